@@ -18,6 +18,8 @@ use orchestrator::{Action, Input, PortsWanted};
 
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;
+/// Longest wait between two tries to change limits of GPUs.
+const LIMIT_RETRY_MS_MAX: u64 = 10_000;
 /// Longest wait between two tries to delete a volume.
 const REMOVE_VOLUME_RETRY_MS_MAX: u64 = 300_000;
 /// Tries to delete a volume that may fail before it is reported: its user may still be ending.
@@ -40,6 +42,14 @@ impl Counted {
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), engine::Error> {
         self.metrics.engine(Verb::Stop, self.engine.stop(key, grace_ms)).await
+    }
+
+    async fn limit_gpus(
+        &self,
+        key: RunKey,
+        most: BTreeMap<String, u64>,
+    ) -> Result<(), engine::Error> {
+        self.metrics.engine(Verb::LimitGpus, self.engine.limit_gpus(key, most)).await
     }
 
     async fn remove(&self, key: RunKey) -> Result<(), engine::Error> {
@@ -95,7 +105,7 @@ impl Executor {
         }
         let pod = match &action {
             Action::Start(start) => start.spec.key.pod,
-            Action::Stop(key, _) | Action::Remove(key) => key.pod,
+            Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
             Action::Forget(pod) => *pod,
             Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
@@ -131,6 +141,7 @@ impl Executor {
                 Action::Stop(key, grace_ms) => {
                     stop(&engine, key, grace_ms, &open).await;
                 }
+                Action::LimitGpus(key, most) => limit_gpus(&engine, key, most, &open).await,
                 Action::Remove(key) => remove(&engine, key).await,
                 Action::Forget(pod) => {
                     if let Err(error) = engine.forget_pod(pod).await {
@@ -215,6 +226,20 @@ async fn stop(engine: &Counted, key: RunKey, grace_ms: u64, open: &Gate) -> bool
         tracing::error!(run = %key, error = %chain(&error), wait_ms, "stopping failed; trying again");
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
+    }
+}
+
+/// Changes limits of GPUs. What still fails after some tries is asked for again at the next start.
+async fn limit_gpus(engine: &Counted, key: RunKey, most: BTreeMap<String, u64>, open: &Gate) {
+    let mut wait_ms = 100;
+    while *open.read().await {
+        let Err(error) = engine.limit_gpus(key, most.clone()).await else { return };
+        tracing::error!(run = %key, error = %chain(&error), "its limits of GPUs did not change");
+        if wait_ms > LIMIT_RETRY_MS_MAX {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        wait_ms *= 4;
     }
 }
 

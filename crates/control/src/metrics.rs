@@ -33,18 +33,20 @@ pub(crate) enum Verb {
     Remove,
     ForgetPod,
     RemoveVolume,
+    LimitGpus,
     List,
     Measure,
     GpuHealth,
 }
 
 impl Verb {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Start,
         Self::Stop,
         Self::Remove,
         Self::ForgetPod,
         Self::RemoveVolume,
+        Self::LimitGpus,
         Self::List,
         Self::Measure,
         Self::GpuHealth,
@@ -57,6 +59,7 @@ impl Verb {
             Self::Remove => "remove",
             Self::ForgetPod => "forget_pod",
             Self::RemoveVolume => "remove_volume",
+            Self::LimitGpus => "limit_gpus",
             Self::List => "list",
             Self::Measure => "measure",
             Self::GpuHealth => "gpu_health",

@@ -1,10 +1,10 @@
 //! Wire to command: what a change of an existing workload asks for. Owns: which fields can change,
 //! and the text for one that cannot. When they can change is decided by `control`.
 
-use spec::Priority;
+use spec::{GpuRequest, Priority};
 use std::collections::BTreeMap;
 
-use api_types::{NameValue, Preemptibility, WorkloadSpec};
+use api_types::{Compute, NameValue, Preemptibility, WorkloadSpec};
 use axum::http::StatusCode;
 use http_kit::ApiError;
 use orchestrator::WorkloadChange;
@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use super::submit::{labels, millis, pairs};
 use super::wire;
+
+/// What of `compute` can change: the rest decides where its pods go.
+const CHANGEABLE_COMPUTE: [&str; 2] = ["gpuPortionLimit", "gpuMemoryLimit"];
 
 /// The fields of a workload that can change while it exists. The first does so also where a
 /// manifest says the others.
@@ -34,7 +37,15 @@ pub fn check_changeable(
     now: &WorkloadSpec,
     after: &WorkloadSpec,
 ) -> Result<(), ApiError> {
-    let (now, after) = (wire(now), wire(after));
+    let (now, mut after) = (wire(now), wire(after));
+    let changeable_too = if of_manifest { &[][..] } else { &CHANGEABLE_COMPUTE[..] };
+    for &field in changeable_too {
+        let before = now.get("compute").and_then(|compute| compute.get(field));
+        let before = before.cloned().unwrap_or(Value::Null);
+        if let Some(Value::Object(compute)) = after.get_mut("compute") {
+            compute.insert(field.to_owned(), before);
+        }
+    }
     let changeable = if of_manifest { &CHANGEABLE[..1] } else { &CHANGEABLE[..] };
     let fields = after.as_object().into_iter().flatten();
     let differs = |field: &String, value: &Value| now.get(field).unwrap_or(&Value::Null) != value;
@@ -44,19 +55,24 @@ pub fn check_changeable(
     let why = format!(
         "spec.{field}: cannot change while `{name}` exists; {} can. Delete `{name}` and submit it \
          again with another value",
-        changeable.join(", ")
+        changeable.iter().chain(changeable_too).copied().collect::<Vec<_>>().join(", ")
     );
     Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
-/// What to change, from the fields that can.
-pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, ApiError> {
+/// What to change, from the fields that can. `after`: the workload with the change made.
+pub fn change(asked: WorkloadSpec, after: &WorkloadSpec) -> Result<WorkloadChange, ApiError> {
     let priority = asked.priority_class.as_deref().map(Priority::named).transpose();
     let priority = priority.map_err(|why| ApiError::field("spec.priorityClass", why))?;
     let given = asked.labels.unwrap_or_default();
     labels(Some(given.clone()))?;
     let annotations = asked.annotations.unwrap_or_default();
     pairs("spec.annotations", annotations.clone())?;
+    let limits = |compute: &Compute| {
+        compute.gpu_portion_limit.is_some() || compute.gpu_memory_limit.is_some()
+    };
+    let gpu = after.compute.as_ref().filter(|_| asked.compute.as_ref().is_some_and(limits));
+    let gpu_limit = gpu.map(super::compute::gpu).transpose()?.and_then(GpuRequest::limit);
     Ok(WorkloadChange {
         priority,
         preemptible: asked.preemptibility.map(|one| one == Preemptibility::Preemptible),
@@ -64,6 +80,7 @@ pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, ApiError> {
         delete_after_ms: millis(asked.auto_deletion_time_after_completion_seconds),
         delete_when_preempted: asked.terminate_after_preemption,
         gates: asked.scheduling_gates,
+        gpu_limit,
         labels: set_or_taken_away(given),
         annotations: set_or_taken_away(annotations),
     })

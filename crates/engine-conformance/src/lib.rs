@@ -196,7 +196,8 @@ impl Stage {
             RunState::Starting
             | RunState::Preparing(_)
             | RunState::PullFailed(_)
-            | RunState::Struck(_) => None,
+            | RunState::Struck(_)
+            | RunState::GpuOver(_) => None,
         })
         .await
     }

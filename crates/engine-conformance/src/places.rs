@@ -21,6 +21,7 @@ pub async fn says_what_a_run_holds(fixture: &mut dyn Fixture) {
         simulated: true,
         millis: 250,
         memory_bytes: 1 << 30,
+        memory: engine::Bounds::of(1 << 28),
     };
     let mut stage = Stage::new(fixture);
     let script = "trap 'exit 0' TERM; while :; do sleep 0.05; done";

@@ -268,7 +268,8 @@ pub(crate) mod tests {
 
     fn with_gpu(simulated: bool) -> RunSpec {
         let uuid = "GPU-1".to_owned();
-        let device = Device { index: 3, uuid, simulated, millis: 500, memory_bytes: 16 << 30 };
+        let (memory_bytes, memory) = (16 << 30, engine::Bounds::of(8 << 30));
+        let device = Device { index: 3, uuid, simulated, millis: 500, memory_bytes, memory };
         RunSpec { devices: vec![device], ..spec() }
     }
 

@@ -128,7 +128,9 @@ impl GpuFractions {
             let fraction = record
                 .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
             let adopted = fraction.and_then(|fraction: Fraction| {
-                self.fractions.adopt(key, &fraction).map_err(|error| crate::chain(&error))
+                self.fractions
+                    .adopt(key, &fraction, &self.pages(key))
+                    .map_err(|error| crate::chain(&error))
             });
             if let Err(why) = adopted {
                 tracing::warn!("what {key} has of GPUs is not measured: {why}");

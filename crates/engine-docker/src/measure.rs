@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bollard::models::{ContainerStatsResponse, ContainerSummary};
 use bollard::query_parameters::StatsOptionsBuilder;
-use engine::{Error, ForeignProcess, GpuHealth, GpuUse, Measured, RunKey, RunState, RunUse};
+use engine::{
+    Error, ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunKey, RunState, RunUse,
+};
 use futures_util::{StreamExt as _, stream};
 use gpu::{Activity, Health};
 
@@ -60,8 +62,10 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
         let own = Arc::clone(shared);
         let reconciled = move || {
             for (key, gpus, before) in limited {
-                let pages = own.fractions.pages(key);
-                own.fractions.fractions.reconcile(key, &pages, &before, &gpus);
+                let over = own.fractions.fractions.reconcile(key, &before, &gpus);
+                for state in over.into_iter().map(RunState::GpuOver) {
+                    own.runs.observations.report(Observation { key, state });
+                }
             }
         };
         if let Err(fault) = tokio::task::spawn_blocking(reconciled).await {
@@ -73,7 +77,7 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
 
 /// What containers with limits say that they hold. Blocks.
 fn claims(shared: &Shared) -> BTreeMap<RunKey, Vec<u64>> {
-    shared.fractions.fractions.claims(|key| shared.fractions.pages(key))
+    shared.fractions.fractions.claims()
 }
 
 /// GPU activity, and the container of each process on a GPU. Blocks.

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::names::{self, POD_ID_LABEL, POD_LABEL};
 use crate::open::DockerEngine;
 use crate::run_registry::{RegisteredRun, has_ended};
-use crate::shared::{Shared, now};
+use crate::shared::{Shared, blocking, now};
 use crate::{container_options, events, failed, logs, measure, network, session, start, unless};
 
 /// Pause before a failed kill of a container is retried.
@@ -69,6 +69,12 @@ impl Engine for DockerEngine {
         self.shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         let _turn = self.shared.runs.turns.take(key).await;
         stop(&self.shared, key, grace_ms).await
+    }
+
+    async fn limit_gpus(&self, key: RunKey, most: BTreeMap<String, u64>) -> Result<(), Error> {
+        let _turn = self.shared.runs.turns.take(key).await;
+        let fractions = Arc::clone(&self.shared.fractions);
+        blocking(move || fractions.fractions.set_most(key, &most)).await
     }
 
     async fn remove(&self, key: RunKey) -> Result<(), Error> {
@@ -173,7 +179,8 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         RunState::Starting
         | RunState::Preparing(_)
         | RunState::PullFailed(_)
-        | RunState::Struck(_) => {
+        | RunState::Struck(_)
+        | RunState::GpuOver(_) => {
             shared.remove_container(key).await?;
             let stopped = RunState::Exited { exit: Exit::Signal(start::TERM), at: now() };
             shared.runs.report(key, stopped);

@@ -26,8 +26,22 @@ pub struct Fraction {
 pub struct Limit {
     /// By UUID, or by name where it is simulated.
     pub gpu: String,
-    /// Bytes.
+    /// Bytes that it may hold at any time.
     pub bytes: u64,
+    /// Bytes that it may hold while they are free; 0: no more.
+    #[serde(default)]
+    pub most: u64,
+    /// Memory of the GPU; 0: not known.
+    #[serde(default)]
+    pub device: u64,
+}
+
+impl Limit {
+    /// Most that it may hold.
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        self.most.max(self.bytes)
+    }
 }
 
 /// A simulated GPU.
@@ -44,7 +58,7 @@ impl Fraction {
     /// none: it has none.
     #[must_use]
     pub fn check(&self) -> Option<[String; 2]> {
-        let most = self.limits.iter().map(|limit| limit.bytes).max()?;
+        let most = self.limits.iter().map(Limit::most).max()?;
         Some(["gpu-check".to_owned(), format!("--most={most}B")])
     }
 }

@@ -6,12 +6,14 @@
 //! limits hold while the server is away; [`Fractions::adopt`] is for what has to be measured and
 //! changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::image::has_simulated_driver;
-use engine::{Device, Enforcement, Error, FractionLimit, GpuUse, Mechanism, RunKey, RunSpec};
+use engine::{
+    Device, Enforcement, Error, FractionLimit, GpuOver, GpuUse, Mechanism, RunKey, RunSpec,
+};
 use fraction_agent::{
     Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, Writer,
     parse_uuid, uuid_of,
@@ -19,6 +21,7 @@ use fraction_agent::{
 use gpu::{Activity, ProcessActivity};
 use units::GPU_MILLIS;
 
+use crate::burst::{Holder, divide};
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
 use crate::policy::{FractionOptions, FractionPolicy, Runs};
 
@@ -68,7 +71,32 @@ pub struct Fractions {
     installed: FractionLimit,
     simulated: FractionLimit,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
-    runs: Mutex<BTreeMap<RunKey, Fraction>>,
+    runs: Mutex<BTreeMap<RunKey, Run>>,
+}
+
+/// A run that has not ended.
+#[derive(Debug)]
+struct Run {
+    fraction: Fraction,
+    /// The folder of its pages.
+    pages: PathBuf,
+    /// The GPUs of which it was seen to hold more than it may.
+    over: BTreeSet<String>,
+}
+
+impl Run {
+    /// Its limit of a GPU, and the place of that in its pages.
+    fn limit(&self, gpu: &str) -> Option<(usize, &Limit)> {
+        self.fraction.limits.iter().enumerate().find(|(_, limit)| limit.gpu == gpu)
+    }
+
+    /// What it holds of a GPU, by what its processes say and the driver shows.
+    fn held(&self, device: usize, uuid: [u8; 16]) -> u64 {
+        let pages = Pages::at(&self.pages);
+        let limits = pages.limits().unwrap_or_default();
+        let own = limits.iter().find(|limit| limit.uuid == uuid);
+        pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
+    }
 }
 
 /// What keeps fractions, once that was seen: of the installed driver's GPUs, or of simulated ones.
@@ -223,7 +251,9 @@ impl Fractions {
         let shared = devices.iter().filter(|device| holds && is_shared(device));
         let limits = shared.map(|device| Limit {
             gpu: device.uuid.clone(),
-            bytes: engine::environment::granted_bytes(device),
+            bytes: device.memory.request,
+            most: device.memory.most(),
+            device: device.memory_bytes,
         });
         let own =
             |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
@@ -303,16 +333,20 @@ impl Fractions {
             let made = Pages::at(pages).make(&fraction.grants(), writer);
             made.map_err(failed(format!("make the pages of {key}")))?;
         }
-        self.adopt(key, fraction)
+        self.adopt(key, fraction, pages)?;
+        self.divide(fraction.limits.iter().map(|limit| limit.gpu.as_str()));
+        Ok(())
     }
 
-    /// Follows a run: also one that an earlier server started.
+    /// Follows a run: also one that an earlier server started. `pages`: the folder of its pages.
     ///
     /// # Errors
     /// A simulated GPU of it does not answer.
-    pub fn adopt(&self, key: RunKey, fraction: &Fraction) -> Result<(), Error> {
-        open(&self.runs).insert(key, fraction.clone());
+    pub fn adopt(&self, key: RunKey, fraction: &Fraction, pages: &Path) -> Result<(), Error> {
+        let (fraction, pages) = (fraction.clone(), pages.to_owned());
         let mut each = fraction.simulated.iter();
+        let run = Run { fraction: fraction.clone(), pages, over: BTreeSet::new() };
+        open(&self.runs).insert(key, run);
         let connected = each.try_for_each(|gpu| self.connect(&gpu.described(), &fraction.sockets));
         connected.map_err(failed(format!("give {key} its simulated GPUs")))
     }
@@ -329,11 +363,63 @@ impl Fractions {
     /// The run is gone.
     pub fn forget(&self, key: RunKey) {
         let mut runs = open(&self.runs);
-        runs.remove(&key);
-        let used: Vec<Simulated> =
-            runs.values().flat_map(|of| &of.simulated).map(SimulatedGpu::described).collect();
+        let Some(gone) = runs.remove(&key) else { return };
+        let simulated = runs.values().flat_map(|run| &run.fraction.simulated);
+        let used: Vec<Simulated> = simulated.map(SimulatedGpu::described).collect();
+        drop(runs);
         // Without a connection their processes end.
         open(&self.connections).retain(|gpu, _| used.contains(gpu));
+        self.divide(gone.fraction.limits.iter().map(|limit| limit.gpu.as_str()));
+    }
+
+    /// Changes the most that a run may hold of its GPUs' memory. It keeps what it holds.
+    ///
+    /// # Errors
+    /// Its pages cannot be changed.
+    pub fn set_most(&self, key: RunKey, most: &BTreeMap<String, u64>) -> Result<(), Error> {
+        let mut changed = Vec::new();
+        if let Some(run) = open(&self.runs).get_mut(&key) {
+            for limit in &mut run.fraction.limits {
+                if let Some(&most) = most.get(&limit.gpu) {
+                    limit.most = most;
+                    changed.push(limit.gpu.clone());
+                }
+            }
+        }
+        let mut gpus = changed.iter();
+        let done = gpus.try_for_each(|gpu| self.divide_gpu(gpu));
+        done.map_err(failed(format!("change the limits of {key}")))
+    }
+
+    /// Says to all runs on these GPUs what they may hold now. What cannot be said now is said later.
+    fn divide<'a>(&self, gpus: impl Iterator<Item = &'a str>) {
+        for gpu in gpus {
+            if let Err(error) = self.divide_gpu(gpu) {
+                tracing::warn!("limits of memory of {gpu} stay as they are: {}", text(&error));
+            }
+        }
+    }
+
+    fn divide_gpu(&self, gpu: &str) -> Result<(), fraction_agent::Error> {
+        // Held meanwhile: two that divide at a time would undo each other's.
+        let runs = open(&self.runs);
+        let on = runs.values().filter_map(|run| {
+            let (place, limit) = run.limit(gpu)?;
+            Some((run, place, limit, run.fraction.uuid(gpu)?))
+        });
+        let on: Vec<_> = on.collect();
+        let holder = |(run, place, limit, uuid): &(&Run, usize, &Limit, _)| Holder {
+            guaranteed: limit.bytes,
+            most: limit.most(),
+            held: run.held(*place, *uuid),
+        };
+        let holders: Vec<Holder> = on.iter().map(holder).collect();
+        let device = on.iter().map(|(_, _, limit, _)| limit.device).max().unwrap_or(0);
+        let mut done = Ok(());
+        for ((run, _, _, uuid), bytes) in on.iter().zip(divide(device, &holders)) {
+            done = done.and(Pages::at(&run.pages).set_limit(*uuid, bytes).map(drop));
+        }
+        done
     }
 
     /// What is held of simulated GPUs. How busy they are stays unknown: their kernels compute nothing,
@@ -364,7 +450,7 @@ impl Fractions {
     #[must_use]
     pub fn idle(&self, key: RunKey, used: &[GpuUse]) -> Vec<GpuUse> {
         let runs = open(&self.runs);
-        let own = runs.get(&key).into_iter().flat_map(|fraction| &fraction.simulated);
+        let own = runs.get(&key).into_iter().flat_map(|run| &run.fraction.simulated);
         let unused = own.filter(|own| used.iter().all(|gpu| gpu.uuid != own.gpu));
         let idle = |gpu: &SimulatedGpu| GpuUse {
             uuid: gpu.gpu.clone(),
@@ -374,38 +460,56 @@ impl Fractions {
         unused.map(idle).collect()
     }
 
-    /// What runs with limits say that they hold, in the order of their limits. `pages`: the folder of
-    /// a run's pages.
-    pub fn claims(&self, pages: impl Fn(RunKey) -> PathBuf) -> BTreeMap<RunKey, Vec<u64>> {
-        let runs = open(&self.runs).clone();
-        let limited = runs.into_iter().filter(|(_, fraction)| !fraction.limits.is_empty());
-        let claims = |(key, fraction): (RunKey, Fraction)| {
-            let pages = Pages::at(&pages(key));
-            (key, (0..fraction.limits.len()).map(|device| pages.claimed(device)).collect())
+    /// What runs with limits say that they hold, in the order of their limits.
+    pub fn claims(&self) -> BTreeMap<RunKey, Vec<u64>> {
+        let runs = open(&self.runs);
+        let limited = runs.iter().filter(|(_, run)| !run.fraction.limits.is_empty());
+        let claims = |(key, run): (&RunKey, &Run)| {
+            let pages = Pages::at(&run.pages);
+            (*key, (0..run.fraction.limits.len()).map(|device| pages.claimed(device)).collect())
         };
         limited.map(claims).collect()
     }
 
     /// Counts what the driver shows of a run and its claims do not contain. `before`: its claims before
-    /// the driver was asked; what changes meanwhile is in one of both.
-    pub fn reconcile(&self, key: RunKey, pages: &Path, before: &[u64], seen: &[GpuUse]) {
-        let Some(fraction) = open(&self.runs).get(&key).cloned() else { return };
-        let pages = Pages::at(pages);
-        let Ok(limits) = pages.limits() else { return };
+    /// the driver was asked; what changes meanwhile is in one of both. Of what GPUs it holds more than
+    /// it may for the first time since it held less.
+    pub fn reconcile(&self, key: RunKey, before: &[u64], seen: &[GpuUse]) -> Vec<GpuOver> {
+        let found = open(&self.runs).get(&key).map(|run| (run.fraction.clone(), run.pages.clone()));
+        let Some((fraction, pages)) = found else { return Vec::new() };
+        let pages = Pages::at(&pages);
+        let Ok(limits) = pages.limits() else { return Vec::new() };
+        let mut over = Vec::new();
         for (device, limit) in fraction.limits.iter().enumerate() {
             let own = seen.iter().find(|gpu| gpu.uuid == limit.gpu);
             let observed = own.and_then(|gpu| gpu.memory_bytes).unwrap_or(0);
             let claimed = pages.claimed(device).max(before.get(device).copied().unwrap_or(0));
             let uncounted = observed.saturating_sub(claimed);
             let Some(uuid) = fraction.uuid(&limit.gpu) else { continue };
-            let known = limits.iter().find(|known| known.uuid == uuid);
-            if known.is_none_or(|known| known.uncounted == uncounted) {
+            let Some(known) = limits.iter().find(|known| known.uuid == uuid) else { continue };
+            let (held_bytes, limit_bytes) = (claimed.saturating_add(uncounted), known.bytes);
+            if held_bytes > limit_bytes {
+                over.push(GpuOver { gpu: limit.gpu.clone(), held_bytes, limit_bytes });
+            }
+            if known.uncounted == uncounted {
                 continue;
             }
             if let Err(error) = pages.set_uncounted(uuid, uncounted) {
                 tracing::warn!("cannot count what {key} holds of {}: {}", limit.gpu, text(&error));
             }
         }
+        let may_grow = fraction.limits.iter().filter(|limit| limit.most() > limit.bytes);
+        self.divide(may_grow.map(|limit| limit.gpu.as_str()));
+        self.first_over(key, over)
+    }
+
+    /// Of these the ones that were not over before.
+    fn first_over(&self, key: RunKey, over: Vec<GpuOver>) -> Vec<GpuOver> {
+        let mut runs = open(&self.runs);
+        let Some(run) = runs.get_mut(&key) else { return Vec::new() };
+        let now = over.iter().map(|over| over.gpu.clone()).collect();
+        let before = std::mem::replace(&mut run.over, now);
+        over.into_iter().filter(|over| !before.contains(&over.gpu)).collect()
     }
 }
 

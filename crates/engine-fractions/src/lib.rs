@@ -3,6 +3,8 @@
 //! what processes and containers are made of.
 
 #[cfg(target_arch = "x86_64")]
+mod burst;
+#[cfg(target_arch = "x86_64")]
 mod checked;
 mod fraction;
 #[cfg(target_arch = "x86_64")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use engine::{Error, FractionLimit, GpuUse, RunKey, RunSpec};
+use engine::{Error, FractionLimit, GpuOver, GpuUse, RunKey, RunSpec};
 use gpu::Activity;
 
 use crate::fraction::Fraction;
@@ -87,7 +87,14 @@ impl Fractions {
     ///
     /// # Errors
     /// Never.
-    pub fn adopt(&self, _key: RunKey, _fraction: &Fraction) -> Result<(), Error> {
+    pub fn adopt(&self, _key: RunKey, _fraction: &Fraction, _pages: &Path) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Changes nothing.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn set_most(&self, _key: RunKey, _most: &BTreeMap<String, u64>) -> Result<(), Error> {
         Ok(())
     }
     /// Nothing is forgotten.
@@ -103,11 +110,15 @@ impl Fractions {
         Vec::new()
     }
     /// None.
-    pub fn claims(&self, _pages: impl Fn(RunKey) -> PathBuf) -> BTreeMap<RunKey, Vec<u64>> {
+    #[must_use]
+    pub fn claims(&self) -> BTreeMap<RunKey, Vec<u64>> {
         BTreeMap::new()
     }
     /// Counts nothing.
-    pub fn reconcile(&self, _: RunKey, _: &Path, _before: &[u64], _seen: &[GpuUse]) {}
+    #[must_use]
+    pub fn reconcile(&self, _: RunKey, _before: &[u64], _seen: &[GpuUse]) -> Vec<GpuOver> {
+        Vec::new()
+    }
 }
 
 /// Connections to simulated GPUs: none.

@@ -65,6 +65,10 @@ impl Engine for LocalEngine {
         self.in_turn(spec.key, move |shared| start(shared, spec)).await
     }
 
+    async fn limit_gpus(&self, key: RunKey, most: BTreeMap<String, u64>) -> Result<(), Error> {
+        self.in_turn(key, move |shared| shared.fractions.set_most(key, &most)).await
+    }
+
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
         self.in_turn(key, move |shared| {
             stop(shared, key, grace_ms)

@@ -174,7 +174,9 @@ pub(crate) mod tests {
 
     fn device(index: u32, millis: u64, simulated: bool) -> Device {
         let uuid = format!("GPU-{index}");
-        Device { index, uuid, simulated, millis, memory_bytes: 16 << 30 }
+        let memory_bytes = 16 << 30;
+        let memory = engine::Bounds::of(memory_bytes * millis / 1000);
+        Device { index, uuid, simulated, millis, memory_bytes, memory }
     }
 
     fn seen(spec: &RunSpec) -> BTreeMap<String, String> {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use engine::{ForeignProcess, GpuHealth, GpuUse, Measured, RunKey, RunUse};
+use engine::{ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunKey, RunState, RunUse};
 use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
@@ -17,7 +17,7 @@ use crate::shared::Shared;
 /// Measures all running runs. Blocks for milliseconds; longer the first time, while the driver
 /// wakes up.
 pub(crate) fn measure(shared: &Shared) -> Measured {
-    let claims = shared.fractions.claims(|key| shared.dir(key).fraction());
+    let claims = shared.fractions.claims();
     let mut gpus = shared.driver.sample().unwrap_or_else(|error| {
         tracing::warn!(%error, "GPU activity is unknown");
         Vec::new()
@@ -39,8 +39,10 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
     let runs: Vec<RunUse> = runs.collect();
     for run in &runs {
         if let Some(before) = claims.get(&run.key) {
-            let pages = shared.dir(run.key).fraction();
-            shared.fractions.reconcile(run.key, &pages, before, &run.gpus);
+            let over = shared.fractions.reconcile(run.key, before, &run.gpus);
+            for state in over.into_iter().map(RunState::GpuOver) {
+                shared.observations.report(Observation { key: run.key, state });
+            }
         }
     }
     let whole = |gpu: &Activity| GpuUse {

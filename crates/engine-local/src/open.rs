@@ -211,7 +211,7 @@ fn adopt_fraction(shared: &Shared, key: RunKey, dir: &RunDir) {
     let Ok(spec) = dir.read_spec() else { return };
     let Runtime::Process(process) = spec.runtime;
     let Some(fraction) = process.fraction else { return };
-    if let Err(error) = shared.fractions.adopt(key, &fraction) {
+    if let Err(error) = shared.fractions.adopt(key, &fraction, &dir.fraction()) {
         tracing::warn!("what {key} has of GPUs is not measured: {error}");
     }
 }

@@ -153,6 +153,7 @@ impl Shared {
 
     /// Records the state of a registered run, and reports it if it changed. The first end stays.
     pub(crate) fn report(&self, key: RunKey, state: StateFile) {
+        let has_ended = matches!(state, StateFile::Exited { .. });
         let mut states = open(&self.states);
         let Some(known) = states.get_mut(&key) else { return };
         let news = match (&*known, &state) {
@@ -162,6 +163,11 @@ impl Shared {
         if news {
             *known = state.clone();
             self.observations.report(Observation { key, state: state.into() });
+        }
+        drop(states);
+        if has_ended {
+            // What it held is free for others at once.
+            self.fractions.forget(key);
         }
     }
 

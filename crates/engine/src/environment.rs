@@ -34,7 +34,7 @@ pub struct GrantedDevice {
 impl From<&Device> for GrantedDevice {
     fn from(device: &Device) -> Self {
         let Device { index, simulated, .. } = *device;
-        Self { index, uuid: device.uuid.clone(), simulated, memory_bytes: granted_bytes(device) }
+        Self { index, uuid: device.uuid.clone(), simulated, memory_bytes: device.memory.request }
     }
 }
 
@@ -118,7 +118,7 @@ fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Err
     let shared = spec.devices.first().filter(|device| device.millis < GPU_MILLIS);
     for name in ["CUDA_DEVICE_MEMORY_LIMIT", "GPU_MEMORY_LIMIT"] {
         match shared {
-            Some(device) => env.insert(name.into(), granted_bytes(device).to_string()),
+            Some(device) => env.insert(name.into(), device.memory.most().to_string()),
             None => env.remove(name),
         };
     }
@@ -137,13 +137,6 @@ pub fn place<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Option<RunPlace>
         granted.into_iter().map(share).collect()
     };
     Some(RunPlace { node, devices: granted() })
-}
-
-/// The share in bytes, rounded down.
-#[must_use]
-pub fn granted_bytes(device: &Device) -> u64 {
-    let bytes = u128::from(device.memory_bytes) * u128::from(device.millis.min(GPU_MILLIS));
-    u64::try_from(bytes / u128::from(GPU_MILLIS)).unwrap_or(device.memory_bytes)
 }
 
 #[cfg(test)]

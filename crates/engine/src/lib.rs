@@ -30,9 +30,9 @@ pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
-    BadRunKey, Bucket, Container, Device, Exit, ForeignProcess, Framework, Gang, GpuHealth,
-    HOME_FOLDER, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits, LimitsKept, ListedRun, Login, MASTER,
-    Member, Mount, MountSource, Observation, Port, Propagation, PullFailure, PullPolicy,
+    BadRunKey, Bounds, Bucket, Container, Device, Exit, ForeignProcess, Framework, Gang, GpuHealth,
+    GpuOver, HOME_FOLDER, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits, LimitsKept, ListedRun, Login,
+    MASTER, Member, Mount, MountSource, Observation, Port, Propagation, PullFailure, PullPolicy,
     RegistryLogin, Repository, RunKey, RunPlace, RunSpec, RunState, Seccomp, Secret, SecretPlace,
     Security, TASKS_MAX, User, WORKER,
 };
@@ -181,6 +181,16 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The run could not even be prepared; nothing of it is left behind.
     async fn start(&self, spec: RunSpec) -> Result<(), Error>;
+
+    /// Changes the most that a run may use of its GPUs' memory (`most`, in bytes, by what the driver
+    /// calls them) while it runs. It keeps what it holds. A run that is unknown or has ended, and a
+    /// GPU that it does not have or whose memory is not limited, are no error.
+    ///
+    /// # Errors
+    /// It cannot be changed.
+    async fn limit_gpus(&self, _key: RunKey, _most: BTreeMap<String, u64>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Asks a run to end: SIGTERM, its grace, then SIGKILL to all its processes. A run that is
     /// unknown or has ended is no error.

@@ -12,7 +12,7 @@ use crate::documents::{Edited, NewObject};
 use crate::nodes::NodeChange;
 use crate::pools::PoolChange;
 use crate::words::{Word, word};
-use spec::{NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
+use spec::{GpuLimit, NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
 use view::Object;
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value
@@ -51,6 +51,9 @@ pub struct WorkloadChange {
     pub delete_when_preempted: Option<bool>,
     /// What holds it back from now on: some of what did so before.
     pub gates: Option<Vec<String>>,
+    /// Most of each GPU that its pods (of a distributed workload its workers) may use.
+    #[serde(default)]
+    pub gpu_limit: Option<GpuLimit>,
     /// Labels to set, and to take away where there is no value.
     pub labels: BTreeMap<String, Option<String>>,
     /// Annotations to set, and to take away where there is no value.

@@ -35,6 +35,8 @@ pub struct Sealed {
 pub enum Action {
     /// A run begins.
     Start(Box<Start>),
+    /// A run may have so many bytes of GPUs, which are called by what the driver calls them.
+    LimitGpus(RunKey, BTreeMap<String, u64>),
     /// A run ends, after so many milliseconds at most.
     Stop(RunKey, u64),
     /// What a run has left is removed.

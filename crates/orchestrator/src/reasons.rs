@@ -29,6 +29,8 @@ pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
 /// It has failed, and is not started again.
 pub const FAILED: Code = Code { code: "E212", name: "Failed" };
+/// It holds more memory of a GPU than it may.
+pub(crate) const GPU_MEMORY_OVER: Code = Code { code: "E216", name: "GpuMemoryOver" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
 /// `elastane down` stopped everything.
@@ -36,7 +38,7 @@ pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStoppe
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 17] = [
+pub(crate) const ALL: [Code; 18] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -50,6 +52,7 @@ pub(crate) const ALL: [Code; 17] = [
     NOT_STARTED,
     FAILED,
     TAINTED,
+    GPU_MEMORY_OVER,
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,

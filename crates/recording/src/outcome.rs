@@ -158,6 +158,7 @@ fn asked(action: &Action) -> String {
             let gpus: Vec<_> = spec.devices.iter().map(|d| (d.index, d.millis)).collect();
             format!("engine: start {} on {} {gpus:?}", spec.key, spec.node_name)
         }
+        Action::LimitGpus(key, limits) => format!("engine: limit {key} to {limits:?}"),
         Action::Stop(key, grace_ms) => format!("engine: stop {key} in {grace_ms} ms"),
         Action::Remove(key) => format!("engine: remove {key}"),
         Action::Forget(pod) => format!("engine: forget {pod}"),

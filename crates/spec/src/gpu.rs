@@ -41,7 +41,35 @@ pub struct Bounds {
     pub limit: Option<u64>,
 }
 
+/// The most of a device that is shared with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuLimit {
+    /// Thousandths.
+    Portion(u64),
+    /// Bytes of its memory.
+    Memory(u64),
+}
+
+impl std::fmt::Display for GpuLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Portion(millis) => f.write_str(&units::format_millis(*millis)),
+            Self::Memory(bytes) => f.write_str(&units::format_bytes(*bytes)),
+        }
+    }
+}
+
 impl Bounds {
+    /// Most that may be used.
+    #[must_use]
+    pub const fn most(self) -> u64 {
+        match self.limit {
+            Some(limit) if limit > self.request => limit,
+            _ => self.request,
+        }
+    }
+
     /// This much and no more.
     #[must_use]
     pub const fn of(request: u64) -> Self {
@@ -60,6 +88,46 @@ impl GpuRequest {
     #[must_use]
     pub const fn memory(devices: u32, bytes: u64) -> Self {
         Self::Shared(SharedGpus { devices, compute: None, memory: Some(Bounds::of(bytes)) })
+    }
+
+    /// Bytes of a device with so much memory, of which the scheduler gave these thousandths. A limit
+    /// above the device is all of it.
+    #[must_use]
+    pub fn memory_of(self, memory_bytes: u64, millis: u64) -> Bounds {
+        let part = |millis: u64| {
+            let bytes = u128::from(memory_bytes) * u128::from(millis.min(GPU_MILLIS));
+            u64::try_from(bytes / u128::from(GPU_MILLIS)).unwrap_or(memory_bytes)
+        };
+        let within = |bytes: u64| bytes.min(memory_bytes);
+        match self {
+            Self::Shared(SharedGpus { compute: Some(compute), .. }) => {
+                Bounds { request: part(millis), limit: compute.limit.map(part) }
+            }
+            Self::Shared(SharedGpus { memory: Some(memory), .. }) => {
+                Bounds { request: within(memory.request), limit: memory.limit.map(within) }
+            }
+            Self::Whole(_) | Self::Shared(_) | Self::Mig(_) => Bounds::of(part(millis)),
+        }
+    }
+
+    /// The same with another limit, of the kind that it asks for; none: it asks for no such part.
+    #[must_use]
+    pub fn with_limit(self, most: GpuLimit) -> Option<Self> {
+        let Self::Shared(mut shared) = self else { return None };
+        let (bounds, limit) = match most {
+            GpuLimit::Portion(millis) => (&mut shared.compute, millis),
+            GpuLimit::Memory(bytes) => (&mut shared.memory, bytes),
+        };
+        bounds.as_mut()?.limit = Some(limit);
+        Some(Self::Shared(shared))
+    }
+
+    /// Its limit, where it asks for a part and says one.
+    #[must_use]
+    pub fn limit(self) -> Option<GpuLimit> {
+        let Self::Shared(SharedGpus { compute, memory, .. }) = self else { return None };
+        let of = |bounds: Option<Bounds>| bounds.and_then(|bounds| bounds.limit);
+        of(compute).map(GpuLimit::Portion).or(of(memory).map(GpuLimit::Memory))
     }
 
     /// Number of devices; each MIG instance is one.

@@ -25,14 +25,14 @@ mod workload;
 
 pub use check::{
     CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
-    check_backoff_limit, check_share, check_workload,
+    check_backoff_limit, check_gpu, check_share, check_workload,
 };
 pub use container::{
     Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
 pub use gang::{Gang, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member};
-pub use gpu::{Bounds, GpuRequest, SharedGpus};
+pub use gpu::{Bounds, GpuLimit, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;
 pub use kind::WorkloadKind;
@@ -46,8 +46,8 @@ pub use pods::{
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use priority::Priority;
 pub use run::{
-    BadRunKey, Device, Exit, ForeignProcess, GpuHealth, LimitsKept, ListedRun, Observation,
-    PullFailure, RunKey, RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
+    BadRunKey, Device, Exit, ForeignProcess, GpuHealth, GpuOver, LimitsKept, ListedRun,
+    Observation, PullFailure, RunKey, RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

@@ -8,7 +8,7 @@ use thiserror::Error;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Container, Gang, RegistryLogin, SecretPlace};
+use crate::{Bounds, Container, Gang, RegistryLogin, SecretPlace};
 
 /// Not a run key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -55,6 +55,8 @@ pub struct Device {
     pub millis: u64,
     /// Memory of the whole device, in bytes.
     pub memory_bytes: u64,
+    /// Its part of that, in bytes.
+    pub memory: Bounds,
 }
 
 /// The label of a workload that says whether simulated GPUs have a driver for it: `true` or `false`.
@@ -176,6 +178,8 @@ pub enum RunState {
     /// The main process runs on, and so many others were killed since it was seen last, because the
     /// run had more memory than its limit.
     Struck(u64),
+    /// It runs on, and holds more memory of a GPU than it may.
+    GpuOver(GpuOver),
     /// Every process of the run is gone.
     Exited {
         /// How.
@@ -183,6 +187,18 @@ pub enum RunState {
         /// When.
         at: Instant,
     },
+}
+
+/// A run holds more memory of a GPU than it may: its limit was lowered below that, or the driver shows
+/// more than what was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuOver {
+    /// What the driver calls the GPU.
+    pub gpu: String,
+    /// Bytes that it holds.
+    pub held_bytes: u64,
+    /// Bytes that it may hold.
+    pub limit_bytes: u64,
 }
 
 /// A pull of an image that failed, and is tried again.

@@ -223,7 +223,7 @@ pub(super) async fn changed(
     let after = asked.clone().over(now.spec.clone());
     let of_manifest = view.spec.manifest.is_some();
     convert::check_changeable(&now.name, of_manifest, &now.spec, &after)?;
-    let change = convert::change(asked)?;
+    let change = convert::change(asked, &after)?;
     let policies =
         Policies::around(&state.policy, view.spec.kind, Scope::Project(view.project_id))?;
     policies.judge_change(&as_request(&now.spec), &as_request(&after))?;

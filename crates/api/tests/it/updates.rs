@@ -66,6 +66,37 @@ async fn what_the_scheduler_is_told_is_kept_and_gates_are_taken_away() {
 }
 
 #[tokio::test]
+async fn the_most_of_a_gpu_changes_within_what_is_asked_for() {
+    let server = Server::with_teams().await;
+    let asked = json!({"image": "i", "compute": {"gpuDevicesRequest": 1, "gpuRequestType": "memory",
+        "gpuMemoryRequest": "4G", "gpuMemoryLimit": "8G"}});
+    let (_, made) = server.post(TRAININGS, server.job("t", &asked)).await;
+    let path = format!("{TRAININGS}/{}", made["workloadId"].as_str().unwrap());
+    let limit = |value: &str| json!({"compute": {"gpuMemoryLimit": value}});
+    for value in ["6G", "4G", "500G"] {
+        let (status, answer) = patch(&server, &path, limit(value)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+        assert_eq!(answer["spec"]["compute"]["gpuMemoryLimit"], value, "{answer}");
+        assert_eq!(answer["spec"]["compute"]["gpuMemoryRequest"], "4G");
+    }
+    for (value, why) in [
+        ("0", "`0` is too little; use 100M or more"),
+        ("-1G", "is not a size"),
+        ("NaN", "is not a size"),
+        ("3G", "3G is less than the 4G that is asked for; raise it"),
+    ] {
+        refused(&server, &path, limit(value), 400, why).await;
+    }
+    let portion = json!({"compute": {"gpuPortionLimit": 0.5}});
+    refused(&server, &path, portion.clone(), 400, "gpuPortionLimit: goes with gpuRequestType")
+        .await;
+    let more = json!({"compute": {"gpuMemoryRequest": "5G"}});
+    refused(&server, &path, more, 409, "gpuPortionLimit, gpuMemoryLimit can.").await;
+    let whole = format!("{TRAININGS}/{}", server.train("whole", 1).await);
+    refused(&server, &whole, portion, 400, "gpuPortionLimit: goes with gpuRequestType").await;
+}
+
+#[tokio::test]
 async fn what_cannot_change_is_refused_by_name_with_what_can() {
     let server = Server::with_teams().await;
     let id = server.train("t", 1).await;

@@ -300,6 +300,15 @@ impl Engine for FakeEngine {
         })
     }
 
+    async fn limit_gpus(&self, key: RunKey, most: BTreeMap<String, u64>) -> Result<(), Error> {
+        self.with(|m| {
+            let name = m.runs.get(&key).map(|(spec, _)| spec.workload_name.clone());
+            let most: Vec<u64> = most.into_values().collect();
+            m.calls.push(format!("limit {} {most:?}", name.unwrap_or_default()));
+        });
+        Ok(())
+    }
+
     async fn stop(&self, key: RunKey, _grace_ms: u64) -> Result<(), Error> {
         let at = self.clock.now();
         self.with(|m| {

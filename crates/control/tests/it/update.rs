@@ -2,7 +2,7 @@
 
 use engine::Exit;
 use orchestrator::{Error, WorkloadChange};
-use spec::WorkloadSpec;
+use spec::{Bounds, GpuLimit, GpuRequest, WorkloadSpec};
 use view::{Phase, WorkloadView};
 
 use crate::world::{World, nodes, training};
@@ -115,6 +115,63 @@ async fn what_has_ended_keeps_how_it_ran_and_goes_when_it_is_told_to() {
     // Any request makes the dispatcher look at the clock.
     w.submit(1, training("other", 0)).await;
     w.until("only the other", |v| v.workloads.len() == 1).await;
+}
+
+fn gpu_limit(limit: GpuLimit) -> WorkloadChange {
+    WorkloadChange { gpu_limit: Some(limit), ..WorkloadChange::default() }
+}
+
+#[tokio::test]
+async fn the_most_of_a_gpu_changes_where_it_runs_and_again_after_a_restart() {
+    let mut w = World::new(nodes(1, 2), &[1]).await;
+    let mut spec = training("t", 1);
+    spec.pods.pod.gpu = GpuRequest::share(1, 250);
+    w.submit(1, spec).await;
+    w.phase("t", Phase::Running).await;
+    let device = w.engine.run_of("t").devices[0].clone();
+    assert_eq!(device.memory, Bounds::of(device.memory_bytes / 4));
+    w.engine.calls();
+    let asked = |call: &String| call.starts_with("limit");
+    let limits = async |w: &World, wanted: &str| loop {
+        match w.engine.calls().into_iter().find(asked) {
+            Some(call) => break assert_eq!(call, wanted),
+            None => tokio::task::yield_now().await,
+        }
+    };
+    let half = format!("limit t [{}]", device.memory_bytes / 2);
+    update(&w, "t", gpu_limit(GpuLimit::Portion(500))).await.unwrap();
+    limits(&w, &half).await;
+    update(&w, "t", gpu_limit(GpuLimit::Portion(500))).await.unwrap();
+    update(&w, "t", labels(&[("a", Some("1"))])).await.unwrap();
+    assert_eq!(w.engine.calls().into_iter().find(asked), None, "nothing changed");
+    w.restart().await;
+    limits(&w, &half).await;
+
+    for (limit, why) in [
+        (GpuLimit::Portion(200), "the GPU limit is below what is asked for"),
+        (GpuLimit::Portion(1500), "between 0.001 and 1"),
+        (GpuLimit::Memory(1 << 30), "does not ask for a part of a GPU of that kind"),
+    ] {
+        let refused = update(&w, "t", gpu_limit(limit)).await.unwrap_err();
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+    let key = w.engine.run_of("t").key;
+    let (gpu, held_bytes, limit_bytes) = (device.uuid, 5 << 30, 4 << 30);
+    let over = engine::GpuOver { gpu: gpu.clone(), held_bytes, limit_bytes };
+    w.engine.tell(key, engine::RunState::GpuOver(over));
+    w.until("the event", |v| v.workloads.len() == 1).await;
+    let said = loop {
+        let events = w.events(w.id("t")).await;
+        match events.iter().find(|event| event.code.as_deref() == Some("E216")) {
+            Some(event) => break event.message.to_string(),
+            None => tokio::task::yield_now().await,
+        }
+    };
+    let text = format!(
+        "holds 5GiB of GPU {gpu}, more than its limit of 4GiB: it keeps what it has, \
+                        and gets no more until it holds less"
+    );
+    assert_eq!(said, text);
 }
 
 #[tokio::test]

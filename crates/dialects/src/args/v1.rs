@@ -6,7 +6,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::deferred::Deferred;
 use super::object_values::variable;
-use super::values::{count, cpu, key_value, positive, seconds, size};
+use super::values::{count, cpu, key_value, portion, positive, seconds, size};
 use super::workers::{Bounds, Slots, Workers};
 use super::{Console, DryRunFlags, Filter, Format, One, PHASES, Place, pod_flags};
 use crate::complete::{templates, workloads};
@@ -122,11 +122,19 @@ pub(crate) struct Job {
     #[arg(short, long)]
     pub(crate) image: Option<String>,
     /// GPUs: a whole number, or a share of one such as 0.5
-    #[arg(short, long, value_parser = gpu_millis)]
+    #[arg(short, long, alias = "gpu-portion-request", value_parser = gpu_millis)]
     pub(crate) gpu: Option<u64>,
+    /// Most of the GPU that may be used while it is free, with a share
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
+    #[arg(conflicts_with_all = ["gpu_memory", "gpu_memory_limit"])]
+    pub(crate) gpu_portion_limit: Option<u64>,
     /// GPU memory, such as 8G, in place of a share
-    #[arg(long, value_name = "SIZE", conflicts_with = "gpu", value_parser = size)]
+    #[arg(long, alias = "gpu-memory-request", value_name = "SIZE", value_parser = size)]
+    #[arg(conflicts_with = "gpu")]
     pub(crate) gpu_memory: Option<String>,
+    /// Most GPU memory that may be used while it is free, with --gpu-memory
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) gpu_memory_limit: Option<String>,
     /// MIG instance, such as 1g.5gb, in place of a GPU
     #[arg(long, alias = "mig", value_name = "PROFILE")]
     #[arg(conflicts_with_all = ["gpu", "gpu_memory"])]

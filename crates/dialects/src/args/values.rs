@@ -70,6 +70,18 @@ pub(crate) fn size(text: &str) -> Result<String, String> {
     units::parse_bytes(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
+/// Reads a share of a device, in thousandths.
+///
+/// # Errors
+/// Says what is allowed.
+pub(crate) fn portion(text: &str) -> Result<u64, String> {
+    match units::parse_gpu_millis(text) {
+        Ok(millis @ 1..=1000) => Ok(millis),
+        Ok(_) => Err("a share is above 0 and at most 1".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Reads a count that may be 0.
 ///
 /// # Errors

@@ -154,6 +154,8 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
         environment: typed.environment,
         working_dir: typed.working_dir,
         gpu,
+        gpu_millis_max: typed.gpu_portion_limit,
+        gpu_memory_max: typed.gpu_memory_limit,
         extended,
         cpu_millis: typed.cpu,
         memory: typed.memory,
@@ -295,6 +297,8 @@ pub(super) fn change(noun: Noun, typed: v2::Change) -> Result<Update, String> {
         priority: typed.priority,
         preemptible: typed.preemptibility.map(v2::Preemptibility::is_preemptible),
         backoff_limit: typed.backoff_limit,
+        gpu_millis_max: typed.gpu_portion_limit,
+        gpu_memory_max: typed.gpu_memory_limit,
         labels,
         annotations,
         ..Spec::default()

@@ -240,12 +240,36 @@ fn what_a_share_may_grow_to_and_when_it_starts_are_sent() {
     ] {
         assert!(body.contains(part), "{part}: {body}");
     }
+    for (v1, v2) in [
+        ("-g 0.25 --gpu-portion-limit 0.5", "--gpu-portion-request 0.25 --gpu-portion-limit 0.5"),
+        ("--gpu-memory 4G --gpu-memory-limit 8G", "--gpu-memory-request 4G --gpu-memory-limit 8G"),
+    ] {
+        let first = sent(&format!("runai submit j -i x {v1}"));
+        assert_eq!(first, sent(&format!("runai training submit j -i x {v2}")));
+    }
     let timing = "submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h";
     assert_eq!(sent(&format!("runai {timing}")), sent(&format!("runai training {timing}")));
     let line = "runai training update j --scheduling-gate ''";
     let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
     let body = serde_json::to_string(&request::change(&update)).unwrap();
     assert_eq!(body, r#"{"spec":{"schedulingGates":[]}}"#);
+}
+
+#[test]
+fn an_update_changes_the_most_of_a_gpu() {
+    for (flag, compute) in [
+        ("--gpu-memory-limit 12GiB", r#"{"gpuMemoryLimit":"12GiB"}"#),
+        ("--gpu-portion-limit 0.75", r#"{"gpuPortionLimit":0.75}"#),
+    ] {
+        for noun in ["training", "workspace", "workload"] {
+            let line = format!("runai {noun} update j {flag}");
+            let Intent::Update(update) = meaning(&line).unwrap() else { panic!("{line}") };
+            let body = serde_json::to_string(&request::change(&update)).unwrap();
+            assert_eq!(body, format!(r#"{{"spec":{{"compute":{compute}}}}}"#));
+        }
+    }
+    let wrong = meaning("runai workload update j --gpu-portion-limit -1").unwrap_err();
+    assert!(wrong.contains("-1"), "{wrong}");
 }
 
 #[test]

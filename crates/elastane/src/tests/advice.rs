@@ -124,7 +124,8 @@ impl Server {
                 Asked::Delete { by, id: self.workload(&project, name).id }
             }
             Intent::Update(update) => {
-                let change = convert::change(dialects::change(&update).spec).unwrap();
+                let (asked, none) = (dialects::change(&update).spec, Default::default());
+                let change = convert::change(asked, &none).unwrap();
                 let id = self.workload(&project, &update.of.name).id;
                 Asked::UpdateWorkload { by, id, change: Box::new(change) }
             }

@@ -410,6 +410,7 @@ async fn half_a_simulated_gpu_shows_its_half() {
         simulated: true,
         millis: 500,
         memory_bytes: 16 << 30,
+        memory: engine::Bounds::of(8 << 30),
     }];
     let text = run(&bench, spec).await;
     assert!(text.contains("SIMULATED") && text.contains("/ 8192MiB"), "{text}");

@@ -2,9 +2,13 @@
 //! neither their own changes nor a crash of the server lifts that.
 #![cfg(target_arch = "x86_64")]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use engine::{Device, Enforcement, Exit, Mechanism, RunKey, RunSpec};
+use engine::{
+    Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, Mechanism, Output, RunKey, RunSpec,
+    RunState,
+};
 use engine_conformance::Fixture as _;
 use engine_fractions::FractionPolicy;
 use engine_local::Separation;
@@ -15,12 +19,17 @@ use crate::local::{end, run};
 const MIB: u64 = 1 << 20;
 
 fn share(bench: &Bench, script: &str, millis: u64) -> RunSpec {
+    within(bench, script, millis, Bounds::of((16 << 30) * millis / 1000))
+}
+
+fn within(bench: &Bench, script: &str, millis: u64, memory: Bounds) -> RunSpec {
     let device = Device {
         index: 1,
         uuid: "GPU-sim-node-1-1".to_owned(),
         simulated: true,
         millis,
         memory_bytes: 16 << 30,
+        memory,
     };
     RunSpec { devices: vec![device], simulated_driver: Some(true), ..bench.script(script) }
 }
@@ -108,6 +117,86 @@ async fn a_crash_of_the_server_lifts_no_limit_and_takes_no_gpu_away() {
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
     bench.reopen().await;
     holds(&bench).await;
+    bench.engine().stop(key, 0).await.expect("stopped");
+}
+
+/// Which of two sizes a program in a run is granted.
+async fn granted(bench: &Bench, key: RunKey, sizes: [&str; 2]) -> Vec<bool> {
+    let command = ["gpu-check"].iter().chain(&sizes).map(ToString::to_string).collect();
+    let what = ExecSpec { command, ..ExecSpec::default() };
+    let mut session = bench.engine().exec(key, what).await.expect("it runs");
+    let mut text = Vec::new();
+    loop {
+        match session.output.recv().await.expect("an end comes last") {
+            Output::Stdout(bytes) | Output::Stderr(bytes) => text.extend(bytes),
+            Output::End(_) => break,
+        }
+    }
+    let text = String::from_utf8(text).expect("text");
+    text.lines().skip(1).map(|line| line.contains("granted")).collect()
+}
+
+#[tokio::test]
+async fn a_run_may_have_more_while_it_is_free_and_its_most_changes_while_it_runs() {
+    let bench = kept_apart();
+    let burst = Bounds { request: 4 << 30, limit: Some(8 << 30) };
+    let spec = within(&bench, "sleep 100", 250, burst);
+    let (key, gpu) = (spec.key, spec.devices[0].uuid.clone());
+    let mut seen = bench.engine().observations();
+    bench.engine().start(spec).await.expect("started");
+    while !matches!(seen.recv().await.expect("news").state, RunState::Running { .. }) {}
+    let again = async || granted(&bench, key, ["6GiB", "11GiB"]).await;
+    let most = |bytes| BTreeMap::from([(gpu.clone(), bytes)]);
+    assert_eq!(again().await, [true, false]);
+    bench.engine().limit_gpus(key, most(12 << 30)).await.expect("raised");
+    assert_eq!(again().await, [true, true]);
+
+    // What a neighbour is guaranteed is not free, however little of it that has.
+    let neighbour = share(&bench, "sleep 100", 500);
+    let other = neighbour.key;
+    bench.engine().start(neighbour).await.expect("started");
+    assert_eq!(again().await, [true, false]);
+    bench.engine().stop(other, 0).await.expect("stopped");
+    end(&*bench.engine(), other).await;
+    assert_eq!(again().await, [true, true]);
+    bench.engine().limit_gpus(key, most(4 << 30)).await.expect("lowered");
+    assert_eq!(again().await, [false, false]);
+    let unknown = RunKey { generation: 99, ..key };
+    bench.engine().limit_gpus(unknown, most(1)).await.expect("no error");
+    bench.engine().stop(key, 0).await.expect("stopped");
+}
+
+#[tokio::test]
+async fn a_limit_below_what_is_held_takes_nothing_gives_no_more_and_is_told_once() {
+    let bench = kept_apart();
+    let script = "gpu-check --hold 5GiB & read line; gpu-check 1MiB; sleep 100";
+    let burst = Bounds { request: 2 << 30, limit: Some(8 << 30) };
+    let spec = RunSpec { stdin: true, ..within(&bench, script, 125, burst) };
+    let (key, gpu) = (spec.key, spec.devices[0].uuid.clone());
+    let mut seen = bench.engine().observations();
+    bench.engine().start(spec).await.expect("started");
+    let held = async || {
+        let measured = bench.engine().measure().await.expect("measured").expect("can");
+        let own = measured.runs.iter().find(|run| run.key == key);
+        own.and_then(|run| run.gpus.first()).and_then(|gpu| gpu.memory_bytes)
+    };
+    while held().await != Some(5420 * MIB) {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let most = BTreeMap::from([(gpu.clone(), 3 << 30)]);
+    bench.engine().limit_gpus(key, most).await.expect("lowered");
+    for _ in 0..3 {
+        assert_eq!(held().await, Some(5420 * MIB));
+    }
+    let mut over = Vec::new();
+    while let Ok(one) = seen.try_recv() {
+        over.extend(match one.state {
+            RunState::GpuOver(over) => Some(over),
+            _ => None,
+        });
+    }
+    let expected = GpuOver { gpu, held_bytes: 5420 * MIB, limit_bytes: 3 << 30 };
+    assert_eq!(over, [expected], "once");
     bench.engine().stop(key, 0).await.expect("stopped");
 }
 

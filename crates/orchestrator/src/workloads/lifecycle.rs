@@ -161,6 +161,8 @@ impl State {
         let pod = workload.pods.get(number)?;
         let place = self.binding(pod).current?;
         let node = &self.nodes.get(place.node)?.spec;
+        let spec = &workload.spec;
+        let (set, _) = spec.set_of(number);
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
             Some(Device {
@@ -169,10 +171,9 @@ impl State {
                 simulated: node.simulated,
                 millis: share.millis,
                 memory_bytes: gpu.memory_bytes,
+                memory: set.pod.gpu.memory_of(gpu.memory_bytes, share.millis),
             })
         };
-        let spec = &workload.spec;
-        let (set, _) = spec.set_of(number);
         let head = self.workloads.get(&self.workloads.head_of(id))?;
         let mut run = RunSpec {
             key: pod.run(),

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 
 use records::Desired;
 use spec::{
-    Exit, Limits, LimitsKept, ListedRun, Observation, PullFailure, Restart, RunKey, RunState,
+    Exit, GpuOver, Limits, LimitsKept, ListedRun, Observation, PullFailure, Restart, RunKey,
+    RunState,
 };
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
+use crate::reasons::{GPU_MEMORY_OVER, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
 use crate::state::State;
 use crate::workloads::Ended;
 use view::ReasonView;
@@ -56,6 +57,7 @@ impl State {
             }
             RunState::PullFailed(failure) => self.pull_failed(id, number, failure),
             RunState::Struck(kills) => self.struck(id, number, *kills),
+            RunState::GpuOver(over) => self.gpu_over(id, number, over),
             RunState::Running { started_at, .. } => self.running(id, number, *started_at),
             RunState::Exited { exit, at } => self.exited(id, number, exit, *at),
         }
@@ -158,6 +160,18 @@ impl State {
             most.unwrap_or_default()
         );
         let event = EventBuilder::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code);
+        self.emit(id, event.warning().pod(number));
+    }
+
+    /// Tells of memory of a GPU that a run holds beyond its limit.
+    fn gpu_over(&mut self, id: Uuid, number: usize, over: &GpuOver) {
+        let [held, limit] = [over.held_bytes, over.limit_bytes].map(format_bytes);
+        let text = format!(
+            "holds {held} of GPU {}, more than its limit of {limit}: it keeps what it has, and gets \
+             no more until it holds less",
+            over.gpu
+        );
+        let event = EventBuilder::new(GPU_MEMORY_OVER.name, text).code(GPU_MEMORY_OVER.code);
         self.emit(id, event.warning().pod(number));
     }
 
@@ -303,7 +317,7 @@ impl State {
         match (known.contains(&run), place.releasing) {
             _ if idle => {}
             (true, true) => self.outbox.act([Action::Stop(run, grace_ms)]),
-            (true, false) => {}
+            (true, false) => self.limit_gpus(id, number),
             (false, releasing) if releasing || over => {
                 self.cluster.vacate(model);
                 self.relaunch(id, number, false);

@@ -8,6 +8,7 @@ use records::{Change, Desired};
 use uuid::Uuid;
 
 use crate::command::{Subject, WorkloadChange};
+use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::Workload;
@@ -16,8 +17,20 @@ use spec::WorkloadSpec;
 
 impl WorkloadChange {
     /// The specification with this change made.
-    fn made_to(self, spec: &WorkloadSpec) -> WorkloadSpec {
+    fn made_to(self, spec: &WorkloadSpec) -> Result<WorkloadSpec, Error> {
         let mut spec = spec.clone();
+        if let Some(limit) = self.gpu_limit {
+            let gpu = spec.pods.pod.gpu.with_limit(limit).ok_or_else(|| {
+                let name = &spec.name;
+                Error::conflict(format!(
+                    "workload `{name}` does not ask for a part of a GPU of that kind, which could \
+                     have a limit; submit it again with --gpu-memory-request and \
+                     --gpu-memory-limit, or with --gpu-portion-request and --gpu-portion-limit"
+                ))
+            })?;
+            spec::check_gpu(gpu)?;
+            spec.pods.pod.gpu = gpu;
+        }
         spec.priority = self.priority.unwrap_or(spec.priority);
         spec.preemptible = self.preemptible.unwrap_or(spec.preemptible);
         spec.backoff_limit = self.backoff_limit.unwrap_or(spec.backoff_limit);
@@ -35,7 +48,7 @@ impl WorkloadChange {
                 };
             }
         }
-        spec
+        Ok(spec)
     }
 }
 
@@ -67,6 +80,10 @@ fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
         let left = if new.gates.is_empty() { "none".to_owned() } else { new.gates.join(", ") };
         all.push((format!("gates to {left}"), true));
     }
+    let [old_gpu, new_gpu] = [old, new].map(|spec| spec.pods.pod.gpu.limit());
+    if let Some(limit) = new_gpu.filter(|_| old_gpu != new_gpu) {
+        all.push((format!("most that it may use of each GPU to {limit}"), true));
+    }
     if old.labels != new.labels {
         all.push(("labels".to_owned(), false));
     }
@@ -95,12 +112,13 @@ impl State {
         if workload.desired == Desired::Delete {
             return Err(Error::conflict(format!("workload `{name}` is being deleted")));
         }
-        let spec = change.made_to(&workload.spec);
+        let spec = change.made_to(&workload.spec)?;
         let changed = differences(&workload.spec, &spec);
         if changed.is_empty() {
             return Ok(Subject::Workload(id));
         }
         self.may_change(workload, &spec, &changed)?;
+        let limits_gpus = workload.spec.pods.pod.gpu != spec.pods.pod.gpu;
         self.limits.forget_expiry(&self.workloads[&id]);
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.spec = Arc::new(spec);
@@ -108,11 +126,30 @@ impl State {
             self.outbox.write([Change::WorkloadSpec(id, body)]);
         }
         self.rebind(id);
+        if limits_gpus {
+            let pods = 0..self.workloads[&id].pods.iter().count();
+            pods.for_each(|number| self.limit_gpus(id, number));
+        }
         self.limits.note_expiry(&self.workloads[&id]);
         let what: Vec<String> = changed.into_iter().map(|(what, _)| what).collect();
         self.emit(id, EventBuilder::new("Updated", format!("{by} changed {}", what.join(", "))));
         self.touch(id);
         Ok(Subject::Workload(id))
+    }
+
+    /// Has the engine keep a run to its limits of GPUs, which may have changed since it started.
+    pub(crate) fn limit_gpus(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let Some(pod) = workload.pods.get(number) else { return };
+        let has_limit = workload.spec.set_of(number).0.pod.gpu.limit().is_some();
+        let place = self.binding(pod);
+        if !has_limit || pod.is_idle() || place.releasing || place.current.is_none() {
+            return;
+        }
+        let Some(run) = self.run_spec(id, number) else { return };
+        let devices = run.spec.devices.into_iter();
+        let most = devices.map(|device| (device.uuid, device.memory.most())).collect();
+        self.outbox.act([Action::LimitGpus(run.spec.key, most)]);
     }
 
     /// Refuses a change that a workload in this state cannot take.

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use orchestrator::{Command, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
-use spec::{Exit, Observation, PullFailure, RunKey, RunState};
+use spec::{Exit, GpuOver, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
 use view::GpuFault;
 
@@ -321,7 +321,10 @@ impl History {
                 [rng.below(2)]
             .clone()
         } else {
-            RunState::Struck(1)
+            let (gpu, held_bytes, limit_bytes) = ("GPU-sim".to_owned(), 2 << 30, 1 << 30);
+            [RunState::Struck(1), RunState::GpuOver(GpuOver { gpu, held_bytes, limit_bytes })]
+                [rng.below(2)]
+            .clone()
         };
         self.say(|| format!("run {key} says: {state:?}"));
         self.machine.engine.tell(key, state);

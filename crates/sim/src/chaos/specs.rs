@@ -9,10 +9,11 @@ use model::{
 use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name, without_place};
 use sched::{OverQuota, Placement, Policy};
 use spec::{
-    Audience, CleanPods, Colocation, Container, Device, DistributedSpec, Framework, GpuRequest,
-    Group, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec,
-    PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey, RunSpec, Scaling,
-    Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, Bounds, CleanPods, Colocation, Container, Device, DistributedSpec, Framework,
+    GpuRequest, Group, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet,
+    PodSpec, PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey, RunSpec,
+    Scaling, Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind,
+    WorkloadSpec,
 };
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
@@ -272,6 +273,7 @@ pub(super) fn stray(rng: &mut Rng, node: String, gpu: &NodeGpu) -> RunSpec {
         simulated: true,
         millis: GPU_MILLIS,
         memory_bytes: gpu.memory_bytes,
+        memory: Bounds::of(gpu.memory_bytes),
     };
     let pod = Uuid::from_u128(u128::from(rng.next()));
     RunSpec {

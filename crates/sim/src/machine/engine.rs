@@ -217,7 +217,7 @@ impl Engine {
     /// A run is in another state, or says something.
     pub fn tell(&mut self, key: RunKey, state: RunState) {
         let Some(run) = self.runs.get_mut(&key) else { return };
-        if !matches!(state, RunState::Struck(_)) {
+        if !matches!(state, RunState::Struck(_) | RunState::GpuOver(_)) {
             run.state = state.clone();
         }
         self.seen.push_back(Observation { key, state });

@@ -33,7 +33,7 @@ impl Executor {
     pub(super) fn act(&mut self, action: Action) {
         let chain = match &action {
             Action::Start(start) => start.spec.key.pod,
-            Action::Stop(key, _) | Action::Remove(key) => key.pod,
+            Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
             Action::Forget(pod) => *pod,
             Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
@@ -98,6 +98,8 @@ fn carry_out(action: &Action, tries: u32, engine: &mut Engine, told: &mut VecDeq
             Err(Refusal::Never(why)) => Next::Undo(start.spec.key, Exit::CannotRun(why)),
             Err(Refusal::NotNow(why)) => Next::Undo(start.spec.key, Exit::NotStarted(why)),
         },
+        // No program is there that could hold memory.
+        Action::LimitGpus(..) => Next::Done,
         Action::Stop(key, _) => again(engine.stop(*key)),
         Action::Remove(_) if tries > TRIES => Next::Done,
         Action::Remove(key) => again(engine.remove(*key)),

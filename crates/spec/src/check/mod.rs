@@ -130,7 +130,7 @@ fn pod_names(set: &PodSet) -> Result<(), Invalid> {
 }
 
 fn pod(spec: &PodSpec) -> Result<(), Invalid> {
-    gpus(spec)?;
+    check_gpu(spec.gpu)?;
     container::check(spec)?;
     let ensure = |ok: bool, field, text: String| {
         if ok { Ok(()) } else { Err(Invalid::new(field, text)) }
@@ -206,9 +206,13 @@ fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn gpus(spec: &PodSpec) -> Result<(), Invalid> {
+/// Checks the part of a GPU that a pod asks for, and its limit.
+///
+/// # Errors
+/// What is wrong, and what is allowed.
+pub fn check_gpu(gpu: GpuRequest) -> Result<(), Invalid> {
     let bad = |text: String| Err(Invalid::new("gpu", text));
-    let GpuRequest::Shared(SharedGpus { devices, compute, memory }) = spec.gpu else {
+    let GpuRequest::Shared(SharedGpus { devices, compute, memory }) = gpu else {
         return Ok(());
     };
     if devices == 0 {

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::submit::{Ending, GpuRequestType, Named, RestartPolicy, What, devices, portion};
-use crate::args::values::{cpu, key_value, size};
+use super::submit::{Ending, GpuRequestType, Named, RestartPolicy, What, devices};
+use crate::args::values::{cpu, key_value, portion, size};
 use crate::args::workers::{Bounds, Slots, Workers};
 
 /// `training tensorflow submit`, and what all frameworks have.

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::args::object_values::{data_source, secret_files, secret_variable};
-use crate::args::values::{count, cpu, key_value, positive, seconds, size};
+use crate::args::values::{count, cpu, key_value, portion, positive, seconds, size};
 use crate::args::{Console, DryRunFlags, Place, pod_flags};
 use crate::complete::{computes, environments, priorities, templates};
 use crate::intent::{DataSource, SecretFiles, Variable};
@@ -240,18 +240,6 @@ pub(super) fn devices(text: &str) -> Result<u32, String> {
             "devices are whole here; for a share of one GPU write \
              `-g 1 --gpu-request-type portion --gpu-portion-request {text}`"
         )),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Reads a share of a device, in thousandths.
-///
-/// # Errors
-/// Says what is allowed.
-pub(super) fn portion(text: &str) -> Result<u64, String> {
-    match units::parse_gpu_millis(text) {
-        Ok(millis @ 1..=1000) => Ok(millis),
-        Ok(_) => Err("a share is above 0 and at most 1".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::submit::Preemptibility;
-use crate::args::values::{Pair, count, pair_or_name, seconds};
+use crate::args::values::{Pair, count, pair_or_name, portion, seconds, size};
 use crate::complete::{priorities, workloads};
 
 /// `training update`, `workspace update`.
@@ -22,6 +22,13 @@ pub(crate) struct Change {
     /// How often it is started again after a failure
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) backoff_limit: Option<u32>,
+    /// Most of each GPU that may be used while it is free, of one submitted with a share
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
+    #[arg(conflicts_with = "gpu_memory_limit")]
+    pub(crate) gpu_portion_limit: Option<u64>,
+    /// Most memory of each GPU that may be used while it is free, of one submitted with memory
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) gpu_memory_limit: Option<String>,
     /// Delete it this long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) auto_deletion_time_after_completion: Option<u64>,
