@@ -189,6 +189,7 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
     }
     Some(match error {
         engine::Error::Invalid(why) => Exit::CannotRun(why),
+        engine::Error::NotKept(why) => Exit::NotKept(why),
         error @ engine::Error::NotHere { .. } => Exit::CannotRun(error.to_string()),
         // The machine's fault, and perhaps over soon: it uses up no retry.
         error => Exit::NotStarted(chain(&error)),

@@ -374,7 +374,7 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
 /// Why it waits, or why it failed for good.
 pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
-        code: orchestrator::FAILED.code.to_owned(),
+        code: orchestrator::of_failure(view.failure.as_deref()).code.to_owned(),
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });

@@ -438,7 +438,11 @@ fn banner(
 fn fractions(config: &Config, nodes: &NodeList) -> engine_fractions::FractionOptions {
     let real = nodes.nodes.iter().filter(|node| node.has_real_gpus());
     let gpus = real.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
-    engine_fractions::FractionOptions { policy: config.settings.fractions, gpus }
+    engine_fractions::FractionOptions {
+        policy: config.settings.fractions,
+        gpus,
+        ..engine_fractions::FractionOptions::default()
+    }
 }
 
 /// How workloads are kept apart, and what is not.

@@ -166,7 +166,7 @@ pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> 
             && NOT_EXECUTABLE.contains(code)
             && let Some(fault) = start_error(shared, key).await
         {
-            *exit = Exit::CannotRun(fault);
+            *exit = engine_fractions::refusal(fault);
         } else if let Some(started_at) = started_at
             && !matches!(shared.runs.state(key), Some(RunState::Running { .. }))
         {

@@ -2,6 +2,9 @@
 //! kept.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::Exit;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +22,16 @@ pub struct Fraction {
     pub sockets: PathBuf,
     /// The program that looks whether the limits hold.
     pub program: PathBuf,
+    /// How long that may take, in milliseconds.
+    #[serde(default = "look_ms_max")]
+    pub look_ms_max: u64,
+}
+
+/// How long a look may take: a driver that nothing used before needs some seconds.
+pub(crate) const LOOK_MS_MAX: u64 = 60_000;
+
+const fn look_ms_max() -> u64 {
+    LOOK_MS_MAX
 }
 
 /// A limit of one GPU.
@@ -57,18 +70,55 @@ impl Fraction {
     /// The words for the server's program that let it look, inside a run, whether the limits hold;
     /// none: it has none.
     #[must_use]
-    pub fn check(&self) -> Option<[String; 2]> {
+    pub fn check(&self) -> Option<[String; 3]> {
         let most = self.limits.iter().map(Limit::most).max()?;
-        Some(["gpu-check".to_owned(), format!("--most={most}B")])
+        let within = format!("--within={}", self.look_ms_max);
+        Some(["gpu-check".to_owned(), format!("--most={most}B"), within])
+    }
+
+    /// After so long a look has no answer, also where its program cannot say so itself.
+    #[must_use]
+    pub fn gives_up_after(&self) -> Duration {
+        Duration::from_millis(self.look_ms_max.saturating_add(5000))
     }
 }
+
+/// How the text begins where the driver did not answer in time.
+#[cfg(target_arch = "x86_64")]
+pub(crate) use fraction_agent::SILENT;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const SILENT: &str = "the driver does not answer";
+
+/// That the driver did not answer in this time.
+#[must_use]
+pub fn silent(within: Duration) -> String {
+    format!("{SILENT} within {} ms", within.as_millis())
+}
+
+/// How the words begin about a look that found limits which would not be kept.
+const NOT_KEPT: &str = "its part of the GPU would not be kept: ";
 
 /// Why a run with limits does not start, by what the look found.
 #[must_use]
 pub fn not_kept(why: &str) -> String {
     let why = why.lines().next().filter(|line| !line.is_empty()).unwrap_or("it was ended").trim();
+    if let Some(silent) = why.find(SILENT).and_then(|at| why.get(at..)) {
+        return silent.to_owned();
+    }
     format!(
-        "its part of the GPU would not be kept: {why}; see `elastane status`, and ask for whole \
-         GPUs or have the libraries mended by a restart of the server"
+        "{NOT_KEPT}{why}; see `elastane status`, and ask for whole GPUs or have the libraries mended \
+         by a restart of the server"
     )
+}
+
+/// How a run ends that was not started for this reason.
+#[must_use]
+pub fn refusal(why: String) -> Exit {
+    if why.starts_with(SILENT) {
+        return Exit::NotStarted(why);
+    }
+    match why.strip_prefix(NOT_KEPT) {
+        Some(why) => Exit::NotKept(why.to_owned()),
+        None => Exit::CannotRun(why),
+    }
 }

@@ -65,6 +65,7 @@ pub struct Fractions {
     program: PathBuf,
     folder: PathBuf,
     policy: FractionPolicy,
+    look_ms_max: u64,
     way: Way,
     /// None: they cannot be written here.
     libraries: Option<Libraries>,
@@ -143,6 +144,7 @@ impl Fractions {
             program: PathBuf::new(),
             folder: PathBuf::new(),
             policy: FractionPolicy::Counted,
+            look_ms_max: 0,
             way: Way::Variables,
             libraries: None,
             installed: none.clone(),
@@ -157,7 +159,7 @@ impl Fractions {
     /// second, longer with a real driver.
     #[must_use]
     pub fn open(folder: &Path, program: &Path, runs: Runs, options: &FractionOptions) -> Self {
-        let FractionOptions { policy, gpus } = options;
+        let FractionOptions { policy, gpus, look_ms_max } = options;
         if let Err(error) = fraction_agent::open_folder(folder) {
             return Self::none(&format!("cannot make {}: {error}", folder.display()));
         }
@@ -209,6 +211,7 @@ impl Fractions {
             program: program.to_owned(),
             folder,
             policy: *policy,
+            look_ms_max: *look_ms_max,
             way,
             libraries,
             installed,
@@ -234,13 +237,12 @@ impl Fractions {
         let is_shared = |device: &Device| device.millis < GPU_MILLIS;
         let hard = level == Enforcement::Hard || self.policy != FractionPolicy::HardOnly;
         if !hard && devices.iter().any(is_shared) {
-            return Err(Error::NotHere {
-                field: "gpuPortionRequest",
-                why: "the server gives out a part of a GPU only where its user cannot work around \
-                      the limit (`--fractions hard`), and nothing on this machine keeps it so; ask \
-                      for whole GPUs"
+            return Err(Error::NotKept(
+                "the server gives out a part of a GPU only where its user cannot work around the \
+                 limit (`--fractions hard`), and nothing on this machine keeps it so; ask for whole \
+                 GPUs"
                     .to_owned(),
-            });
+            ));
         }
         let Some(libraries) = &self.libraries else { return Ok(None) };
         let has_driver = simulated && has_simulated_driver(spec);
@@ -262,6 +264,7 @@ impl Fractions {
             simulated: devices.iter().filter(|_| has_driver).map(own).collect(),
             sockets: self.sockets(),
             program: self.program.clone(),
+            look_ms_max: self.look_ms_max,
         };
         let target = if has_driver {
             let folder = match self.way {

@@ -15,7 +15,7 @@ mod unsupported;
 
 #[cfg(target_arch = "x86_64")]
 pub use checked::{gpu_check, simulated_driver, start_checked};
-pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept};
+pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept, refusal, silent};
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use policy::{FractionOptions, FractionPolicy, Runs};

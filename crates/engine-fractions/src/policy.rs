@@ -19,6 +19,15 @@ pub struct FractionOptions {
     pub policy: FractionPolicy,
     /// The real GPUs of this machine, by UUID.
     pub gpus: Vec<String>,
+    /// How long a look before a run may take, in milliseconds.
+    pub look_ms_max: u64,
+}
+
+impl Default for FractionOptions {
+    fn default() -> Self {
+        let (policy, gpus) = (FractionPolicy::Best, Vec::new());
+        Self { policy, gpus, look_ms_max: crate::fraction::LOOK_MS_MAX }
+    }
 }
 
 /// What the runs of an engine are.

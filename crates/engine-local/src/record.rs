@@ -139,6 +139,10 @@ pub(crate) enum ExitFile {
     Signal(i32),
     /// Could not be started.
     CannotRun(String),
+    /// Not started because its part of a GPU would not be kept.
+    NotKept(String),
+    /// Not started because the machine could not just then.
+    NotStarted(String),
     /// Killed because it exceeded its memory limit.
     OutOfMemory,
     /// Unknown.
@@ -153,8 +157,22 @@ impl StateFile {
 
     /// The run could not be started; long texts are cut so that the state fits its reserved file.
     pub(crate) fn cannot_run(fault: &str) -> Self {
-        Self::exited(ExitFile::CannotRun(fault.chars().take(FAULT_CHARS_MAX).collect()))
+        Self::exited(ExitFile::CannotRun(cut(fault)))
     }
+
+    /// The look before the run refused it.
+    pub(crate) fn refused(why: String) -> Self {
+        Self::exited(match engine_fractions::refusal(why) {
+            Exit::NotKept(why) => ExitFile::NotKept(cut(&why)),
+            Exit::NotStarted(why) => ExitFile::NotStarted(cut(&why)),
+            Exit::CannotRun(why) => ExitFile::CannotRun(cut(&why)),
+            _ => ExitFile::Lost,
+        })
+    }
+}
+
+fn cut(fault: &str) -> String {
+    fault.chars().take(FAULT_CHARS_MAX).collect()
 }
 
 impl From<ExitFile> for Exit {
@@ -163,6 +181,8 @@ impl From<ExitFile> for Exit {
             ExitFile::Code(code) => Self::Code(code),
             ExitFile::Signal(signal) => Self::Signal(signal),
             ExitFile::CannotRun(fault) => Self::CannotRun(fault),
+            ExitFile::NotKept(why) => Self::NotKept(why),
+            ExitFile::NotStarted(why) => Self::NotStarted(why),
             ExitFile::OutOfMemory => Self::OutOfMemory,
             ExitFile::Lost => Self::Lost,
         }

@@ -2,10 +2,10 @@
 //! its whole process tree, and recording the state of both in `state.json` and on the pipe that is
 //! its stdout. Does not know about the server, which may stop and start.
 
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Limits;
 use engine_fractions::not_kept;
@@ -44,6 +44,8 @@ const KILL: i32 = 9;
 const KILLED_CODE: i32 = 128 + KILL;
 /// Between two attempts to record the end.
 const RECORD_RETRY: Duration = Duration::from_secs(1);
+/// Between two looks whether the look before a run has ended.
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Supervises the run in `run_dir` until every process of it is gone. Returns at once if another
 /// supervisor has the run, or had it.
@@ -115,6 +117,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
             StateFile::exited(with_out_of_memory(run.watch(&mut signals), group.as_ref()))
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
+        Err(Fault::OfLook(fault)) => StateFile::refused(fault),
         Err(Fault::OfMachine(error)) => {
             log_line(&format!("failed to start the command: {error}"));
             StateFile::exited(ExitFile::Lost)
@@ -172,6 +175,8 @@ fn record(dir: &RunDir, last: &StateFile) {
 pub(crate) enum Fault {
     /// The run cannot be started on this machine; a retry does not help.
     OfRun(String),
+    /// The look before it refused it.
+    OfLook(String),
     /// The machine lacks memory, disk space or processes at the moment, or a disk fails.
     OfMachine(io::Error),
 }
@@ -243,14 +248,35 @@ fn verify(process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
     command.args(words).stdin(Stdio::null());
     let look = |command: &mut Command| {
         around.prepare(command, false)?;
-        command.output()
+        complaint_within(command, fraction.gives_up_after())
     };
-    let output = look(&mut command);
-    let output = output.map_err(|error| refusal(error, "gpu-check", &process.working_dir))?;
-    if output.status.success() {
-        return Ok(());
+    let complaint = look(&mut command);
+    match complaint.map_err(|error| refusal(error, "gpu-check", &process.working_dir))? {
+        None => Ok(()),
+        Some(complaint) => Err(Fault::OfLook(not_kept(&complaint))),
     }
-    Err(Fault::OfRun(not_kept(&String::from_utf8_lossy(&output.stderr))))
+}
+
+/// What a command complains about; none: it ends well. One that does not end in time is killed and
+/// not waited for: a driver may not let it go.
+fn complaint_within(command: &mut Command, most: Duration) -> io::Result<Option<String>> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let since = Instant::now();
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if since.elapsed() > most => {
+                child.kill()?;
+                return Ok(Some(engine_fractions::silent(most)));
+            }
+            None => std::thread::sleep(LOOK_PAUSE),
+        }
+    };
+    let mut complaint = String::new();
+    if let Some(mut text) = child.stderr.take().filter(|_| !status.success()) {
+        text.read_to_string(&mut complaint)?;
+    }
+    Ok((!status.success()).then_some(complaint))
 }
 
 /// Creates the control group of a run. The start fails only if the run has limits.

@@ -116,6 +116,9 @@ pub enum Error {
         /// Why it cannot be done, and what to do.
         why: String,
     },
+    /// Its part of a GPU would not be kept as the administrator wants it.
+    #[error("its part of the GPU would not be kept: {0}")]
+    NotKept(String),
     /// The operating system or a daemon refused.
     #[error("failed to {what}")]
     Io {

@@ -190,11 +190,30 @@ pub fn try_sizes(sizes: &[u64]) -> Result<Vec<Report>, String> {
     Ok(reports)
 }
 
+/// How the text begins where the driver did not answer in time.
+pub const SILENT: &str = "the driver does not answer";
+
 /// What `gpu-check` prints.
 ///
 /// # Errors
-/// An argument that it does not know, no driver, or more memory than `--most` says.
+/// An argument that it does not know, no driver, more memory than `--most` says, or a driver that does
+/// not answer within `--within`.
 pub fn gpu_check(args: &[String]) -> Result<String, String> {
+    let within = args.iter().find_map(|arg| arg.strip_prefix("--within="));
+    let Some(within) = within else { return checked(args) };
+    let wrong = |_| format!("--within={within}: give a number of milliseconds, such as 60000");
+    let within_ms: u64 = within.parse().map_err(wrong)?;
+    let args: Vec<String> =
+        args.iter().filter(|arg| !arg.starts_with("--within=")).cloned().collect();
+    let (done, answer) = std::sync::mpsc::channel();
+    // It has no way to be stopped inside a driver, and ends with this process.
+    let look = std::thread::Builder::new().spawn(move || done.send(checked(&args)));
+    look.map_err(|error| format!("no thread to look with: {error}"))?;
+    let silent = |_| format!("{SILENT} within {within_ms} ms");
+    answer.recv_timeout(std::time::Duration::from_millis(within_ms)).map_err(silent)?
+}
+
+fn checked(args: &[String]) -> Result<String, String> {
     let (mut most, mut json, mut hold, mut sizes) = (None, false, false, Vec::new());
     let size = |text: &str| parse_bytes(text).map_err(|error| error.to_string());
     for arg in args {
@@ -206,7 +225,7 @@ pub fn gpu_check(args: &[String]) -> Result<String, String> {
                 return Err(format!(
                     "`{word}` is no option of gpu-check; give sizes to try such as 9GiB, \
                      --hold to keep what is granted until it is stopped, --most=SIZE to fail where \
-                     a GPU shows more, or --json"
+                     a GPU shows more, --within=MS to fail where the driver does not answer, or --json"
                 ));
             }
             (None, text) => sizes.push(size(text)?),

@@ -354,7 +354,9 @@ fn session_end(exit: Exit) -> SessionEnd {
         Exit::Signal(signal) => SessionEnd { signal: Some(signal), ..none },
         // As the kernel ends it.
         Exit::OutOfMemory => SessionEnd { signal: Some(KILL), ..none },
-        Exit::CannotRun(why) | Exit::NotStarted(why) => SessionEnd { error: Some(why), ..none },
+        Exit::CannotRun(why) | Exit::NotStarted(why) | Exit::NotKept(why) => {
+            SessionEnd { error: Some(why), ..none }
+        }
         Exit::Lost => SessionEnd { error: Some("how it ended is not known".to_owned()), ..none },
     }
 }

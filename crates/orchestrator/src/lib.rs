@@ -62,7 +62,7 @@ pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
 pub use primary::Op;
-pub use reasons::{FAILED, NOT_READY};
+pub use reasons::{FAILED, NOT_READY, of_failure};
 pub use recover::{StoredState, check_nodes};
 pub use state::State;
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

@@ -29,6 +29,8 @@ pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
 /// It has failed, and is not started again.
 pub const FAILED: Code = Code { code: "E212", name: "Failed" };
+/// It was not started because its part of a GPU would not be kept.
+pub(crate) const GPU_NOT_KEPT: Code = Code { code: "E215", name: "GpuFractionNotKept" };
 /// It holds more memory of a GPU than it may.
 pub(crate) const GPU_MEMORY_OVER: Code = Code { code: "E216", name: "GpuMemoryOver" };
 /// Its node got a taint that it does not tolerate.
@@ -36,9 +38,18 @@ pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
 
+/// How the words begin about a run whose part of a GPU would not be kept.
+pub(crate) const NOT_KEPT: &str = "could not be started: its part of the GPU would not be kept: ";
+
+/// Why a workload failed for good, by what is known of the end of its last run.
+#[must_use]
+pub fn of_failure(last: Option<&str>) -> Code {
+    if last.is_some_and(|text| text.starts_with(NOT_KEPT)) { GPU_NOT_KEPT } else { FAILED }
+}
+
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 18] = [
+pub(crate) const ALL: [Code; 19] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -52,6 +63,7 @@ pub(crate) const ALL: [Code; 18] = [
     NOT_STARTED,
     FAILED,
     TAINTED,
+    GPU_NOT_KEPT,
     GPU_MEMORY_OVER,
     GPU_HELD,
     CLEARING_UP,

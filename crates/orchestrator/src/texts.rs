@@ -22,13 +22,14 @@ fn errors() -> [Error; 8] {
     ]
 }
 
-fn exits() -> [Exit; 7] {
+fn exits() -> [Exit; 8] {
     [
         Exit::Code(0),
         Exit::Code(7),
         Exit::Signal(9),
         Exit::CannotRun("FAULT".to_owned()),
         Exit::NotStarted("FAULT".to_owned()),
+        Exit::NotKept("FAULT".to_owned()),
         Exit::OutOfMemory,
         Exit::Lost,
     ]
@@ -43,7 +44,7 @@ fn every_error_and_every_end_of_a_run() {
     );
     let limits = Limits { memory_bytes_max: Some(1 << 30), ..Limits::default() };
     let exits = texts!(
-        Exit { Code, Signal, CannotRun, NotStarted, OutOfMemory, Lost },
+        Exit { Code, Signal, CannotRun, NotStarted, NotKept, OutOfMemory, Lost },
         exits(),
         |exit: &Exit| in_words(exit, limits),
     );

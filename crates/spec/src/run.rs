@@ -145,6 +145,8 @@ pub enum Exit {
     CannotRun(String),
     /// The machine could not start it at this moment, and perhaps can soon; the text says why.
     NotStarted(String),
+    /// It was not started because its part of a GPU would not be kept; the text says why.
+    NotKept(String),
     /// The kernel killed its main process because the run had more memory than it may.
     OutOfMemory,
     /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).

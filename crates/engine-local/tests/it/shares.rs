@@ -10,7 +10,7 @@ use engine::{
     RunState,
 };
 use engine_conformance::Fixture as _;
-use engine_fractions::FractionPolicy;
+use engine_fractions::{FractionOptions, FractionPolicy};
 use engine_local::Separation;
 
 use crate::bench::{Bench, SUPERVISOR};
@@ -229,11 +229,27 @@ async fn without_its_libraries_a_run_does_not_start() {
         let key = spec.key;
         bench.engine().start(spec).await.expect("prepared");
         match end(&*bench.engine(), key).await {
-            Exit::CannotRun(why) => assert!(why.contains("part of the GPU"), "{why}"),
+            Exit::NotKept(why) => assert!(why.contains("see `elastane status`"), "{why}"),
             other => panic!("{other:?}"),
         }
         std::fs::write(&lost, &whole).expect("written");
     }
+}
+
+#[tokio::test]
+async fn a_driver_that_does_not_answer_keeps_no_run_starting() {
+    let mut bench = Bench::new();
+    bench.reopen_for(FractionOptions { look_ms_max: 1000, ..FractionOptions::default() }).await;
+    let driver = bench.state_dir().join("fraction/lib/limited-simulated/libcuda.so.1");
+    std::fs::remove_file(&driver).expect("removed");
+    // Opening it waits for a writer, which never comes.
+    let made = std::process::Command::new("mkfifo").arg(&driver).status().expect("started");
+    assert!(made.success());
+    let spec = share(&bench, "echo started", 500);
+    let key = spec.key;
+    bench.engine().start(spec).await.expect("prepared");
+    let why = "the driver does not answer within 1000 ms".to_owned();
+    assert_eq!(end(&*bench.engine(), key).await, Exit::NotStarted(why));
 }
 
 #[tokio::test]

@@ -13,7 +13,9 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::reasons::{GPU_MEMORY_OVER, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
+use crate::reasons::{
+    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY,
+};
 use crate::state::State;
 use crate::workloads::Ended;
 use view::ReasonView;
@@ -239,6 +241,7 @@ impl State {
                 EventBuilder::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code)
             }
             Exit::NotStarted(_) => EventBuilder::new(NOT_STARTED.name, text).code(NOT_STARTED.code),
+            Exit::NotKept(_) => EventBuilder::new(GPU_NOT_KEPT.name, text).code(GPU_NOT_KEPT.code),
             _ => EventBuilder::new("Exited", text),
         };
         let event = event.pod(number);
@@ -349,6 +352,7 @@ pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::CannotRun(why) => format!("could not be started: {why}"),
         Exit::NotStarted(why) => format!("{NOT_NOW}{why}"),
+        Exit::NotKept(why) => format!("{NOT_KEPT}{why}"),
         Exit::OutOfMemory => {
             let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
             format!(

@@ -53,7 +53,8 @@ impl Workload {
         }
         let failures = self.pods[number].relaunch.map_or(0, |now| now.failures);
         match (self.is_worker(number), exit) {
-            (_, Exit::CannotRun(_) | Exit::NotStarted(_) | Exit::Lost | Exit::Code(0)) => None,
+            (_, Exit::CannotRun(_) | Exit::NotKept(_) | Exit::NotStarted(_)) => None,
+            (_, Exit::Lost | Exit::Code(0)) => None,
             // One that begins again would need as much.
             (true, Exit::OutOfMemory) => Some(Next::Fails),
             (true, _) if was_killed(exit) => Some(Next::AsAnother),

@@ -51,7 +51,7 @@ impl State {
             }
         }
         match (spec.set_of(number).0.pod.restart, exit) {
-            (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
+            (_, Exit::CannotRun(_) | Exit::NotKept(_)) => self.end(id, number, Ended::Failed),
             // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
             // cannot start processes at the moment. It uses up no retry.
             (_, Exit::Lost | Exit::NotStarted(_)) => {

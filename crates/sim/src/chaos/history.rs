@@ -296,6 +296,7 @@ impl History {
                         Exit::Code(0),
                         Exit::Code(1),
                         Exit::OutOfMemory,
+                        Exit::NotKept("a test".to_owned()),
                         Exit::Lost,
                     ];
                     let exit = exits[rng.below(exits.len())].clone();

@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     engine: Option<Arc<LocalEngine>>,
     next: AtomicU32,
     separation: Option<Separation>,
-    policy: FractionPolicy,
+    fractions: FractionOptions,
 }
 
 impl Bench {
@@ -40,9 +40,9 @@ impl Bench {
     /// One with these isolation settings.
     pub(crate) fn with(supervisor: &Path, separation: Option<Separation>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let policy = FractionPolicy::Best;
-        let engine = Some(open(folder.path(), supervisor, separation.clone(), policy));
-        Self { folder, engine, next: AtomicU32::new(0), separation, policy }
+        let fractions = FractionOptions::default();
+        let engine = Some(open(folder.path(), supervisor, separation.clone(), fractions.clone()));
+        Self { folder, engine, next: AtomicU32::new(0), separation, fractions }
     }
 
     /// Drops the engine as a crash of the server would.
@@ -58,7 +58,12 @@ impl Bench {
 
     /// Opens the engine again with another policy for fractions of GPUs.
     pub(crate) async fn reopen_with(&mut self, policy: FractionPolicy) {
-        self.policy = policy;
+        self.reopen_for(FractionOptions { policy, ..FractionOptions::default() }).await;
+    }
+
+    /// Opens the engine again with other options for fractions of GPUs.
+    pub(crate) async fn reopen_for(&mut self, fractions: FractionOptions) {
+        self.fractions = fractions;
         self.reopen().await;
     }
 
@@ -75,7 +80,7 @@ fn open(
     folder: &Path,
     supervisor: &Path,
     separation: Option<Separation>,
-    policy: FractionPolicy,
+    fractions: FractionOptions,
 ) -> Arc<LocalEngine> {
     let images = ImageTable::new(supervisor);
     let options = Options {
@@ -86,7 +91,7 @@ fn open(
         output_bytes_max: OUTPUT_BYTES_MAX,
         copy_bytes_max: 1 << 30,
         separation,
-        fractions: Some(FractionOptions { policy, gpus: Vec::new() }),
+        fractions: Some(fractions),
     };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }
@@ -114,7 +119,7 @@ impl Fixture for Bench {
         self.close();
         let separation = self.separation.clone();
         let folder = self.folder.path();
-        self.engine = Some(open(folder, Path::new(SUPERVISOR), separation, self.policy));
+        self.engine = Some(open(folder, Path::new(SUPERVISOR), separation, self.fractions.clone()));
     }
 
     fn script(&self, text: &str) -> RunSpec {
