@@ -108,6 +108,12 @@ pub struct FractionLimit {
     /// What is missing, why, and what to do; left out where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// How compute time is divided: `none`, `strict`, `fair`.
+    #[serde(default)]
+    pub time_slicing: String,
+    /// What that means, in one sentence.
+    #[serde(default)]
+    pub time_slicing_meaning: String,
 }
 
 /// Answer of `GET /elastane/v1/status`.
@@ -300,6 +306,9 @@ pub struct Gpu {
     /// Why it is out of service, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<GpuFault>,
+    /// How parts of it are kept; left out by servers of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fractions: Option<FractionLimit>,
     /// The pods on it, as far as the caller may see their workloads.
     pub pods: Vec<GpuPod>,
 }
@@ -377,6 +386,9 @@ pub struct Explanation {
     /// Its last eviction, move or resize, and for whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_eviction: Option<Eviction>,
+    /// How its part of each GPU is kept where it is; left out where it has no part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fractions: Option<FractionLimit>,
     /// How its project stands: quota, fair share, use, all in GPUs.
     pub project_quota: Millis,
     /// See `project_quota`.

@@ -174,7 +174,12 @@ fn gpu_fault(gpu: u32, fault: &view::GpuFault) -> GpuFault {
 }
 
 /// A GPU, with those pods on it whose project may be seen.
-pub fn gpu(of: &GpuView<'_>, all: &View, is_seen: impl Fn(u64) -> bool) -> Gpu {
+pub fn gpu(
+    of: &GpuView<'_>,
+    all: &View,
+    fractions: &engine::Fractions,
+    is_seen: impl Fn(u64) -> bool,
+) -> Gpu {
     let GpuView { node, index, uuid, gpu_type, simulated, pool, memory_bytes, .. } = *of;
     Gpu {
         id: format!("{node}/{index}"),
@@ -187,6 +192,7 @@ pub fn gpu(of: &GpuView<'_>, all: &View, is_seen: impl Fn(u64) -> bool) -> Gpu {
         memory_bytes,
         allocated: Millis(of.used_millis),
         fault: of.fault.map(|fault| gpu_fault(index, fault)),
+        fractions: Some(fraction_limit(fractions.of(simulated))),
         pods: of.pods.iter().filter_map(|pod| gpu_pod(pod, all, &is_seen)).collect(),
     }
 }
@@ -238,13 +244,16 @@ pub fn node_status(
     }
 }
 
-fn fraction_limit(limit: &engine::FractionLimit) -> FractionLimit {
-    let engine::FractionLimit { level, mechanism, why } = limit;
+/// How fractions are kept.
+pub(super) fn fraction_limit(limit: &engine::FractionLimit) -> FractionLimit {
+    let engine::FractionLimit { level, mechanism, time_slicing, why } = limit;
     FractionLimit {
         enforcement: level.name().to_owned(),
         mechanism: mechanism.name().to_owned(),
         meaning: mechanism.meaning().to_owned(),
         why: Some(why.clone()).filter(|why| !why.is_empty()),
+        time_slicing: time_slicing.name().to_owned(),
+        time_slicing_meaning: time_slicing.meaning().to_owned(),
     }
 }
 

@@ -79,6 +79,15 @@ pub(super) fn fractions(given: &SettingText) -> Result<FractionPolicy, settings:
     }
 }
 
+/// Reads how compute time of GPUs is divided.
+pub(super) fn time_slicing(given: &SettingText) -> Result<TimeSlicing, settings::Error> {
+    let modes = [TimeSlicing::None, TimeSlicing::Strict, TimeSlicing::Fair];
+    let found = modes.into_iter().find(|mode| mode.name() == given.text);
+    let wrong =
+        || given.fault(format!("`{}` is not a mode; write none, strict or fair", given.text));
+    found.ok_or_else(wrong)
+}
+
 /// An engine, and what to say of it.
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,

@@ -47,6 +47,9 @@ pub struct Limit {
     /// Memory of the GPU; 0: not known.
     #[serde(default)]
     pub device: u64,
+    /// Its share of the GPU's compute time, in thousandths; 0: not known.
+    #[serde(default)]
+    pub millis: u64,
 }
 
 impl Limit {

@@ -13,11 +13,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use engine::image::has_simulated_driver;
 use engine::{
     Device, Enforcement, Error, FractionLimit, GpuOver, GpuUse, Mechanism, RunKey, RunSpec,
+    TimeSlicing,
 };
 use fraction_agent::{
     Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, Writer,
     parse_uuid, uuid_of,
 };
+use fraction_lease::{Policy, Share, Turner};
 use gpu::{Activity, ProcessActivity};
 use units::GPU_MILLIS;
 
@@ -66,6 +68,8 @@ pub struct Fractions {
     folder: PathBuf,
     policy: FractionPolicy,
     look_ms_max: u64,
+    /// How compute time is divided, and what does that.
+    turns: Option<(Policy, Turner)>,
     way: Way,
     /// None: they cannot be written here.
     libraries: Option<Libraries>,
@@ -101,7 +105,7 @@ impl Run {
 }
 
 /// What keeps fractions, once that was seen: of the installed driver's GPUs, or of simulated ones.
-fn kept(way: Way, installed: bool) -> FractionLimit {
+fn kept(way: Way, installed: bool, time_slicing: TimeSlicing) -> FractionLimit {
     let (mechanism, why) = match way {
         Way::Containers if installed => (
             Mechanism::PreloadedLibraries,
@@ -115,7 +119,7 @@ fn kept(way: Way, installed: bool) -> FractionLimit {
              the libraries instead",
         ),
     };
-    FractionLimit { level: Enforcement::Cooperative, mechanism, why: why.to_owned() }
+    FractionLimit { level: Enforcement::Cooperative, mechanism, time_slicing, why: why.to_owned() }
 }
 
 /// No code panics inside a change while it holds one of these locks.
@@ -145,6 +149,7 @@ impl Fractions {
             folder: PathBuf::new(),
             policy: FractionPolicy::Counted,
             look_ms_max: 0,
+            turns: None,
             way: Way::Variables,
             libraries: None,
             installed: none.clone(),
@@ -159,7 +164,7 @@ impl Fractions {
     /// second, longer with a real driver.
     #[must_use]
     pub fn open(folder: &Path, program: &Path, runs: Runs, options: &FractionOptions) -> Self {
-        let FractionOptions { policy, gpus, look_ms_max } = options;
+        let FractionOptions { policy, gpus, look_ms_max, time_slicing } = options;
         if let Err(error) = fraction_agent::open_folder(folder) {
             return Self::none(&format!("cannot make {}: {error}", folder.display()));
         }
@@ -180,13 +185,15 @@ impl Fractions {
             Ok(delivered) => delivered,
             Err(error) => return Self::none(&text(&error)),
         };
+        let turns = turner(*time_slicing);
+        let time_slicing = if turns.is_some() { *time_slicing } else { TimeSlicing::None };
         let attempt = |installed| {
             if *policy == FractionPolicy::Counted {
                 return FractionLimit::none("the server was started with --fractions none");
             }
             let seen = fraction_agent::self_test(program, &libraries, folder, installed);
             match seen {
-                Ok(()) => kept(way, installed.is_some()),
+                Ok(()) => kept(way, installed.is_some(), time_slicing),
                 Err(why) => FractionLimit::none(&why),
             }
         };
@@ -212,6 +219,7 @@ impl Fractions {
             folder,
             policy: *policy,
             look_ms_max: *look_ms_max,
+            turns,
             way,
             libraries,
             installed,
@@ -256,6 +264,7 @@ impl Fractions {
             bytes: device.memory.request,
             most: device.memory.most(),
             device: device.memory_bytes,
+            millis: device.millis,
         });
         let own =
             |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
@@ -349,9 +358,24 @@ impl Fractions {
         let (fraction, pages) = (fraction.clone(), pages.to_owned());
         let mut each = fraction.simulated.iter();
         let run = Run { fraction: fraction.clone(), pages, over: BTreeSet::new() };
+        self.give_turns(&run);
         open(&self.runs).insert(key, run);
         let connected = each.try_for_each(|gpu| self.connect(&gpu.described(), &fraction.sockets));
         connected.map_err(failed(format!("give {key} its simulated GPUs")))
+    }
+
+    /// Gives a run its share of the compute time of its GPUs. Without, its programs wait for nothing.
+    fn give_turns(&self, run: &Run) {
+        let Some((policy, turner)) = &self.turns else { return };
+        for limit in run.fraction.limits.iter().filter(|limit| limit.millis > 0) {
+            let Some(device) = run.fraction.uuid(&limit.gpu) else { continue };
+            let millionths = u32::try_from(limit.millis.saturating_mul(1000)).unwrap_or(u32::MAX);
+            let share = Share { millionths, policy: *policy };
+            let run = fraction_lease::Run { pages: run.pages.clone(), device, share };
+            if let Err(error) = turner.set(&run) {
+                tracing::warn!("compute time of {} is not divided: {error}", limit.gpu);
+            }
+        }
     }
 
     fn connect(&self, gpu: &Simulated, sockets: &Path) -> Result<(), fraction_agent::Error> {
@@ -370,6 +394,9 @@ impl Fractions {
         let simulated = runs.values().flat_map(|run| &run.fraction.simulated);
         let used: Vec<Simulated> = simulated.map(SimulatedGpu::described).collect();
         drop(runs);
+        if let Some((_, turner)) = &self.turns {
+            turner.remove(&gone.pages);
+        }
         // Without a connection their processes end.
         open(&self.connections).retain(|gpu, _| used.contains(gpu));
         self.divide(gone.fraction.limits.iter().map(|limit| limit.gpu.as_str()));
@@ -514,6 +541,18 @@ impl Fractions {
         let before = std::mem::replace(&mut run.over, now);
         over.into_iter().filter(|over| !before.contains(&over.gpu)).collect()
     }
+}
+
+/// What divides compute time; none: nothing does.
+fn turner(time_slicing: TimeSlicing) -> Option<(Policy, Turner)> {
+    let policy = match time_slicing {
+        TimeSlicing::None => return None,
+        TimeSlicing::Strict => Policy::Strict,
+        TimeSlicing::Fair => Policy::Fair,
+    };
+    let turner = Turner::start();
+    let turner = turner.map_err(|error| tracing::error!("compute time is not divided: {error}"));
+    Some((policy, turner.ok()?))
 }
 
 fn make_point() -> std::io::Result<()> {

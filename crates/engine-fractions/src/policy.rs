@@ -1,6 +1,8 @@
 //! What an administrator chooses about GPU fractions. Owns: the choices. Does not know about: how they
 //! are kept.
 
+use engine::TimeSlicing;
+
 /// Which limits of GPU fractions are relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FractionPolicy {
@@ -21,12 +23,15 @@ pub struct FractionOptions {
     pub gpus: Vec<String>,
     /// How long a look before a run may take, in milliseconds.
     pub look_ms_max: u64,
+    /// How runs divide compute time.
+    pub time_slicing: TimeSlicing,
 }
 
 impl Default for FractionOptions {
     fn default() -> Self {
         let (policy, gpus) = (FractionPolicy::Best, Vec::new());
-        Self { policy, gpus, look_ms_max: crate::fraction::LOOK_MS_MAX }
+        let (look_ms_max, time_slicing) = (crate::fraction::LOOK_MS_MAX, TimeSlicing::None);
+        Self { policy, gpus, look_ms_max, time_slicing }
     }
 }
 

@@ -74,6 +74,47 @@ impl Mechanism {
     }
 }
 
+/// How runs divide the compute time of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeSlicing {
+    /// They do not: the driver gives each what it takes.
+    None,
+    /// Each has its share and never more.
+    Strict,
+    /// Each has its share, and of what others leave.
+    Fair,
+}
+
+impl TimeSlicing {
+    /// The word for it in settings and in the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Strict => "strict",
+            Self::Fair => "fair",
+        }
+    }
+
+    /// What it means, in one sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::None => {
+                "compute time is not divided: the driver gives each program what it takes"
+            }
+            Self::Strict => {
+                "kernels wait for the turn of their run, which has its share of the \
+                             compute time and never more"
+            }
+            Self::Fair => {
+                "kernels wait for the turn of their run, which has its share of the \
+                           compute time and of what others leave"
+            }
+        }
+    }
+}
+
 /// How the fractions of a GPU are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FractionLimit {
@@ -81,6 +122,8 @@ pub struct FractionLimit {
     pub level: Enforcement,
     /// By what.
     pub mechanism: Mechanism,
+    /// How compute time is divided, by the same means.
+    pub time_slicing: TimeSlicing,
     /// What is missing, why, and what to do; empty where nothing is.
     pub why: String,
 }
@@ -89,7 +132,12 @@ impl FractionLimit {
     /// They are not kept.
     #[must_use]
     pub fn none(why: &str) -> Self {
-        Self { level: Enforcement::None, mechanism: Mechanism::None, why: why.to_owned() }
+        Self {
+            level: Enforcement::None,
+            mechanism: Mechanism::None,
+            time_slicing: TimeSlicing::None,
+            why: why.to_owned(),
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 pub use capabilities::{
     Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
-    Outage,
+    Outage, TimeSlicing,
 };
 pub use installation::Installation;
 pub use keyed_lock::KeyedLock;

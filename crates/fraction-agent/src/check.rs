@@ -38,7 +38,7 @@ pub struct Allocation {
 }
 
 /// A driver whose answer does not match the request.
-fn refused(what: &str, answer: i32) -> String {
+pub(crate) fn refused(what: &str, answer: i32) -> String {
     match answer {
         NO_DEVICE => "the driver has no GPU for this process".to_owned(),
         OUT_OF_MEMORY => format!("{what}: out of memory (CUDA error 2)"),
@@ -46,10 +46,11 @@ fn refused(what: &str, answer: i32) -> String {
     }
 }
 
-struct Cuda(Library);
+/// The driver.
+pub(crate) struct Cuda(Library);
 
 impl Cuda {
-    fn open() -> Result<Self, String> {
+    pub(crate) fn open() -> Result<Self, String> {
         // SAFETY: what every CUDA program does; the library's start-up code is trusted as there.
         let library = unsafe { Library::new("libcuda.so.1") };
         let cuda = Self(library.map_err(|error| format!("there is no CUDA driver here: {error}"))?);
@@ -61,7 +62,11 @@ impl Cuda {
     }
 
     /// Calls a function; an answer other than 0 is an error.
-    fn call<T>(&self, name: &str, call: impl FnOnce(Symbol<'_, T>) -> i32) -> Result<(), String> {
+    pub(crate) fn call<T>(
+        &self,
+        name: &str,
+        call: impl FnOnce(Symbol<'_, T>) -> i32,
+    ) -> Result<(), String> {
         match self.answer(name, call)? {
             0 => Ok(()),
             answer => Err(refused(name, answer)),
@@ -106,7 +111,7 @@ impl Cuda {
     }
 
     /// Makes a context; the driver's answer.
-    fn enter(&self, device: i32) -> Result<i32, String> {
+    pub(crate) fn enter(&self, device: i32) -> Result<i32, String> {
         type Retain = unsafe extern "C" fn(*mut usize, i32) -> i32;
         type Set = unsafe extern "C" fn(usize) -> i32;
         let mut context = 0;
@@ -220,11 +225,13 @@ fn checked(args: &[String]) -> Result<String, String> {
         match (arg.strip_prefix("--most="), arg.as_str()) {
             (Some(text), _) => most = Some(size(text)?),
             (None, "--json") => json = true,
+            (None, word) if word.starts_with("--kernels=") => return crate::kernels::launch(word),
             (None, "--hold") => hold = true,
             (None, word) if word.starts_with('-') => {
                 return Err(format!(
                     "`{word}` is no option of gpu-check; give sizes to try such as 9GiB, \
-                     --hold to keep what is granted until it is stopped, --most=SIZE to fail where \
+                     --hold to keep what is granted until it is stopped, --kernels=MS to launch \
+                     virtual kernels of so many milliseconds, --most=SIZE to fail where \
                      a GPU shows more, --within=MS to fail where the driver does not answer, or --json"
                 ));
             }

@@ -15,6 +15,7 @@ pub use fraction_abi::DIRECTORY as POINT;
 mod check;
 mod delivery;
 mod driver;
+mod kernels;
 mod libraries;
 mod pages;
 mod self_test;

@@ -34,7 +34,7 @@ const MAY_USE: [(&str, &[&str]); 55] = [
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),
-    ("engine-fractions", &["units", "gpu", "engine", "fraction-agent"]),
+    ("engine-fractions", &["units", "gpu", "engine", "fraction-agent", "fraction-lease"]),
     ("engine-local", &["units", "model", "gpu", "engine", "engine-fractions"]),
     ("engine-docker", &["units", "gpu", "engine", "engine-fractions", "skip"]),
     ("quickstart", &[]),

@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use engine::TimeSlicing;
 use engine_fractions::FractionPolicy;
 use tracing::level_filters::LevelFilter;
 
@@ -129,6 +130,15 @@ settings! {
         meaning: "what keeps workloads within their [part of a GPU](../guides/fractions.md): `auto` \
             for the best that is safe on this machine, `hard` to start no part of a GPU where its \
             user could work around the limit, or `none` to count only",
+    }
+
+    /// Compute time of shared GPUs: none for what programs take, strict, or fair
+    gpu_time_slicing: TimeSlicing = runtime::time_slicing {
+        value: Some("MODE"),
+        default: "none",
+        meaning: "how workloads with a part of a GPU [divide its compute \
+            time](../guides/fractions.md#compute-time): `none` for what each takes, `strict` for its \
+            share and never more, or `fair` for its share and of what others leave",
     }
 
     /// Where to listen

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::{
-    Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, Mechanism, Output, RunKey, RunSpec,
-    RunState,
+    Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, LogRange, Mechanism, Output, RunKey,
+    RunSpec, RunState, TimeSlicing,
 };
 use engine_conformance::Fixture as _;
 use engine_fractions::{FractionOptions, FractionPolicy};
@@ -250,6 +250,73 @@ async fn a_driver_that_does_not_answer_keeps_no_run_starting() {
     bench.engine().start(spec).await.expect("prepared");
     let why = "the driver does not answer within 1000 ms".to_owned();
     assert_eq!(end(&*bench.engine(), key).await, Exit::NotStarted(why));
+}
+
+/// How many kernels a run has launched, as far as it has printed.
+async fn kernels(bench: &Bench, key: RunKey) -> u64 {
+    let mut chunks = bench.engine().logs(key, LogRange::default()).await.expect("a known run");
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.recv().await {
+        bytes.extend(chunk.expect("readable"));
+    }
+    let text = String::from_utf8(bytes).expect("text");
+    let last = text.lines().filter_map(|line| line.strip_suffix(" kernels")).next_back();
+    last.map_or(0, |count| count.parse().expect("a number"))
+}
+
+/// The work of the first of two runs in percent of that of both, over so many milliseconds of both.
+/// `each`: thousandths of the GPU, and the length of a kernel in milliseconds.
+async fn work_of_first(bench: &Bench, each: [(u64, u64); 2], both_ms: u64) -> u64 {
+    let mut keys = Vec::new();
+    for (millis, ms) in each {
+        let spec = share(bench, &format!("gpu-check --kernels={ms}"), millis);
+        keys.push(spec.key);
+        bench.engine().start(spec).await.expect("started");
+    }
+    let work = async || {
+        let mut work = Vec::new();
+        for (key, (_, ms)) in keys.iter().zip(each) {
+            work.push(kernels(bench, *key).await * ms);
+        }
+        work
+    };
+    let mut begin = work().await;
+    let part = loop {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let now = work().await;
+        if begin.contains(&0) {
+            begin = now; // not both have begun
+            continue;
+        }
+        let [first, second] = [now[0] - begin[0], now[1] - begin[1]];
+        if first + second >= both_ms {
+            break first * 100 / (first + second);
+        }
+    };
+    for key in keys {
+        bench.engine().stop(key, 0).await.expect("stopped");
+        end(&*bench.engine(), key).await;
+    }
+    part
+}
+
+#[tokio::test]
+async fn runs_with_equal_parts_get_equal_work_done_whatever_they_launch() {
+    let mut bench = kept_apart();
+    // The driver alone gives each a kernel in turn: a quarter to the one with the short ones.
+    for (time_slicing, parts, expected) in [
+        (TimeSlicing::None, [500, 500], 10..=35),
+        (TimeSlicing::Fair, [500, 500], 40..=60),
+        (TimeSlicing::Strict, [500, 500], 40..=60),
+        (TimeSlicing::Fair, [750, 250], 65..=85),
+    ] {
+        let options = FractionOptions { time_slicing, ..FractionOptions::default() };
+        bench.reopen_for(options).await;
+        let shown = bench.engine().capabilities().fractions.simulated.time_slicing;
+        assert_eq!(shown, time_slicing);
+        let part = work_of_first(&bench, [(parts[0], 2), (parts[1], 6)], 3000).await;
+        assert!(expected.contains(&part), "{time_slicing:?} {parts:?}: {part} %");
+    }
 }
 
 #[tokio::test]
