@@ -4,6 +4,7 @@
 mod bench;
 mod package;
 mod record;
+mod symbols;
 mod tidy;
 mod tree;
 
@@ -24,6 +25,8 @@ Usage: cargo xtask <chore>
   package-test [the same options]
                       install, upgrade, remove and purge them on a fresh Debian
                       with systemd, and run the image; needs root
+  symbols             print what is new in the newest CUDA driver interface that a
+                      package of PyPI ships, beside what fractions know
   record --bin DIR    make docs/pictures/terminal.svg with the built binaries
 ";
 
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["bench", ref options @ ..] => bench::Options::parse(options)
             .and_then(|options| bench::run(&root().join("target/release"), &options)),
+        ["symbols"] => symbols::run(&root()),
         ["record", "--bin", folder] => record::run(&root(), &PathBuf::from(folder)),
         ["package-test", ref options @ ..] => {
             package::Options::parse(options).and_then(|it| package::try_out(&root(), it))

@@ -94,7 +94,9 @@ impl Frame<'_> {
             Key::Gpu(node, index) => {
                 let node = view.nodes.iter().find(|found| *found.name == **node);
                 match node.and_then(|node| node.gpu(*index)) {
-                    Some(found) => Some(self.of(id, convert::gpu(&found, view, self.is_seen))?),
+                    Some(found) => {
+                        Some(self.of(id, convert::gpu(&found, view, &context, self.is_seen))?)
+                    }
                     None => None,
                 }
             }

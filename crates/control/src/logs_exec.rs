@@ -186,7 +186,9 @@ fn from_engine(error: engine::Error) -> Error {
             Error::conflict("it has not started yet, or what it left has been removed")
         }
         E::NotRunning(_) => Error::conflict("the pod does not run now"),
-        E::Unsupported(_) | E::NotHere { .. } | E::Invalid(_) => Error::conflict(error.to_string()),
+        E::Unsupported(_) | E::NotHere { .. } | E::NotKept(_) | E::Invalid(_) => {
+            Error::conflict(error.to_string())
+        }
         E::StillRunning(_) | E::Io { .. } => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let message = cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"));

@@ -174,12 +174,7 @@ fn gpu_fault(gpu: u32, fault: &view::GpuFault) -> GpuFault {
 }
 
 /// A GPU, with those pods on it whose project may be seen.
-pub fn gpu(
-    of: &GpuView<'_>,
-    all: &View,
-    fractions: &engine::Fractions,
-    is_seen: impl Fn(u64) -> bool,
-) -> Gpu {
+pub fn gpu(of: &GpuView<'_>, all: &View, context: &Context, is_seen: impl Fn(u64) -> bool) -> Gpu {
     let GpuView { node, index, uuid, gpu_type, simulated, pool, memory_bytes, .. } = *of;
     Gpu {
         id: format!("{node}/{index}"),
@@ -192,7 +187,7 @@ pub fn gpu(
         memory_bytes,
         allocated: Millis(of.used_millis),
         fault: of.fault.map(|fault| gpu_fault(index, fault)),
-        fractions: Some(fraction_limit(fractions.of(simulated))),
+        fractions: Some(fraction_limit(context.fractions.of(simulated))),
         pods: of.pods.iter().filter_map(|pod| gpu_pod(pod, all, &is_seen)).collect(),
     }
 }
@@ -219,11 +214,7 @@ fn used(view: &NodeView) -> Vec<Millis> {
 }
 
 /// A node in short.
-pub fn node_status(
-    view: &NodeView,
-    context: &Context,
-    fractions: &engine::Fractions,
-) -> NodeStatus {
+pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     let has_gpus = !view.gpu_memory_bytes.is_empty();
     NodeStatus {
         ready: context.outage.is_none(),
@@ -240,7 +231,7 @@ pub fn node_status(
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,
         memory_used_bytes: view.used.memory_bytes,
-        fractions: has_gpus.then(|| fraction_limit(fractions.of(view.simulated))),
+        fractions: has_gpus.then(|| fraction_limit(context.fractions.of(view.simulated))),
     }
 }
 

@@ -136,6 +136,7 @@ mod tests {
             origins: crate::Origins { server: String::new(), domain: String::new() },
             now: Instant(0),
             outage: None,
+            fractions: engine::Fractions::none(""),
         };
         history(&event, &context)
     }

@@ -1,9 +1,14 @@
 //! The answer to "why is it where it is".
 
-use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
+use api_types::{
+    Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, Search, StartEstimate,
+};
+use spec::GpuRequest;
 use units::Instant;
-use view::{Phase, PodView, ProjectView, ReasonView, WorkloadView};
+use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
+use super::Context;
+use super::cluster::fraction_limit;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
@@ -24,6 +29,7 @@ pub fn explanation(
         summary: summary(view, why.first(), now),
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
+        fractions: None,
         project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
         project_fair_share: gpus(|project| project.unit.status.fair_share.gpu_millis),
         project_allocated: gpus(|project| project.unit.status.allocated.gpu_millis),
@@ -32,6 +38,21 @@ pub fn explanation(
         start_estimate,
         training: None,
     }
+}
+
+/// How its part of each GPU is kept where it is; none where it has no part of one. All nodes that it is
+/// on are alike in that.
+pub fn fractions_kept(
+    workload: &WorkloadView,
+    view: &View,
+    context: &Context,
+) -> Option<FractionLimit> {
+    if !matches!(workload.spec.pods.pod.gpu, GpuRequest::Shared(_)) {
+        return None;
+    }
+    let on = nodes(workload);
+    let node = view.nodes.iter().find(|node| on.contains(&node.name.to_string()))?;
+    Some(fraction_limit(context.fractions.of(node.simulated)))
 }
 
 /// Why it waits, at length.

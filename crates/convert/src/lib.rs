@@ -44,7 +44,7 @@ pub use compute::check_compute;
 pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
 pub use department::{department, department_creation, department_update};
 pub use event::{asset_history, history, kubernetes_event, live_event};
-pub use explain::{diagnosis, explanation};
+pub use explain::{diagnosis, explanation, fractions_kept};
 pub use pod::{PodRow, pod};
 pub use pod_spec::words;
 pub use pods::{check_kind, fill_master, of_the_master};
@@ -76,6 +76,8 @@ pub struct Context {
     pub now: Instant,
     /// What does not answer of what runs the pods.
     pub outage: Option<engine::Outage>,
+    /// How parts of GPUs are kept.
+    pub fractions: engine::Fractions,
 }
 
 /// What is wrong with a specification, as a change says it.
@@ -96,6 +98,7 @@ impl Context {
             cluster_name: named.unwrap_or(&cluster.name).clone(),
             now: backend.now(),
             outage: backend.control.outage(),
+            fractions: backend.control.capabilities().fractions,
         }
     }
 }

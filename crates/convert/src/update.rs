@@ -37,15 +37,14 @@ pub fn check_changeable(
     now: &WorkloadSpec,
     after: &WorkloadSpec,
 ) -> Result<(), ApiError> {
-    let (now, mut after) = (wire(now), wire(after));
     let changeable_too = if of_manifest { &[][..] } else { &CHANGEABLE_COMPUTE[..] };
-    for &field in changeable_too {
-        let before = now.get("compute").and_then(|compute| compute.get(field));
-        let before = before.cloned().unwrap_or(Value::Null);
-        if let Some(Value::Object(compute)) = after.get_mut("compute") {
-            compute.insert(field.to_owned(), before);
+    let [now, after] = [now, after].map(|spec| {
+        let mut spec = wire(spec);
+        if let Some(Value::Object(compute)) = spec.get_mut("compute") {
+            compute.retain(|field, _| !changeable_too.contains(&field.as_str()));
         }
-    }
+        spec
+    });
     let changeable = if of_manifest { &CHANGEABLE[..1] } else { &CHANGEABLE[..] };
     let fields = after.as_object().into_iter().flatten();
     let differs = |field: &String, value: &Value| now.get(field).unwrap_or(&Value::Null) != value;

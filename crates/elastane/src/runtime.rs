@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::image::QUICKSTARTS;
-use engine::{Engine, Installation, ListedRun, RunState};
+use engine::{Engine, Installation, ListedRun, RunState, TimeSlicing};
 use engine_docker::{Daemon, DockerEngine, Program};
-use engine_fractions::{FractionOptions, FractionPolicy};
+use engine_fractions::{FractionOptions, FractionPolicy, MemoryOver};
 use engine_local::Separation;
 
 use super::env;
@@ -76,6 +76,15 @@ pub(super) fn fractions(given: &SettingText) -> Result<FractionPolicy, settings:
         "hard" => Ok(FractionPolicy::HardOnly),
         "none" => Ok(FractionPolicy::Counted),
         other => Err(given.fault(format!("`{other}` is not a policy; write auto, hard or none"))),
+    }
+}
+
+/// Reads what is done about memory of GPUs that was not granted.
+pub(super) fn memory_over(given: &SettingText) -> Result<MemoryOver, settings::Error> {
+    match given.text.as_str() {
+        "report" => Ok(MemoryOver::Report),
+        "end" => Ok(MemoryOver::End),
+        other => Err(given.fault(format!("`{other}` is not a policy; write report or end"))),
     }
 }
 

@@ -53,10 +53,15 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     let mut kinds: Vec<_> =
         status.nodes.iter().filter_map(|node| node.fractions.as_ref()).collect();
     kinds.dedup();
-    for api_types::FractionLimit { enforcement, meaning, why, .. } in kinds {
+    for kept in kinds {
+        let api_types::FractionLimit { enforcement, meaning, why, .. } = kept;
         writeln!(out, "  Fractions  {enforcement}: {meaning}")?;
         if let Some(why) = why {
             writeln!(out, "             {why}")?;
+        }
+        if !["", "none"].contains(&kept.time_slicing.as_str()) {
+            let (mode, meaning) = (&kept.time_slicing, &kept.time_slicing_meaning);
+            writeln!(out, "             compute time {mode}: {meaning}")?;
         }
     }
     for node in &status.nodes {

@@ -66,6 +66,7 @@ fn engine() -> Vec<EngineError> {
         E::StillRunning(key),
         E::Invalid(text("WHAT IS WRONG")),
         E::NotHere { field: "storage.nfs", why: text("WHY, AND WHAT TO DO") },
+        E::NotKept(text("WHY, AND WHAT TO DO")),
         E::Io { what: text("start the run"), source: gone() },
         E::Unsupported("process"),
     ]
@@ -141,7 +142,16 @@ fn every_error_of_the_operator() {
 #[test]
 fn every_error_of_a_start() {
     let engine = texts!(
-        EngineError { NoSuchRun, NotRunning, StillRunning, Invalid, NotHere, Io, Unsupported },
+        EngineError {
+            NoSuchRun,
+            NotRunning,
+            StillRunning,
+            Invalid,
+            NotHere,
+            NotKept,
+            Io,
+            Unsupported
+        },
         engine(),
         |error: &EngineError| cli_kit::exit::chain(error),
     );

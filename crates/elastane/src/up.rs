@@ -441,6 +441,7 @@ fn fractions(config: &Config, nodes: &NodeList) -> engine_fractions::FractionOpt
     engine_fractions::FractionOptions {
         policy: config.settings.fractions,
         gpus,
+        over: config.settings.gpu_memory_over,
         time_slicing: config.settings.gpu_time_slicing,
         ..engine_fractions::FractionOptions::default()
     }

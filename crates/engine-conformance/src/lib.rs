@@ -193,11 +193,7 @@ impl Stage {
         self.wait(key, |state| match state {
             RunState::Running { pid, .. } => Some(pid),
             RunState::Exited { exit, .. } => panic!("{key} was to run, but ended: {exit:?}"),
-            RunState::Starting
-            | RunState::Preparing(_)
-            | RunState::PullFailed(_)
-            | RunState::Struck(_)
-            | RunState::GpuOver(_) => None,
+            _ => None,
         })
         .await
     }

@@ -11,6 +11,7 @@ use bollard::query_parameters::StatsOptionsBuilder;
 use engine::{
     Error, ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunKey, RunState, RunUse,
 };
+use engine_fractions::Over;
 use futures_util::{StreamExt as _, stream};
 use gpu::{Activity, Health};
 
@@ -54,16 +55,28 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
         busy_millis: gpu.busy_millis,
         memory_bytes: gpu.memory_bytes,
     };
-    let runs: Vec<RunUse> = runs.into_iter().map(with_gpus).collect();
-    let limited = runs.iter().filter_map(|run| Some((run, claims.get(&run.key)?.clone())));
-    let limited: Vec<_> =
-        limited.map(|(run, before)| (run.key, run.gpus.clone(), before)).collect();
+    let runs: Vec<(String, RunUse)> =
+        runs.into_iter().map(|(id, run)| (id.clone(), with_gpus((id, run)))).collect();
+    let limited = runs.iter().filter_map(|(id, run)| {
+        let before = claims.get(&run.key)?.clone();
+        Some((run.key, id.clone(), run.gpus.clone(), before))
+    });
+    let limited: Vec<_> = limited.collect();
+    let runs: Vec<RunUse> = runs.into_iter().map(|(_, run)| run).collect();
     if !limited.is_empty() {
-        let own = Arc::clone(shared);
+        let (own, processes) = (Arc::clone(shared), by_container(&gpus));
         let reconciled = move || {
-            for (key, gpus, before) in limited {
-                let over = own.fractions.fractions.reconcile(key, &before, &gpus);
-                for state in over.into_iter().map(RunState::GpuOver) {
+            for (key, id, gpus, before) in limited {
+                for Over { mut seen, ends } in
+                    own.fractions.fractions.reconcile(key, &before, &gpus)
+                {
+                    if ends {
+                        let on = processes.get(&seen.gpu).and_then(|on| on.get(&id));
+                        let pids = on.map_or(&[][..], Vec::as_slice);
+                        let is_one = |pid| home(pid).as_ref() == Some(&id);
+                        seen.ended = engine_fractions::end_newest(pids, is_one);
+                    }
+                    let state = RunState::GpuOver(seen);
                     own.runs.observations.report(Observation { key, state });
                 }
             }
@@ -73,6 +86,20 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
         }
     }
     Measured { runs, gpus: gpus.iter().map(whole).collect() }
+}
+
+/// The processes on each GPU, by container.
+fn by_container(
+    gpus: &[(Activity, BTreeMap<u32, String>)],
+) -> BTreeMap<String, BTreeMap<String, Vec<u32>>> {
+    let on = |(gpu, homes): &(Activity, BTreeMap<u32, String>)| {
+        let mut each = BTreeMap::<String, Vec<u32>>::new();
+        for (&pid, home) in homes {
+            each.entry(home.clone()).or_default().push(pid);
+        }
+        (gpu.uuid.clone(), each)
+    };
+    gpus.iter().map(on).collect()
 }
 
 /// What containers with limits say that they hold. Blocks.

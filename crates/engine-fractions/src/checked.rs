@@ -7,8 +7,10 @@ use std::process::{Command, ExitCode};
 
 use engine::Error;
 
-use crate::fraction::{REFUSED, not_kept};
+use crate::fraction::{REFUSED, SILENT, not_kept};
 
+/// Of a look that found something wrong.
+const FAILED: u8 = 1;
 /// Exit codes of shells: not to be started, and not found.
 const NOT_STARTED: u8 = 126;
 const NOT_FOUND: u8 = 127;
@@ -16,9 +18,16 @@ const NOT_FOUND: u8 = 127;
 /// What `gpu-check` prints: the GPUs that a program here sees, and what it is refused.
 ///
 /// # Errors
-/// An argument it does not know, no driver, or more memory than `--most` says.
+/// An argument it does not know, no driver, or more memory than `--most` says. Ends the process where
+/// the driver does not answer within `--within`.
 pub fn gpu_check(args: &[String]) -> Result<String, Error> {
-    fraction_agent::gpu_check(args).map_err(Error::Invalid)
+    fraction_agent::gpu_check(args).map_err(|why| {
+        if why.starts_with(SILENT) {
+            eprintln!("{why}");
+            fraction_agent::leave(FAILED);
+        }
+        Error::Invalid(why)
+    })
 }
 
 /// The process of a simulated GPU. Call it first in a process of its own.
@@ -47,6 +56,9 @@ pub fn start_checked(args: &[String]) -> ExitCode {
 
 fn refuse(why: &str, code: u8) -> ExitCode {
     eprintln!("{REFUSED}{why}");
+    if why.starts_with(SILENT) {
+        fraction_agent::leave(code);
+    }
     ExitCode::from(code)
 }
 

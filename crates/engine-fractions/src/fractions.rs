@@ -6,7 +6,7 @@
 //! limits hold while the server is away; [`Fractions::adopt`] is for what has to be measured and
 //! changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,8 @@ use units::GPU_MILLIS;
 
 use crate::burst::{Holder, divide};
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
-use crate::policy::{FractionOptions, FractionPolicy, Runs};
+use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
+use crate::run::{Over, Run};
 
 /// Where containers have the sockets of their simulated GPUs.
 const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
@@ -67,6 +68,7 @@ pub struct Fractions {
     program: PathBuf,
     folder: PathBuf,
     policy: FractionPolicy,
+    over: MemoryOver,
     look_ms_max: u64,
     /// How compute time is divided, and what does that.
     turns: Option<(Policy, Turner)>,
@@ -77,31 +79,6 @@ pub struct Fractions {
     simulated: FractionLimit,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
     runs: Mutex<BTreeMap<RunKey, Run>>,
-}
-
-/// A run that has not ended.
-#[derive(Debug)]
-struct Run {
-    fraction: Fraction,
-    /// The folder of its pages.
-    pages: PathBuf,
-    /// The GPUs of which it was seen to hold more than it may.
-    over: BTreeSet<String>,
-}
-
-impl Run {
-    /// Its limit of a GPU, and the place of that in its pages.
-    fn limit(&self, gpu: &str) -> Option<(usize, &Limit)> {
-        self.fraction.limits.iter().enumerate().find(|(_, limit)| limit.gpu == gpu)
-    }
-
-    /// What it holds of a GPU, by what its processes say and the driver shows.
-    fn held(&self, device: usize, uuid: [u8; 16]) -> u64 {
-        let pages = Pages::at(&self.pages);
-        let limits = pages.limits().unwrap_or_default();
-        let own = limits.iter().find(|limit| limit.uuid == uuid);
-        pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
-    }
 }
 
 /// What keeps fractions, once that was seen: of the installed driver's GPUs, or of simulated ones.
@@ -148,6 +125,7 @@ impl Fractions {
             program: PathBuf::new(),
             folder: PathBuf::new(),
             policy: FractionPolicy::Counted,
+            over: MemoryOver::Report,
             look_ms_max: 0,
             turns: None,
             way: Way::Variables,
@@ -164,7 +142,7 @@ impl Fractions {
     /// second, longer with a real driver.
     #[must_use]
     pub fn open(folder: &Path, program: &Path, runs: Runs, options: &FractionOptions) -> Self {
-        let FractionOptions { policy, gpus, look_ms_max, time_slicing } = options;
+        let FractionOptions { policy, gpus, look_ms_max, over, time_slicing } = options;
         if let Err(error) = fraction_agent::open_folder(folder) {
             return Self::none(&format!("cannot make {}: {error}", folder.display()));
         }
@@ -218,6 +196,7 @@ impl Fractions {
             program: program.to_owned(),
             folder,
             policy: *policy,
+            over: *over,
             look_ms_max: *look_ms_max,
             turns,
             way,
@@ -357,7 +336,7 @@ impl Fractions {
     pub fn adopt(&self, key: RunKey, fraction: &Fraction, pages: &Path) -> Result<(), Error> {
         let (fraction, pages) = (fraction.clone(), pages.to_owned());
         let mut each = fraction.simulated.iter();
-        let run = Run { fraction: fraction.clone(), pages, over: BTreeSet::new() };
+        let run = Run::new(fraction.clone(), pages);
         self.give_turns(&run);
         open(&self.runs).insert(key, run);
         let connected = each.try_for_each(|gpu| self.connect(&gpu.described(), &fraction.sockets));
@@ -502,9 +481,10 @@ impl Fractions {
     }
 
     /// Counts what the driver shows of a run and its claims do not contain. `before`: its claims before
-    /// the driver was asked; what changes meanwhile is in one of both. Of what GPUs it holds more than
-    /// it may for the first time since it held less.
-    pub fn reconcile(&self, key: RunKey, before: &[u64], seen: &[GpuUse]) -> Vec<GpuOver> {
+    /// the driver was asked; what changes meanwhile is in one of both. What has to be done about GPUs of
+    /// which it holds more than it may.
+    #[must_use]
+    pub fn reconcile(&self, key: RunKey, before: &[u64], seen: &[GpuUse]) -> Vec<Over> {
         let found = open(&self.runs).get(&key).map(|run| (run.fraction.clone(), run.pages.clone()));
         let Some((fraction, pages)) = found else { return Vec::new() };
         let pages = Pages::at(&pages);
@@ -519,7 +499,10 @@ impl Fractions {
             let Some(known) = limits.iter().find(|known| known.uuid == uuid) else { continue };
             let (held_bytes, limit_bytes) = (claimed.saturating_add(uncounted), known.bytes);
             if held_bytes > limit_bytes {
-                over.push(GpuOver { gpu: limit.gpu.clone(), held_bytes, limit_bytes });
+                let gpu = limit.gpu.clone();
+                let not_granted = uncounted.min(held_bytes - limit_bytes);
+                let seen = GpuOver { gpu, held_bytes, limit_bytes, ended: None };
+                over.push((seen, not_granted));
             }
             if known.uncounted == uncounted {
                 continue;
@@ -530,16 +513,8 @@ impl Fractions {
         }
         let may_grow = fraction.limits.iter().filter(|limit| limit.most() > limit.bytes);
         self.divide(may_grow.map(|limit| limit.gpu.as_str()));
-        self.first_over(key, over)
-    }
-
-    /// Of these the ones that were not over before.
-    fn first_over(&self, key: RunKey, over: Vec<GpuOver>) -> Vec<GpuOver> {
         let mut runs = open(&self.runs);
-        let Some(run) = runs.get_mut(&key) else { return Vec::new() };
-        let now = over.iter().map(|over| over.gpu.clone()).collect();
-        let before = std::mem::replace(&mut run.over, now);
-        over.into_iter().filter(|over| !before.contains(&over.gpu)).collect()
+        runs.get_mut(&key).map_or_else(Vec::new, |run| run.judge(over, self.over))
     }
 }
 

@@ -9,7 +9,10 @@ mod checked;
 mod fraction;
 #[cfg(target_arch = "x86_64")]
 mod fractions;
+mod newest;
 mod policy;
+#[cfg(target_arch = "x86_64")]
+mod run;
 #[cfg(not(target_arch = "x86_64"))]
 mod unsupported;
 
@@ -18,8 +21,11 @@ pub use checked::{gpu_check, simulated_driver, start_checked};
 pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept, refusal, silent};
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
-pub use policy::{FractionOptions, FractionPolicy, Runs};
+pub use newest::end_newest;
+pub use policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
+#[cfg(target_arch = "x86_64")]
+pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]
 pub use unsupported::{
-    Added, Delivery, Fractions, Held, gpu_check, hold, simulated_driver, start_checked,
+    Added, Delivery, Fractions, Held, Over, gpu_check, hold, simulated_driver, start_checked,
 };

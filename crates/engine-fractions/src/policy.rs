@@ -14,6 +14,15 @@ pub enum FractionPolicy {
     HardOnly,
 }
 
+/// What is done about a run that holds memory beyond its limit which it was not granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryOver {
+    /// It is told.
+    Report,
+    /// Its newest process on the GPU is ended as well.
+    End,
+}
+
 /// What keeps fractions of GPUs.
 #[derive(Debug, Clone)]
 pub struct FractionOptions {
@@ -23,6 +32,8 @@ pub struct FractionOptions {
     pub gpus: Vec<String>,
     /// How long a look before a run may take, in milliseconds.
     pub look_ms_max: u64,
+    /// What is done about memory that was not granted.
+    pub over: MemoryOver,
     /// How runs divide compute time.
     pub time_slicing: TimeSlicing,
 }
@@ -31,7 +42,7 @@ impl Default for FractionOptions {
     fn default() -> Self {
         let (policy, gpus) = (FractionPolicy::Best, Vec::new());
         let (look_ms_max, time_slicing) = (crate::fraction::LOOK_MS_MAX, TimeSlicing::None);
-        Self { policy, gpus, look_ms_max, time_slicing }
+        Self { policy, gpus, look_ms_max, over: MemoryOver::Report, time_slicing }
     }
 }
 

@@ -116,9 +116,18 @@ impl Fractions {
     }
     /// Counts nothing.
     #[must_use]
-    pub fn reconcile(&self, _: RunKey, _before: &[u64], _seen: &[GpuUse]) -> Vec<GpuOver> {
+    pub fn reconcile(&self, _: RunKey, _before: &[u64], _seen: &[GpuUse]) -> Vec<Over> {
         Vec::new()
     }
+}
+
+/// A GPU of which a run holds more than it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Over {
+    /// What is seen.
+    pub seen: GpuOver,
+    /// Whether the newest of its processes there is to be ended.
+    pub ends: bool,
 }
 
 /// Connections to simulated GPUs: none.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use engine::{ForeignProcess, GpuHealth, GpuUse, Measured, Observation, RunKey, RunState, RunUse};
+use engine_fractions::Over;
 use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
@@ -39,8 +40,11 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
     let runs: Vec<RunUse> = runs.collect();
     for run in &runs {
         if let Some(before) = claims.get(&run.key) {
-            let over = shared.fractions.reconcile(run.key, before, &run.gpus);
-            for state in over.into_iter().map(RunState::GpuOver) {
+            for Over { mut seen, ends } in shared.fractions.reconcile(run.key, before, &run.gpus) {
+                if ends && let Some(family) = subtrees.get(&run.key) {
+                    seen.ended = end_newest(&gpus, &seen.gpu, &pids_of(family));
+                }
+                let state = RunState::GpuOver(seen);
                 shared.observations.report(Observation { key: run.key, state });
             }
         }
@@ -51,6 +55,17 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
         memory_bytes: gpu.memory_bytes,
     };
     Measured { runs, gpus: gpus.iter().map(whole).collect() }
+}
+
+/// Ends the newest of a run's processes on a GPU; which one that was.
+fn end_newest(gpus: &[Activity], gpu: &str, own: &BTreeSet<u32>) -> Option<u32> {
+    let on = gpus.iter().find(|found| found.uuid == gpu)?;
+    let pids: Vec<u32> = on.processes.keys().copied().filter(|pid| own.contains(pid)).collect();
+    engine_fractions::end_newest(&pids, |pid| own.contains(&pid))
+}
+
+fn pids_of(family: &Subtree) -> BTreeSet<u32> {
+    family.pids.iter().filter_map(|&pid| pid.try_into().ok()).collect()
 }
 
 /// The health of these GPUs; none without a driver. Blocks as `measure` does.
@@ -116,7 +131,7 @@ fn own_subtrees(shared: &Shared) -> BTreeMap<RunKey, Subtree> {
 
 /// The usage of a GPU by a run's processes; none if the driver shows none of them.
 fn part_of(gpu: &Activity, family: &Subtree) -> Option<GpuUse> {
-    let own: BTreeSet<u32> = family.pids.iter().filter_map(|&pid| pid.try_into().ok()).collect();
+    let own = pids_of(family);
     let part = gpu.of(|pid| own.contains(&pid))?;
     Some(GpuUse {
         uuid: gpu.uuid.clone(),

@@ -149,7 +149,7 @@ impl ExecSession {
             Ok(child) => child,
             Err(error) => {
                 return Ok(Err(match refusal(error, program, &around.working_dir) {
-                    Fault::OfRun(why) | Fault::OfLook(why) => why,
+                    Fault::OfRun(why) | Fault::NotKept(why) => why,
                     Fault::OfMachine(error) => format!("`{program}` cannot be started: {error}"),
                 }));
             }

@@ -117,7 +117,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
             StateFile::exited(with_out_of_memory(run.watch(&mut signals), group.as_ref()))
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
-        Err(Fault::OfLook(fault)) => StateFile::refused(fault),
+        Err(Fault::NotKept(fault)) => StateFile::refused(fault),
         Err(Fault::OfMachine(error)) => {
             log_line(&format!("failed to start the command: {error}"));
             StateFile::exited(ExitFile::Lost)
@@ -175,8 +175,8 @@ fn record(dir: &RunDir, last: &StateFile) {
 pub(crate) enum Fault {
     /// The run cannot be started on this machine; a retry does not help.
     OfRun(String),
-    /// The look before it refused it.
-    OfLook(String),
+    /// The look before the run refused it.
+    NotKept(String),
     /// The machine lacks memory, disk space or processes at the moment, or a disk fails.
     OfMachine(io::Error),
 }
@@ -253,7 +253,7 @@ fn verify(process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
     let complaint = look(&mut command);
     match complaint.map_err(|error| refusal(error, "gpu-check", &process.working_dir))? {
         None => Ok(()),
-        Some(complaint) => Err(Fault::OfLook(not_kept(&complaint))),
+        Some(complaint) => Err(Fault::NotKept(not_kept(&complaint))),
     }
 }
 

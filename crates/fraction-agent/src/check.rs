@@ -3,6 +3,8 @@
 // Loads the driver and calls it, as every CUDA program does. Each block says why it is sound.
 #![expect(unsafe_code, reason = "the driver is a C library")]
 
+mod kernels;
+
 use std::ffi::c_char;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -38,7 +40,7 @@ pub struct Allocation {
 }
 
 /// A driver whose answer does not match the request.
-pub(crate) fn refused(what: &str, answer: i32) -> String {
+fn refused(what: &str, answer: i32) -> String {
     match answer {
         NO_DEVICE => "the driver has no GPU for this process".to_owned(),
         OUT_OF_MEMORY => format!("{what}: out of memory (CUDA error 2)"),
@@ -47,10 +49,10 @@ pub(crate) fn refused(what: &str, answer: i32) -> String {
 }
 
 /// The driver.
-pub(crate) struct Cuda(Library);
+struct Cuda(Library);
 
 impl Cuda {
-    pub(crate) fn open() -> Result<Self, String> {
+    fn open() -> Result<Self, String> {
         // SAFETY: what every CUDA program does; the library's start-up code is trusted as there.
         let library = unsafe { Library::new("libcuda.so.1") };
         let cuda = Self(library.map_err(|error| format!("there is no CUDA driver here: {error}"))?);
@@ -62,11 +64,7 @@ impl Cuda {
     }
 
     /// Calls a function; an answer other than 0 is an error.
-    pub(crate) fn call<T>(
-        &self,
-        name: &str,
-        call: impl FnOnce(Symbol<'_, T>) -> i32,
-    ) -> Result<(), String> {
+    fn call<T>(&self, name: &str, call: impl FnOnce(Symbol<'_, T>) -> i32) -> Result<(), String> {
         match self.answer(name, call)? {
             0 => Ok(()),
             answer => Err(refused(name, answer)),
@@ -111,7 +109,7 @@ impl Cuda {
     }
 
     /// Makes a context; the driver's answer.
-    pub(crate) fn enter(&self, device: i32) -> Result<i32, String> {
+    fn enter(&self, device: i32) -> Result<i32, String> {
         type Retain = unsafe extern "C" fn(*mut usize, i32) -> i32;
         type Set = unsafe extern "C" fn(usize) -> i32;
         let mut context = 0;
@@ -218,6 +216,13 @@ pub fn gpu_check(args: &[String]) -> Result<String, String> {
     answer.recv_timeout(std::time::Duration::from_millis(within_ms)).map_err(silent)?
 }
 
+/// Ends this process at once, as a thread that is inside a driver cannot be waited for: the usual end
+/// waits for the loader, which that thread may hold.
+pub fn leave(code: u8) -> ! {
+    // SAFETY: it takes a number, runs nothing of this program, and does not return.
+    unsafe { libc::_exit(code.into()) }
+}
+
 fn checked(args: &[String]) -> Result<String, String> {
     let (mut most, mut json, mut hold, mut sizes) = (None, false, false, Vec::new());
     let size = |text: &str| parse_bytes(text).map_err(|error| error.to_string());
@@ -225,7 +230,7 @@ fn checked(args: &[String]) -> Result<String, String> {
         match (arg.strip_prefix("--most="), arg.as_str()) {
             (Some(text), _) => most = Some(size(text)?),
             (None, "--json") => json = true,
-            (None, word) if word.starts_with("--kernels=") => return crate::kernels::launch(word),
+            (None, word) if word.starts_with("--kernels=") => return kernels::launch(word),
             (None, "--hold") => hold = true,
             (None, word) if word.starts_with('-') => {
                 return Err(format!(

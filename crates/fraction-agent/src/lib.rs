@@ -15,7 +15,6 @@ pub use fraction_abi::DIRECTORY as POINT;
 mod check;
 mod delivery;
 mod driver;
-mod kernels;
 mod libraries;
 mod pages;
 mod self_test;
@@ -25,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use check::{Allocation, Report, SILENT, gpu_check, look, try_sizes};
+pub use check::{Allocation, Report, SILENT, gpu_check, leave, look, try_sizes};
 pub use delivery::{Delivery, Target, Way};
 pub use driver::{
     Connection, Simulated, State, drive, hold_over_exec, parse_uuid, uuid_of, uuid_text,

@@ -294,10 +294,15 @@ pub(super) async fn nodes(
         writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
         writeln!(out, "GPU ALLOCATABLE: {}", gpus_in_service(&node))?;
         if let Some(fractions) = &node.fractions {
-            let api_types::FractionLimit { enforcement, mechanism, meaning, why } = fractions;
+            let api_types::FractionLimit { enforcement, mechanism, meaning, why, .. } = fractions;
             writeln!(out, "GPU FRACTIONS: {enforcement} ({mechanism}): {meaning}")?;
             if let Some(why) = why {
                 writeln!(out, "               {why}")?;
+            }
+            // A server of an earlier version says nothing of it.
+            if !fractions.time_slicing.is_empty() {
+                let (mode, meaning) = (&fractions.time_slicing, &fractions.time_slicing_meaning);
+                writeln!(out, "GPU TIME SLICING: {mode}: {meaning}")?;
             }
         }
         writeln!(out, "\nNODE GPUs INFO")?;

@@ -62,8 +62,15 @@ fn would_lose(training: &JobTraining, now_ms: u64) -> String {
 
 /// The answer, the most important first.
 pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
-    let Explanation { project_name, summary, pending_reasons, last_eviction, diagnosis, .. } =
-        explanation;
+    let Explanation {
+        project_name,
+        summary,
+        pending_reasons,
+        last_eviction,
+        diagnosis,
+        fractions,
+        ..
+    } = explanation;
     let mut lines = Vec::new();
     // The summary says of what it failed, which a reason does not.
     let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
@@ -83,6 +90,13 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
         "Project {project_name} holds {} GPU(s) (quota {}, fair share {})",
         explanation.project_allocated, explanation.project_quota, explanation.project_fair_share
     ));
+    if let Some(api_types::FractionLimit { enforcement, meaning, time_slicing, .. }) = fractions {
+        lines.push(format!("Its part of a GPU is kept: {enforcement} ({meaning})"));
+        if time_slicing != "none" {
+            let meaning = &fractions.as_ref().map_or("", |kept| &kept.time_slicing_meaning);
+            lines.push(format!("Compute time: {time_slicing} ({meaning})"));
+        }
+    }
     if let Some(last) = last_eviction {
         lines.push(format!("Last time: {} {}", last.code, last.message));
     }

@@ -201,6 +201,9 @@ pub struct GpuOver {
     pub held_bytes: u64,
     /// Bytes that it may hold.
     pub limit_bytes: u64,
+    /// The process that was ended for it, if one was.
+    #[serde(default)]
+    pub ended: Option<u32>,
 }
 
 /// A pull of an image that failed, and is tried again.

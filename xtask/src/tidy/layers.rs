@@ -118,6 +118,7 @@ const MAY_USE: [(&str, &[&str]); 55] = [
             "spec",
             "records",
             "view",
+            "engine",
             "control",
             "auth",
             "http-kit",

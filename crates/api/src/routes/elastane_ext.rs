@@ -74,11 +74,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         event_seq: view.event_seq,
         gpus: Millis(view.capacity.gpu_millis),
         gpus_allocated: Millis(used),
-        nodes: view
-            .nodes
-            .iter()
-            .map(|node| convert::node_status(node, &context, fractions))
-            .collect(),
+        nodes: view.nodes.iter().map(|node| convert::node_status(node, &context)).collect(),
         projects: view.projects.len() as u64,
         workloads: view.workloads.len() as u64 + view.archived_count(),
     })
@@ -273,6 +269,7 @@ pub(super) async fn explain(
     let (now, why) = (state.now(), view.why(&workload));
     let one = (&*workload, &*why);
     let mut answer = convert::explanation(one, project, events, diagnosis, estimate, now);
+    answer.fractions = convert::fractions_kept(&workload, &view, &state.context());
     answer.training = state.training.job(workload.id);
     Ok(Json(answer))
 }

@@ -69,7 +69,8 @@ async fn gpus(
     let all: Vec<_> = view.nodes.iter().flat_map(|node| node.gpus()).collect();
     let (page, _) = query.page(query.matching(all.iter(), state.now())?);
     let is_seen = |project| caller.may(Read, Resource::Workloads, Scope::Project(project));
-    let gpus = page.into_iter().map(|gpu| convert::gpu(gpu, &view, is_seen)).collect();
+    let context = state.context();
+    let gpus = page.into_iter().map(|gpu| convert::gpu(gpu, &view, &context, is_seen)).collect();
     Ok(Json(Gpus { gpus }))
 }
 

@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use engine::TimeSlicing;
-use engine_fractions::FractionPolicy;
+use engine_fractions::{FractionPolicy, MemoryOver};
 use tracing::level_filters::LevelFilter;
 
 use super::{Error, Origins, Setting, SettingText, Sources, read};
@@ -130,6 +130,15 @@ settings! {
         meaning: "what keeps workloads within their [part of a GPU](../guides/fractions.md): `auto` \
             for the best that is safe on this machine, `hard` to start no part of a GPU where its \
             user could work around the limit, or `none` to count only",
+    }
+
+    /// Memory of a GPU held beyond a limit and not granted: report it, or end its newest process
+    gpu_memory_over: MemoryOver = runtime::memory_over {
+        value: Some("POLICY"),
+        default: "report",
+        meaning: "what is done about a workload that works around the limit of its [part of a \
+            GPU](../guides/fractions.md#what-a-determined-user-can-do): `report` an event, or `end` \
+            its newest process on the GPU as well ([E216](codes/E216.md))",
     }
 
     /// Compute time of shared GPUs: none for what programs take, strict, or fair

@@ -10,7 +10,7 @@ use engine::{
     RunSpec, RunState, TimeSlicing,
 };
 use engine_conformance::Fixture as _;
-use engine_fractions::{FractionOptions, FractionPolicy};
+use engine_fractions::{FractionOptions, FractionPolicy, MemoryOver};
 use engine_local::Separation;
 
 use crate::bench::{Bench, SUPERVISOR};
@@ -195,7 +195,7 @@ async fn a_limit_below_what_is_held_takes_nothing_gives_no_more_and_is_told_once
             _ => None,
         });
     }
-    let expected = GpuOver { gpu, held_bytes: 5420 * MIB, limit_bytes: 3 << 30 };
+    let expected = GpuOver { gpu, held_bytes: 5420 * MIB, limit_bytes: 3 << 30, ended: None };
     assert_eq!(over, [expected], "once");
     bench.engine().stop(key, 0).await.expect("stopped");
 }
@@ -316,6 +316,52 @@ async fn runs_with_equal_parts_get_equal_work_done_whatever_they_launch() {
         assert_eq!(shown, time_slicing);
         let part = work_of_first(&bench, [(parts[0], 2), (parts[1], 6)], 3000).await;
         assert!(expected.contains(&part), "{time_slicing:?} {parts:?}: {part} %");
+    }
+}
+
+#[tokio::test]
+async fn memory_that_was_not_granted_is_told_and_its_process_ended_where_policy_says_so() {
+    let mut bench = Bench::new();
+    for over in [MemoryOver::Report, MemoryOver::End] {
+        bench.reopen_for(FractionOptions { over, ..FractionOptions::default() }).await;
+        let driver = bench.state_dir().join("fraction/lib/simulated");
+        let script = format!(
+            "gpu-check --hold 1GiB & first=$!; LD_PRELOAD= LD_LIBRARY_PATH={} gpu-check --hold 9GiB; \
+             kill $first && echo the first goes on",
+            driver.display()
+        );
+        let spec = share(&bench, &script, 500);
+        let key = spec.key;
+        let mut seen = bench.engine().observations();
+        bench.engine().start(spec).await.expect("started");
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            told.push(loop {
+                bench.engine().measure().await.expect("measured");
+                match seen.try_recv().map(|seen| seen.state) {
+                    Ok(RunState::GpuOver(over)) => break over,
+                    Ok(_) => {}
+                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+                }
+            });
+            if over == MemoryOver::Report {
+                break;
+            }
+        }
+        assert_eq!((told[0].limit_bytes, told[0].ended), (8192 * MIB, None));
+        if over == MemoryOver::End {
+            assert!(told[1].ended.is_some(), "{told:?}");
+            assert_eq!(end(&*bench.engine(), key).await, Exit::Code(0));
+        } else {
+            for _ in 0..5 {
+                bench.engine().measure().await.expect("measured");
+            }
+            while let Ok(news) = seen.try_recv() {
+                assert!(!matches!(news.state, RunState::GpuOver(_)), "{news:?}");
+            }
+            bench.engine().stop(key, 0).await.expect("stopped");
+            end(&*bench.engine(), key).await;
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod artifact;
 mod classes;
+mod cudart;
 mod driver;
 mod lookup;
 mod runs;

@@ -168,11 +168,17 @@ impl State {
     /// Tells of memory of a GPU that a run holds beyond its limit.
     fn gpu_over(&mut self, id: Uuid, number: usize, over: &GpuOver) {
         let [held, limit] = [over.held_bytes, over.limit_bytes].map(format_bytes);
-        let text = format!(
-            "holds {held} of GPU {}, more than its limit of {limit}: it keeps what it has, and gets \
-             no more until it holds less",
-            over.gpu
-        );
+        let gpu = &over.gpu;
+        let text = match over.ended {
+            None => format!(
+                "holds {held} of GPU {gpu}, more than its limit of {limit}: it keeps what it has, and \
+                 gets no more until it holds less"
+            ),
+            Some(pid) => format!(
+                "held {held} of GPU {gpu} and was granted no more than {limit}: its newest process \
+                 there ({pid}) was ended, as --gpu-memory-over says"
+            ),
+        };
         let event = EventBuilder::new(GPU_MEMORY_OVER.name, text).code(GPU_MEMORY_OVER.code);
         self.emit(id, event.warning().pod(number));
     }

@@ -323,8 +323,10 @@ impl History {
             .clone()
         } else {
             let (gpu, held_bytes, limit_bytes) = ("GPU-sim".to_owned(), 2 << 30, 1 << 30);
-            [RunState::Struck(1), RunState::GpuOver(GpuOver { gpu, held_bytes, limit_bytes })]
-                [rng.below(2)]
+            [
+                RunState::Struck(1),
+                RunState::GpuOver(GpuOver { gpu, held_bytes, limit_bytes, ended: None }),
+            ][rng.below(2)]
             .clone()
         };
         self.say(|| format!("run {key} says: {state:?}"));

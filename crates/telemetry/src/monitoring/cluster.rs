@@ -11,7 +11,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
 use spec::WorkloadKind;
-use units::{Instant, Resources};
+use units::{GPU_MILLIS, Instant, Resources};
+use uuid::Uuid;
 use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
 
 use super::{Gauges, MetricScope, nodes, number, whole};
@@ -33,13 +34,14 @@ impl Collector for Cluster {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut to = Gauges(encoder);
         let (view, sample) = (self.control.view(), self.control.sample());
+        let capabilities = self.control.capabilities();
+        nodes::fractions(&view, &capabilities.fractions, &mut to)?;
         if self.extent == MetricScope::Nodes {
             return nodes::nodes(&view, &sample, &mut to);
         }
         let about = "Always 1; its labels say which server this is.";
-        let (version, runtime) =
-            (&*self.control.cluster().version, self.control.capabilities().runtime);
-        let labels = [("version", version), ("runtime", &runtime)];
+        let (version, runtime) = (&*self.control.cluster().version, &capabilities.runtime);
+        let labels = [("version", version), ("runtime", runtime)];
         to.family(("build_info", None), about, [(labels, 1.0)])?;
         let about = "Requests that wait for the dispatcher.";
         let waiting = self.control.requests_waiting() as u64;
@@ -176,6 +178,7 @@ struct Used {
 struct Held<'a> {
     names: Names<'a>,
     allocated: Resources,
+    gpu_memory_bytes: u64,
     used: Used,
 }
 
@@ -185,6 +188,21 @@ struct Waiting<'a> {
     count: u64,
     gpu_millis: u64,
     since: Instant,
+}
+
+/// The memory of GPUs that each workload holds: its share of each.
+fn gpu_memory(view: &View) -> BTreeMap<Uuid, u64> {
+    let mut all = BTreeMap::new();
+    for gpu in view.nodes.iter().flat_map(|node| node.gpus()) {
+        for pod in gpu.pods {
+            // A replica is one of its inference.
+            let revision = view.revisions.get(&pod.workload_id).and_then(|own| own.spec.revision);
+            let of = revision.map_or(pod.workload_id, |revision| revision.of);
+            let bytes = gpu.memory_bytes / GPU_MILLIS * pod.millis.min(GPU_MILLIS);
+            *all.entry(of).or_insert(0) += bytes;
+        }
+    }
+    all
 }
 
 /// Sums over the workloads of a view.
@@ -201,8 +219,9 @@ const NO_REASON: &str = "none";
 impl<'a> Sums<'a> {
     fn of(view: &'a View, sample: &Sample) -> Self {
         let mut sums = Self::default();
+        let gpu_memory = gpu_memory(view);
         for workload in view.workloads.values() {
-            sums.add(workload, view, sample);
+            sums.add(workload, view, sample, &gpu_memory);
         }
         for (key, count) in view.archived.iter() {
             let Some(project) = view.projects.get(&key.project_id) else { continue };
@@ -218,15 +237,27 @@ impl<'a> Sums<'a> {
         sums
     }
 
-    fn add(&mut self, workload: &'a WorkloadView, view: &'a View, sample: &Sample) {
+    fn add(
+        &mut self,
+        workload: &'a WorkloadView,
+        view: &'a View,
+        sample: &Sample,
+        gpu_memory: &BTreeMap<Uuid, u64>,
+    ) {
         let owner = (workload.project_id, workload.spec.kind);
         let names = Names::of(workload);
         let phase = phase_name(workload.phase);
         self.by_phase.entry((owner, phase)).or_insert((names, 0)).1 += 1;
         if let Some(pool) = workload.pool.as_deref() {
-            let fresh = || Held { names, allocated: Resources::ZERO, used: Used::default() };
+            let fresh = || Held {
+                names,
+                allocated: Resources::ZERO,
+                gpu_memory_bytes: 0,
+                used: Used::default(),
+            };
             let held = self.by_pool.entry((owner, pool)).or_insert_with(fresh);
             held.allocated += workload.allocated;
+            held.gpu_memory_bytes += gpu_memory.get(&workload.id).copied().unwrap_or(0);
             held.used.add(workload, sample);
         }
         // Others are of workloads that hold their places, such as an image that cannot be pulled.
@@ -260,7 +291,7 @@ impl<'a> Sums<'a> {
     fn held(&self, to: &mut Gauges<'_>) -> fmt::Result {
         type Value = fn(&Held<'_>) -> Option<f64>;
         let bytes = || Some(Unit::Bytes);
-        let all: [(&str, Option<Unit>, &str, Value); 7] = [
+        let all: [(&str, Option<Unit>, &str, Value); 8] = [
             ("gpus_allocated", None, "GPUs that workloads hold, parts included.", |held| {
                 Some(whole(held.allocated.gpu_millis))
             }),
@@ -270,6 +301,9 @@ impl<'a> Sums<'a> {
                 "GPUs that workloads keep busy: how many would be, computing all the time.",
                 |held| held.used.gpu_millis.map(whole),
             ),
+            ("gpu_memory_allocated", bytes(), "Memory of GPUs that workloads hold.", |held| {
+                Some(number(held.gpu_memory_bytes))
+            }),
             ("gpu_memory_used", bytes(), "Memory of GPUs that workloads use.", |held| {
                 held.used.gpu_memory_bytes.map(number)
             }),

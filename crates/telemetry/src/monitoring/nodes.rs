@@ -3,6 +3,7 @@
 use std::fmt;
 
 use control::{Sample, Subject, of};
+use engine::Fractions;
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
 use view::{GpuFault, NodeView, View};
@@ -80,10 +81,16 @@ struct Gpu<'a> {
     number: String,
 }
 
-impl Gpu<'_> {
+impl<'a> Gpu<'a> {
     fn labels(&self) -> [(&'static str, &str); 3] {
         let [node, pool] = labels(self.node);
         [node, pool, ("gpu", &self.number)]
+    }
+
+    /// Those of a node.
+    fn all(node: &'a NodeView) -> impl Iterator<Item = Self> {
+        let indices = (0..).zip(&node.gpu_memory_bytes);
+        indices.map(move |(index, _): (u32, _)| Self { node, index, number: index.to_string() })
     }
 
     /// What was last measured of it.
@@ -92,15 +99,32 @@ impl Gpu<'_> {
     }
 }
 
+/// How parts of each GPU are kept, as labels.
+pub(super) fn fractions(view: &View, kept: &Fractions, to: &mut Gauges<'_>) -> fmt::Result {
+    let about = "Always 1; its labels say what keeps workloads within their part of a GPU.";
+    let gpus: Vec<Gpu<'_>> = view.nodes.iter().flat_map(|node| Gpu::all(node)).collect();
+    let samples = gpus.iter().map(|gpu| {
+        let kept = kept.of(gpu.node.simulated);
+        let [node, pool, number] = gpu.labels();
+        let enforcement = ("enforcement", kept.level.name());
+        let mechanism = ("mechanism", kept.mechanism.name());
+        (
+            [
+                node,
+                pool,
+                number,
+                enforcement,
+                mechanism,
+                ("time_slicing", kept.time_slicing.name()),
+            ],
+            1.0,
+        )
+    });
+    to.family(("gpu_fractions_info", None), about, samples)
+}
+
 fn of_gpus(view: &View, sample: &Sample, to: &mut Gauges<'_>) -> fmt::Result {
-    let gpus: Vec<Gpu<'_>> = view
-        .nodes
-        .iter()
-        .flat_map(|node| {
-            let indices = (0..).zip(&node.gpu_memory_bytes);
-            indices.map(|(index, _): (u32, _)| Gpu { node, index, number: index.to_string() })
-        })
-        .collect();
+    let gpus: Vec<Gpu<'_>> = view.nodes.iter().flat_map(|node| Gpu::all(node)).collect();
     let own = |of: fn(&NodeView) -> &Vec<u64>, value: fn(u64) -> f64| {
         let value = move |gpu: &Gpu<'_>| Some(value(*of(gpu.node).get(gpu.index as usize)?));
         let samples = gpus.iter().filter_map(move |gpu| Some((gpu.labels(), value(gpu)?)));

@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use libloading::Symbol;
 
-use crate::check::{Cuda, refused};
+use super::{Cuda, refused};
 
 /// Kernels between two lines.
 const EACH: u64 = 10;

@@ -1,0 +1,72 @@
+//! A run that has a part of a GPU. Owns: what it holds, and what is told and done where that is more
+//! than it may. Does not know about: other runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use engine::GpuOver;
+use fraction_agent::Pages;
+
+use crate::fraction::{Fraction, Limit};
+use crate::policy::MemoryOver;
+
+/// A process is ended for memory beyond the limit of its run that was not granted if it is more than
+/// this, which contexts of real GPUs may take before they are counted, and
+const OVER_BYTES: u64 = 1 << 30;
+/// for so many measurements in a row.
+const OVER_TIMES: u32 = 2;
+
+/// A GPU of which a run holds more than it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Over {
+    /// What is seen.
+    pub seen: GpuOver,
+    /// Whether the newest of its processes there is to be ended.
+    pub ends: bool,
+}
+
+/// A run that has not ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) fraction: Fraction,
+    /// The folder of its pages.
+    pub(crate) pages: PathBuf,
+    /// The GPUs of which it was seen to hold more than it may, and how often in a row.
+    over: BTreeMap<String, u32>,
+}
+
+impl Run {
+    pub(crate) const fn new(fraction: Fraction, pages: PathBuf) -> Self {
+        Self { fraction, pages, over: BTreeMap::new() }
+    }
+
+    /// Its limit of a GPU, and the place of that in its pages.
+    pub(crate) fn limit(&self, gpu: &str) -> Option<(usize, &Limit)> {
+        self.fraction.limits.iter().enumerate().find(|(_, limit)| limit.gpu == gpu)
+    }
+
+    /// What it holds of a GPU, by what its processes say and the driver shows.
+    pub(crate) fn held(&self, device: usize, uuid: [u8; 16]) -> u64 {
+        let pages = Pages::at(&self.pages);
+        let limits = pages.limits().unwrap_or_default();
+        let own = limits.iter().find(|limit| limit.uuid == uuid);
+        pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
+    }
+
+    /// What is told of what it holds too much, and what is done about it: the first time since it held
+    /// less, and when it is enough. With each goes what of it was not granted.
+    pub(crate) fn judge(&mut self, over: Vec<(GpuOver, u64)>, policy: MemoryOver) -> Vec<Over> {
+        let before = std::mem::take(&mut self.over);
+        let mut told = Vec::new();
+        for (seen, not_granted) in over {
+            let times = before.get(&seen.gpu).map_or(1, |times| times + 1);
+            let enough = times >= OVER_TIMES && not_granted > OVER_BYTES;
+            let ends = enough && policy == MemoryOver::End;
+            self.over.insert(seen.gpu.clone(), if ends { 0 } else { times });
+            if ends || times == 1 {
+                told.push(Over { seen, ends });
+            }
+        }
+        told
+    }
+}
