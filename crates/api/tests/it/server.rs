@@ -119,8 +119,10 @@ impl Server {
         tokio::spawn(service.run(async move { stop.wait().await }));
         let serving = serving::Service::new(control.clone());
         tokio::spawn(serving.clone().run());
+        let training = training::Service::new(control.clone(), api::unseal(vault.clone()));
         let router = api::router(State {
             serving,
+            training,
             url: "http://elastane.test".into(),
             url_is_public: false,
             control: control.clone(),
