@@ -129,7 +129,7 @@ impl State {
     ) {
         let classes = self.workloads.classes();
         let before = classes.reasons(class).cloned().unwrap_or_default();
-        if is_same(reasons, &before) {
+        if is_same(reasons, &before) || classes.members(class).next().is_none() {
             return;
         }
         let members: Vec<Uuid> = match is_like(reasons, &before) {
@@ -164,11 +164,12 @@ impl State {
         if plan.is_renumbered {
             self.end_classes(&told);
         }
-        for (class, reasons) in classes {
-            self.explain_class(class, &words.of(reasons), &told);
-        }
         for (id, (waits, before)) in &told {
             self.explain_as(*id, before, &words.of(&waits.reasons), waits.class);
+        }
+        // When all have moved: a class ends with the last that leaves it, also where another comes.
+        for (class, reasons) in classes {
+            self.explain_class(class, &words.of(reasons), &told);
         }
     }
 

@@ -612,3 +612,21 @@ fn a_failed_workload_whose_last_pod_loses_its_place_at_a_start_leaves_nothing_be
     let (cluster, _) = machine.replica().unwrap();
     assert_eq!(cluster.workloads().iter().count(), 0, "the scheduler still knows it");
 }
+
+#[test]
+fn one_that_comes_into_a_class_as_the_last_of_it_leaves_has_the_reasons_of_the_class() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("holds", GpuRequest::Whole(1)));
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    // What is deleted does not end yet, so `a` has its place to come when `b` is seen.
+    machine.engine.faults.stubborn = true;
+    let delete = Command::Delete { by: "admin".to_owned(), id: get(&machine, "holds").id };
+    let wanted = Wanted { spec: training("b", GpuRequest::Whole(1)), runs: Ok(()), strict: false };
+    let submission = Command::Submit { project_id: 1, wanted: Box::new(wanted) };
+    let both = [delete, submission].map(|one| Input::Command(Box::new(one), Default::default()));
+    machine.take(both.into(), None).unwrap();
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P301"]);
+    assert_eq!(codes(&machine, "b"), ["P102", "P203"]);
+}
