@@ -126,11 +126,10 @@ async fn granted(bench: &Bench, key: RunKey, sizes: [&str; 2]) -> Vec<bool> {
     let what = ExecSpec { command, ..ExecSpec::default() };
     let mut session = bench.engine().exec(key, what).await.expect("it runs");
     let mut text = Vec::new();
-    loop {
-        match session.output.recv().await.expect("an end comes last") {
-            Output::Stdout(bytes) | Output::Stderr(bytes) => text.extend(bytes),
-            Output::End(_) => break,
-        }
+    while let Output::Stdout(bytes) | Output::Stderr(bytes) =
+        session.output.recv().await.expect("an end comes last")
+    {
+        text.extend(bytes);
     }
     let text = String::from_utf8(text).expect("text");
     text.lines().skip(1).map(|line| line.contains("granted")).collect()
