@@ -93,7 +93,7 @@ def test_master_tells_a_worker_to_leave(make_job, start_worker):
     job = make_job()
     worker = start_worker(job)
     at_push(job, 25, lambda: job.leaving.add(0))
-    assert worker.wait(30) == 0, said(worker)
+    assert worker.wait(30) == 143, said(worker)
     assert job.left[0][0] == pb.LEAVE_REASON_PREEMPTED and not job.doing
 
 
