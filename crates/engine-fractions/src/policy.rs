@@ -17,7 +17,7 @@ pub enum FractionPolicy {
 /// What is done about a run that holds memory beyond its limit which it was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryOver {
-    /// It is told.
+    /// An event says so.
     Report,
     /// Its newest process on the GPU is ended as well.
     End,

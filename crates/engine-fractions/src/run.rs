@@ -1,5 +1,5 @@
-//! A run that has a part of a GPU. Owns: what it holds, and what is told and done where that is more
-//! than it may. Does not know about: other runs.
+//! A run that has a part of a GPU. Owns: what it holds, and which event and action
+//! follow where that is more than it may. Does not know about: other runs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -53,8 +53,8 @@ impl Run {
         pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
     }
 
-    /// What is told of what it holds too much, and what is done about it: the first time since it held
-    /// less, and when it is enough. With each goes what of it was not granted.
+    /// The event about what it holds too much, and the action that follows: the first time since
+    /// it held less, and when it is enough. With each goes what of it was not granted.
     pub(crate) fn judge(&mut self, over: Vec<(GpuOver, u64)>, policy: MemoryOver) -> Vec<Over> {
         let before = std::mem::take(&mut self.over);
         let mut told = Vec::new();
