@@ -23,6 +23,10 @@ const LIBRARIES: [[&str; 4]; 5] = [
 /// Bytes of the name that a proxy needs the real library by, which is written over later.
 const NAME_BYTES: usize = 1000;
 
+/// The tables for unwinding, which code of `core` brings along, are a sixth of a library in which
+/// nothing unwinds.
+const DISCARD: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame) } } INSERT AFTER .text;\n";
+
 fn main() -> Result<(), String> {
     if variable("CARGO_CFG_TARGET_ARCH")? != "x86_64" || variable("CARGO_CFG_TARGET_OS")? != "linux"
     {
@@ -39,6 +43,8 @@ fn main() -> Result<(), String> {
     let mut command = compiler(&crates, "fraction-abi", "rlib", &abi)?;
     command.args(["--crate-name", "fraction_abi", "--cfg", "elastane_library"]);
     run(&mut command)?;
+    let script = out.join("discard.ld");
+    std::fs::write(&script, DISCARD).map_err(|error| error.to_string())?;
     let stub = out.join("stub.so");
     build_stub(&out, &stub)?;
     for [file, part, kind, soname] in LIBRARIES {
@@ -49,6 +55,8 @@ fn main() -> Result<(), String> {
         command.args(["-C", "lto=fat", "-C", "strip=symbols", "-C", "default-linker-libraries=no"]);
         command.args(["-C", "link-arg=-nostdlib", "-C", "link-arg=-Wl,--build-id=none"]);
         command.arg("-C").arg(format!("link-arg=-Wl,-soname,{soname}"));
+        command.arg("-C").arg(format!("link-arg=-Wl,-T,{}", script.display()));
+        command.args(["-C", "link-arg=-Wl,--no-eh-frame-hdr"]);
         if file.starts_with("proxy") {
             command.arg("-C").arg(format!("link-arg=-Wl,--no-as-needed,{}", stub.display()));
         }
@@ -80,7 +88,7 @@ fn compiler(crates: &Path, part: &str, kind: &str, output: &Path) -> Result<Comm
     let mut command = Command::new(variable("RUSTC")?);
     command.arg(crates.join(part).join("src").join("lib.rs")).arg("-o").arg(output);
     command.args(["--edition", "2024", "--crate-type", kind, "--target", &variable("TARGET")?]);
-    command.args(["-C", "opt-level=s", "-C", "codegen-units=1", "-C", "panic=abort"]);
+    command.args(["-C", "opt-level=z", "-C", "codegen-units=1", "-C", "panic=abort"]);
     command.args(["-C", "force-unwind-tables=no", "-C", "debuginfo=0", "--cap-lints", "allow"]);
     command.arg("--remap-path-prefix").arg(format!("{}=crates", crates.display()));
     if let Ok(linker) = env::var("RUSTC_LINKER") {

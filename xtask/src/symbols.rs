@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 /// Headers whose functions were all looked at, and the package of the newest ones.
-const LOOKED_AT: &str = "nvidia-cuda-runtime-cu12==12.9.79";
+const LOOKED_AT: &str = "nvidia-cuda-runtime==13.5.37";
 const NEWEST: &str = "nvidia-cuda-runtime";
 
 /// Parts of the names of functions that may take memory, show it or launch.
@@ -44,13 +44,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 }
 
 fn report(known: &BTreeSet<String>, newest: &BTreeSet<String>, hooks: &BTreeSet<String>) -> String {
-    let new: Vec<_> = newest.difference(known).filter(|name| !hooks.contains(*name)).collect();
+    let bases: BTreeSet<_> = hooks.iter().map(|name| base(name)).collect();
+    let new = newest.difference(known).filter(|name| !hooks.contains(*name));
+    let (forms, new): (Vec<_>, Vec<_>) = new.partition(|name| bases.contains(base(name)));
     let (look, others): (Vec<_>, Vec<_>) =
         new.into_iter().partition(|name| SUSPECTS.iter().any(|part| name.contains(part)));
     let lost: Vec<_> = hooks.iter().filter(|name| known.contains(*name)).collect();
     let lost: Vec<_> = lost.into_iter().filter(|name| !newest.contains(*name)).collect();
     let mut text = String::new();
     for (what, names) in [
+        ("are new forms of functions that are kept or called here: look at each", forms),
         ("may take memory, show it or launch: look at each", look),
         ("other new ones", others),
         ("known here, and gone", lost),
@@ -87,10 +90,10 @@ fn functions(folder: &Path, package: &str) -> Result<(BTreeSet<String>, String)>
     }
     let wheel = wheel.with_context(|| format!("{package} is no wheel"))?;
     python(&["zipfile", "-e", &wheel, "."])?;
-    let header = find(folder, "cudaTypedefs.h")?;
-    let header = header.with_context(|| format!("{wheel} has no cudaTypedefs.h"))?;
+    let header = find(folder, "cuda.h")?;
+    let header = header.with_context(|| format!("{wheel} has no cuda.h"))?;
     let name = wheel.split('-').take(2).collect::<Vec<_>>().join(" ");
-    Ok((typedefs(&std::fs::read_to_string(header)?), name))
+    Ok((symbols(&std::fs::read_to_string(header)?), name))
 }
 
 fn find(folder: &Path, name: &str) -> Result<Option<std::path::PathBuf>> {
@@ -107,31 +110,46 @@ fn find(folder: &Path, name: &str) -> Result<Option<std::path::PathBuf>> {
     Ok(None)
 }
 
-/// The names of functions in the types `PFN_<name>_v<version>`.
-fn typedefs(header: &str) -> BTreeSet<String> {
-    let words = header.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let names = words.filter_map(|word| {
-        let (name, version) = word.strip_prefix("PFN_")?.rsplit_once("_v")?;
-        version.starts_with(|c: char| c.is_ascii_digit()).then(|| name.to_owned())
-    });
-    names.collect()
+/// The functions that a driver of this header offers, in all their forms: those that are declared,
+/// and those that names stand for.
+fn symbols(header: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for line in header.lines() {
+        let mut words = words(line).filter(|word| word.starts_with("cu"));
+        if line.starts_with("#define cu") {
+            let Some(name) = words.nth(1) else { continue };
+            for stream in ["_PTSZ", "_PTDS"] {
+                if line.contains(&format!("__CUDA_API{stream}(")) {
+                    all.insert(format!("{name}{}", stream.to_lowercase()));
+                }
+            }
+            all.insert(name.to_owned());
+        } else if line.contains("CUDAAPI cu") {
+            all.extend(words.next().map(ToOwned::to_owned));
+        }
+    }
+    all
 }
 
-/// The functions that the libraries know, without the suffixes of versions and streams.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// The functions that the libraries know.
 fn hooks(folder: &Path) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for entry in std::fs::read_dir(folder)? {
         let text = std::fs::read_to_string(entry?.path())?;
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        all.extend(words.filter(|word| word.starts_with("cu")).map(base));
+        all.extend(words(&text).filter(|word| word.starts_with("cu")).map(ToOwned::to_owned));
     }
     Ok(all)
 }
 
-fn base(name: &str) -> String {
+/// The name without its version and kind of streams.
+fn base(name: &str) -> &str {
     let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);
     let plain = name.rsplit_once("_v").filter(|(_, version)| version.parse::<u8>().is_ok());
-    plain.map_or(name, |(name, _)| name).to_owned()
+    plain.map_or(name, |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -140,20 +158,35 @@ mod tests {
 
     #[test]
     fn what_is_new_is_told_and_what_is_hooked_is_not() {
-        let header = "typedef CUresult (CUDAAPI *PFN_cuMemAlloc_v3020)(CUdeviceptr_v2 *dptr);\n\
-                      typedef int (*PFN_cuNewMemThing_v14000_ptsz)(void);\n\
-                      #define PFN_cuMemAlloc PFN_cuMemAlloc_v3020\n\
-                      typedef int (*PFN_cuTell_v14000)(void);";
-        let newest = typedefs(header);
+        let header = "#define cuMemAlloc cuMemAlloc_v2\n\
+                      #define cuMemAllocAsync   __CUDA_API_PTSZ(cuMemAllocAsync)\n\
+                      CUresult CUDAAPI cuMemAlloc_v3(CUdeviceptr *dptr);\n\
+                      CUresult CUDAAPI cuNewMemThing(void);\n\
+                      /* see cuOther */\n\
+                      CUresult CUDAAPI cuTell(void);";
+        let newest = symbols(header);
         let names: Vec<_> = newest.iter().map(String::as_str).collect();
-        assert_eq!(names, ["cuMemAlloc", "cuNewMemThing", "cuTell"]);
+        assert_eq!(
+            names,
+            [
+                "cuMemAllocAsync",
+                "cuMemAllocAsync_ptsz",
+                "cuMemAlloc_v2",
+                "cuMemAlloc_v3",
+                "cuNewMemThing",
+                "cuTell"
+            ]
+        );
         assert_eq!(base("cuMemAllocAsync_ptsz"), "cuMemAllocAsync");
         assert_eq!(base("cuMemFree_v2"), "cuMemFree");
         let of = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let text = report(&of(&["cuMemAlloc", "cuOld"]), &newest, &of(&["cuMemAlloc", "cuOld"]));
+        let hooks = ["cuMemAlloc_v2", "cuMemAllocAsync", "cuMemAllocAsync_ptsz", "cuOld"];
+        let text = report(&of(&["cuMemAlloc_v2", "cuOld"]), &newest, &of(&hooks));
         assert_eq!(
             text,
-            "1 may take memory, show it or launch: look at each\n  cuNewMemThing\n\
+            "1 are new forms of functions that are kept or called here: look at each\n\
+             \x20 cuMemAlloc_v3\n\
+             1 may take memory, show it or launch: look at each\n  cuNewMemThing\n\
              1 other new ones\n  cuTell\n1 known here, and gone\n  cuOld\n"
         );
     }

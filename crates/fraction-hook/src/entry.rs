@@ -212,4 +212,20 @@ hooks! {
             result
         }
     }
+    fn cuGetProcAddress_v2_ptsz(
+        name: *const c_char,
+        into: *mut usize,
+        version: i32,
+        flags: u64,
+        status: *mut i32,
+    ) |real| {
+        // SAFETY: as the caller's own call.
+        unsafe {
+            let result = real(name, into, version, flags, status);
+            if result == 0 {
+                replace(into);
+            }
+            result
+        }
+    }
 }

@@ -12,7 +12,7 @@ use fraction_abi::control::Control;
 use fraction_abi::lease::{AGENT_NS_MAX, Activity, Lease, WAIT_NS};
 use fraction_abi::sys;
 
-use crate::hooked::{calls, hooks};
+use crate::hooked::{self, calls, table};
 use crate::linear::Call;
 use crate::process::{Limited, Mode, Place, Process, mode};
 use crate::turns::{Turn, has_turns};
@@ -166,82 +166,77 @@ impl Turn {
     }
 }
 
-// SAFETY, for all blocks below: as the program's own call of the driver.
-hooks! {
-    missing 500 in "cuda";
+/// Functions that launch. Without turns the way to the driver's own is a look at two words and a
+/// jump; all else is in a function of its own, and one jump leads to either, so that this one saves
+/// no registers.
+macro_rules! launches {
+    ($(fn $name:ident($($a:ident: $t:ty),* $(,)?);)*) => {
+        table! { $($name)* }
+
+        $(
+            #[cfg_attr(
+                any(elastane_library = "preload", elastane_library = "cuda"),
+                unsafe(no_mangle)
+            )]
+            pub unsafe extern "C" fn $name($($a: $t),*) -> i32 {
+                type Real = unsafe extern "C" fn($($t),*) -> i32;
+
+                #[cold]
+                #[inline(never)]
+                unsafe extern "C" fn slowly($($a: $t),*) -> i32 {
+                    let Some(real) = hooked::real(&ENTRIES[At::$name as usize]) else {
+                        return 500;
+                    };
+                    pass();
+                    // SAFETY: the driver's function of this name has this form, and this is the
+                    // program's own call of it.
+                    unsafe { core::mem::transmute::<usize, Real>(real)($($a),*) }
+                }
+
+                let next = match hooked::known(&ENTRIES[At::$name as usize]) {
+                    // SAFETY: the driver's function of this name has this form.
+                    Some(real) if !has_turns() => unsafe {
+                        core::mem::transmute::<usize, Real>(real)
+                    },
+                    _ => slowly,
+                };
+                // SAFETY: as the program's own call of the driver.
+                unsafe { next($($a),*) }
+            }
+        )*
+    };
+}
+
+launches! {
     fn cuLaunchKernel(
         function: usize,
         x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
         shared: u32, stream: usize, parameters: usize, extra: usize,
-    ) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe {
-            real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters, extra)
-        }
-    }
+    );
     fn cuLaunchKernel_ptsz(
         function: usize,
         x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
         shared: u32, stream: usize, parameters: usize, extra: usize,
-    ) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe {
-            real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters, extra)
-        }
-    }
-    fn cuLaunchKernelEx(config: usize, function: usize, parameters: usize, extra: usize) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(config, function, parameters, extra) }
-    }
+    );
+    fn cuLaunchKernelEx(config: usize, function: usize, parameters: usize, extra: usize);
     fn cuLaunchKernelEx_ptsz(
         config: usize,
         function: usize,
         parameters: usize,
         extra: usize,
-    ) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(config, function, parameters, extra) }
-    }
+    );
     fn cuLaunchCooperativeKernel(
         function: usize,
         x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
         shared: u32, stream: usize, parameters: usize,
-    ) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters) }
-    }
+    );
     fn cuLaunchCooperativeKernel_ptsz(
         function: usize,
         x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
         shared: u32, stream: usize, parameters: usize,
-    ) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters) }
-    }
-    fn cuLaunchCooperativeKernelMultiDevice(list: usize, count: u32, flags: u32) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(list, count, flags) }
-    }
-    fn cuLaunch(function: usize) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(function) }
-    }
-    fn cuLaunchGrid(function: usize, width: i32, height: i32) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(function, width, height) }
-    }
-    fn cuLaunchGridAsync(function: usize, width: i32, height: i32, stream: usize) |real| {
-        pass();
-        // SAFETY: see above.
-        unsafe { real(function, width, height, stream) }
-    }
+    );
+    fn cuLaunchCooperativeKernelMultiDevice(list: usize, count: u32, flags: u32);
+    fn cuLaunch(function: usize);
+    fn cuLaunchGrid(function: usize, width: i32, height: i32);
+    fn cuLaunchGridAsync(function: usize, width: i32, height: i32, stream: usize);
 }

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::gate;
 use crate::hooked::{calls, hooks};
 use crate::linear::{Call, written};
+use crate::location::Properties;
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
 
@@ -179,10 +180,7 @@ fn launch_with_memory(executable: u64, stream: usize, ask: Call<'_>) -> i32 {
 /// `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[repr(C)]
 pub struct MemoryNode {
-    kind: u32,
-    handles: u32,
-    location_type: u32,
-    location: i32,
+    pool: Properties,
     security: usize,
     bytes_max: u64,
     usage: u16,
@@ -210,8 +208,9 @@ const TAKES_MEMORY: u32 = 10;
 unsafe fn may_add(graph: u64, node: *const MemoryNode) -> bool {
     // SAFETY: promised by the caller.
     match (mode(), unsafe { node.as_ref() }) {
-        (Mode::Limited(limited), Some(node)) if node.location_type == 1 => {
-            limited.add_to_graph(graph, node.location, node.bytes)
+        (Mode::Limited(limited), Some(node)) => {
+            let device = node.pool.location.device();
+            device.is_none_or(|device| limited.add_to_graph(graph, device, node.bytes))
         }
         (Mode::Closed, _) => false,
         _ => true,
@@ -263,6 +262,22 @@ hooks! {
         }
     }
     fn cuGraphAddNode_v2(
+        into: usize,
+        graph: u64,
+        dependencies: usize,
+        edges: usize,
+        count: u64,
+        parameters: *mut AnyNode,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe {
+            if !may_add_any(graph, parameters) {
+                return OUT_OF_MEMORY;
+            }
+            real(into, graph, dependencies, edges, count, parameters)
+        }
+    }
+    fn cuGraphAddNode_v3(
         into: usize,
         graph: u64,
         dependencies: usize,
@@ -336,6 +351,14 @@ hooks! {
         // SAFETY: see above.
         unsafe { real(executable) }
     }
+    fn cuStreamBeginCapture(stream: usize) |real| {
+        // SAFETY: see above.
+        began(unsafe { real(stream) })
+    }
+    fn cuStreamBeginCapture_ptsz(stream: usize) |real| {
+        // SAFETY: see above.
+        began(unsafe { real(stream) })
+    }
     fn cuStreamBeginCapture_v2(stream: usize, kind: i32) |real| {
         // SAFETY: see above.
         began(unsafe { real(stream, kind) })
@@ -365,6 +388,46 @@ hooks! {
     ) |real| {
         // SAFETY: see above.
         began(unsafe { real(stream, graph, dependencies, edges, count, kind) })
+    }
+    fn cuStreamBeginRecaptureToGraph(
+        stream: usize,
+        kind: i32,
+        graph: u64,
+        changed: usize,
+        data: usize,
+    ) |real| {
+        // SAFETY: see above.
+        began(unsafe { real(stream, kind, graph, changed, data) })
+    }
+    fn cuStreamBeginRecaptureToGraph_ptsz(
+        stream: usize,
+        kind: i32,
+        graph: u64,
+        changed: usize,
+        data: usize,
+    ) |real| {
+        // SAFETY: see above.
+        began(unsafe { real(stream, kind, graph, changed, data) })
+    }
+    fn cuStreamBeginCaptureToCig(stream: usize, parameters: usize) |real| {
+        // SAFETY: see above.
+        began(unsafe { real(stream, parameters) })
+    }
+    fn cuStreamBeginCaptureToCig_ptsz(stream: usize, parameters: usize) |real| {
+        // SAFETY: see above.
+        began(unsafe { real(stream, parameters) })
+    }
+    fn cuStreamEndCaptureToCig(stream: usize) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(stream) };
+        ended();
+        result
+    }
+    fn cuStreamEndCaptureToCig_ptsz(stream: usize) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(stream) };
+        ended();
+        result
     }
     fn cuStreamEndCapture(stream: usize, graph: *mut u64) |real| {
         // SAFETY: see above.

@@ -8,7 +8,6 @@ use crate::elf::{self, Object};
 
 /// A function of the driver.
 pub(crate) struct Entry {
-    pub(crate) name: &'static CStr,
     /// What is used in its place; null where the driver's own is only called from here.
     pub(crate) hook: *const (),
     pub(crate) real: AtomicUsize,
@@ -18,27 +17,42 @@ pub(crate) struct Entry {
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    /// An entry for a name that ends with a zero byte.
-    pub(crate) const fn new(name: &'static str, hook: *const ()) -> Self {
-        let name = match CStr::from_bytes_with_nul(name.as_bytes()) {
-            Ok(name) => name,
-            Err(_) => c"",
-        };
-        Self { name, hook, real: AtomicUsize::new(0) }
+    pub(crate) const fn new(hook: *const ()) -> Self {
+        Self { hook, real: AtomicUsize::new(0) }
     }
 }
+
+/// Functions, and their names in the same order, each ended by a zero byte: a pointer to each name
+/// would take as much room again as the name.
+pub(crate) struct Table {
+    pub(crate) names: &'static str,
+    pub(crate) entries: &'static [Entry],
+}
+
+/// The table of functions that are used in place of the driver's.
+macro_rules! table {
+    ($($name:ident)*) => {
+        #[expect(non_camel_case_types, reason = "names of others")]
+        enum At { $($name,)* Count }
+
+        pub(crate) static ENTRIES: [$crate::hooked::Entry; At::Count as usize] = [$(
+            $crate::hooked::Entry::new($name as *const ()),
+        )*];
+
+        pub(crate) fn hooks() -> $crate::hooked::Table {
+            let names = concat!($(stringify!($name), "\0",)*);
+            $crate::hooked::Table { names, entries: &ENTRIES }
+        }
+    };
+}
+pub(crate) use table;
 
 /// Defines functions that are used in place of the driver's. The name after the arguments is that
 /// of the driver's own; where there is none, the number is the answer.
 macro_rules! hooks {
     (missing $missing:literal in $library:literal;
      $(fn $name:ident($($a:ident: $t:ty),* $(,)?) |$real:ident| $body:block)*) => {
-        #[expect(non_camel_case_types, reason = "names of others")]
-        enum At { $($name,)* Count }
-
-        pub(crate) static ENTRIES: [$crate::hooked::Entry; At::Count as usize] = [$(
-            $crate::hooked::Entry::new(concat!(stringify!($name), "\0"), $name as *const ()),
-        )*];
+        $crate::hooked::table! { $($name)* }
 
         $(
             #[cfg_attr(
@@ -65,9 +79,13 @@ macro_rules! calls {
         #[expect(non_camel_case_types, reason = "names of others")]
         enum CalledAt { $($name,)* Count }
 
-        pub(crate) static CALLED: [$crate::hooked::Entry; CalledAt::Count as usize] = [$(
-            $crate::hooked::Entry::new(concat!(stringify!($name), "\0"), core::ptr::null()),
-        )*];
+        pub(crate) static CALLED: [$crate::hooked::Entry; CalledAt::Count as usize] =
+            [const { $crate::hooked::Entry::new(core::ptr::null()) }; CalledAt::Count as usize];
+
+        pub(crate) fn calls() -> $crate::hooked::Table {
+            let names = concat!($(stringify!($name), "\0",)*);
+            $crate::hooked::Table { names, entries: &CALLED }
+        }
 
         $(
             /// The result of the driver's function; none if this driver does not have it.
@@ -92,24 +110,37 @@ static CUDA_BASE: AtomicUsize = AtomicUsize::new(0);
 static NVML_BASE: AtomicUsize = AtomicUsize::new(0);
 
 #[inline(never)]
-fn find(is: &mut dyn FnMut(&'static Entry) -> bool) -> Option<&'static Entry> {
-    crate::tables().into_iter().flatten().find(|entry| is(entry))
+fn find(is: &mut dyn FnMut(&CStr, &'static Entry) -> bool) -> Option<&'static Entry> {
+    for Table { names, entries } in crate::tables() {
+        let mut names = names.as_bytes();
+        for entry in entries {
+            let name = CStr::from_bytes_until_nul(names).ok()?;
+            names = names.get(name.to_bytes_with_nul().len()..)?;
+            if is(name, entry) {
+                return Some(entry);
+            }
+        }
+    }
+    None
+}
+
+/// The driver's own function behind an entry, if it was looked for before.
+#[inline(always)]
+pub(crate) fn known(entry: &'static Entry) -> Option<usize> {
+    Some(entry.real.load(Relaxed)).filter(|real| *real != 0)
 }
 
 /// The driver's own function behind an entry.
 #[inline]
 pub(crate) fn real(entry: &'static Entry) -> Option<usize> {
-    match entry.real.load(Relaxed) {
-        0 => find_real(entry),
-        real => Some(real),
-    }
+    known(entry).or_else(|| find_real(entry))
 }
 
 #[cold]
 #[inline(never)]
 fn find_real(entry: &'static Entry) -> Option<usize> {
     learn();
-    Some(entry.real.load(Relaxed)).filter(|real| *real != 0)
+    known(entry)
 }
 
 /// Finds the driver's functions, once for each copy of it that is loaded first.
@@ -143,9 +174,9 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
         // Another copy has been put before the one that is in use.
         return;
     }
-    find(&mut |entry| {
-        if entry.name.to_bytes().starts_with(prefix) {
-            entry.real.store(first.function(entry.name).unwrap_or(0), Relaxed);
+    find(&mut |name, entry| {
+        if name.to_bytes().starts_with(prefix) {
+            entry.real.store(first.function(name).unwrap_or(0), Relaxed);
         }
         false
     });
@@ -157,7 +188,7 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
 }
 
 fn kept(name: &CStr) -> Option<&'static Entry> {
-    find(&mut |entry| !entry.hook.is_null() && entry.name == name)
+    find(&mut |own, entry| !entry.hook.is_null() && own == name)
 }
 
 /// What a search by name leads to, in place of what the loader found.
@@ -186,8 +217,8 @@ pub(crate) fn by_default(name: &CStr) -> Option<usize> {
 
 /// What an address that the driver gave out is replaced by.
 pub(crate) fn by_address(found: usize) -> usize {
-    let kept =
-        find(&mut |entry| !entry.hook.is_null() && found != 0 && entry.real.load(Relaxed) == found);
+    let is = |entry: &Entry| !entry.hook.is_null() && entry.real.load(Relaxed) == found;
+    let kept = find(&mut |_, entry| found != 0 && is(entry));
     kept.map_or(found, |entry| entry.hook.expose_provenance())
 }
 

@@ -27,6 +27,7 @@ pub mod gate;
 pub mod graphs;
 pub mod hooked;
 pub mod linear;
+pub mod location;
 pub mod nvml;
 mod pages;
 pub mod pools;
@@ -36,22 +37,22 @@ mod turns;
 pub mod virtual_memory;
 
 /// All functions of the driver that are kept or called here.
-fn tables() -> [&'static [hooked::Entry]; 14] {
+fn tables() -> [hooked::Table; 14] {
     [
-        &gate::ENTRIES,
-        &entry::ENTRIES,
-        &linear::ENTRIES,
-        &pools::ENTRIES,
-        &virtual_memory::ENTRIES,
-        &arrays::ENTRIES,
-        &contexts::ENTRIES,
-        &graphs::ENTRIES,
-        &nvml::ENTRIES,
-        &gate::CALLED,
-        &process::CALLED,
-        &pools::CALLED,
-        &graphs::CALLED,
-        &nvml::CALLED,
+        gate::hooks(),
+        entry::hooks(),
+        linear::hooks(),
+        pools::hooks(),
+        virtual_memory::hooks(),
+        arrays::hooks(),
+        contexts::hooks(),
+        graphs::hooks(),
+        nvml::hooks(),
+        gate::calls(),
+        process::calls(),
+        pools::calls(),
+        graphs::calls(),
+        nvml::calls(),
     ]
 }
 

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::gate;
 use crate::hooked::{calls, hooks};
 use crate::linear::{Call, free_address, written};
+use crate::location::{Location, MANAGED, Properties};
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
 
@@ -102,10 +103,19 @@ impl Limited {
         }
     }
 
+    /// Where memory counts that may get to any device.
+    fn nearest(&self) -> Place {
+        match self.current() {
+            Place::Driver => self.place(0),
+            place => place,
+        }
+    }
+
     /// Charges what a pool has reserved now, of which `extra` bytes are charged beside it.
     #[inline(never)]
     fn count_pool(&self, pool: u64, extra: u64) {
-        let reserved = attribute(pool, RESERVED);
+        // Managed memory may be in use before any is reserved for it.
+        let reserved = attribute(pool, RESERVED).max(attribute(pool, IN_USE));
         let known = self.table.with(|table: &mut Table| {
             let row = table.find(Class::Pool, pool)?;
             // The driver knows nothing of one that was destroyed.
@@ -271,13 +281,17 @@ fn pool_of_stream(limited: &Limited, stream: usize) -> Option<u64> {
     Some(pool)
 }
 
-/// The begin of `CUmemPoolProps`.
-#[repr(C)]
-pub struct Properties {
-    kind: u32,
-    handles: u32,
-    location_type: u32,
-    location: i32,
+/// After the driver has given a pool of some kind of memory at a location.
+#[inline(never)]
+fn given(result: i32, pool: u64, kind: u32, location: Option<&Location>) -> i32 {
+    if let (0, Mode::Limited(limited), Some(location)) = (result, mode(), location) {
+        match (location.device(), kind) {
+            (Some(device), _) => limited.know(pool, limited.place(device)),
+            (None, MANAGED) => limited.know(pool, limited.nearest()),
+            (None, _) => {}
+        }
+    }
+    result
 }
 
 /// After something that may have changed what pools keep.
@@ -319,16 +333,28 @@ hooks! {
     }
     fn cuMemPoolCreate(into: *mut u64, properties: *const Properties) |real| {
         // SAFETY: see above.
-        let result = unsafe { real(into, properties) };
-        if let (0, Mode::Limited(limited)) = (result, mode())
-            // SAFETY: see above; the driver has read it.
-            && let Some(properties) = unsafe { properties.as_ref() }
-            && properties.location_type == 1
-        {
-            // SAFETY: the driver has just written there.
-            limited.know(unsafe { written(into) }, limited.place(properties.location));
+        unsafe {
+            let result = real(into, properties);
+            let (kind, location) = match properties.as_ref() {
+                Some(properties) => (properties.kind, Some(&properties.location)),
+                None => (0, None),
+            };
+            given(result, written(into), kind, location)
         }
-        result
+    }
+    fn cuMemGetDefaultMemPool(into: *mut u64, location: *const Location, kind: u32) |real| {
+        // SAFETY: see above.
+        unsafe {
+            let result = real(into, location, kind);
+            given(result, written(into), kind, location.as_ref())
+        }
+    }
+    fn cuMemGetMemPool(into: *mut u64, location: *const Location, kind: u32) |real| {
+        // SAFETY: see above.
+        unsafe {
+            let result = real(into, location, kind);
+            given(result, written(into), kind, location.as_ref())
+        }
     }
     fn cuMemPoolDestroy(pool: u64) |real| {
         // SAFETY: see above.
@@ -368,6 +394,12 @@ hooks! {
     fn cuStreamSynchronize_ptsz(stream: usize) |real| {
         // SAFETY: see above.
         let result = gate::wait_for(false, &mut || unsafe { real(stream) });
+        recount_after_waiting();
+        result
+    }
+    fn cuCtxSynchronize_v2(context: u64) |real| {
+        // SAFETY: see above.
+        let result = gate::wait_for(false, &mut || unsafe { real(context) });
         recount_after_waiting();
         result
     }

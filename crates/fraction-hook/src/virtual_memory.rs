@@ -6,19 +6,9 @@
 
 use crate::hooked::hooks;
 use crate::linear::written;
+use crate::location::Properties;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
-
-/// `CUmemAllocationProp` up to the location.
-#[repr(C)]
-pub struct Properties {
-    kind: u32,
-    handles: u32,
-    location_type: u32,
-    location: i32,
-}
-
-const ON_DEVICE: u32 = 1;
 
 impl Limited {
     /// Changes the counts of a handle, and gives its memory back with the last of them.
@@ -53,8 +43,7 @@ hooks! {
     fn cuMemCreate(into: *mut u64, bytes: u64, properties: *const Properties, flags: u64) |real| {
         // SAFETY: see above; null is the driver's to refuse.
         let device = unsafe { properties.as_ref() }
-            .filter(|properties| properties.location_type == ON_DEVICE)
-            .map(|properties| properties.location);
+            .and_then(|properties| properties.location.device());
         // SAFETY: see above.
         let mut ask = || unsafe { (real(into, bytes, properties, flags), written(into), bytes) };
         match (mode(), device) {

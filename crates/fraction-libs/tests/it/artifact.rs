@@ -63,7 +63,7 @@ fn the_libraries_in_programs_of_others_never_panic_and_are_small() {
     };
     for library in [PRELOAD, PROXY_CUDA, PROXY_NVML] {
         assert!(!has_handler(library), "something in the library can panic");
-        assert!(library.len() <= 80 * 1024, "{} bytes", library.len());
+        assert!(library.len() <= 56 * 1024, "{} bytes", library.len());
     }
     // The mark is where it is looked for: the simulated driver may end its program.
     assert!(has_handler(SIMULATED_CUDA));

@@ -9,8 +9,12 @@ const HALF: u64 = 4096 * MIB;
 
 /// What a program prints after it has initialised the driver in a fresh run.
 fn after_init(steps: &str) -> String {
+    found_after_init("dlsym", steps)
+}
+
+fn found_after_init(how: &str, steps: &str) -> String {
     let machine = Machine::new();
-    let printed = machine.run("run", HALF).prints("dlsym", &format!("init context:0 {steps}"));
+    let printed = machine.run("run", HALF).prints(how, &format!("init context:0 {steps}"));
     printed.strip_prefix("init 0, context 0, ").unwrap_or(&printed).to_owned()
 }
 
@@ -66,6 +70,30 @@ fn failure_2_memory_of_pools_counts_as_what_they_keep() {
 }
 
 #[test]
+fn a_pool_counts_by_whatever_function_the_program_got_it() {
+    for got in ["1:0:1:default", "1:0:1:present", "1:0:2:default", "0:0:2:present", "0:0:2:made"] {
+        assert_eq!(
+            after_init(&format!("poolof:{got} frompool:3G frompool:1G info")),
+            "poolof 0, frompool 0, frompool 2, info 0 724 of 4096",
+            "location type:id:kind of memory:function {got}",
+        );
+    }
+}
+
+#[test]
+fn a_part_of_a_device_by_locality_is_memory_of_the_device() {
+    // Type 6; the device is the first byte, the locality domain the second.
+    assert_eq!(
+        after_init("createon:6:0:3798M createon:6:0:3796M info"),
+        "createon 2, createon 0, info 0 0 of 4096",
+    );
+    assert_eq!(
+        after_init("poolof:6:256:1:made frompool:3G frompool:1G info"),
+        "poolof 0, frompool 0, frompool 2, info 0 724 of 4096",
+    );
+}
+
+#[test]
 fn a_pool_gives_back_what_it_keeps_before_it_is_refused_more() {
     assert_eq!(
         after_init("pool frompool:3G freeasync alloc:3G info endpool info"),
@@ -100,6 +128,23 @@ fn stream_ordered_memory_is_that_of_the_device_of_the_stream() {
         ),
         "init 0, context 0, context 0, stream 0, info 0 724 of 1024, current 0, asyncon 2, \
          asyncon 0, info 0 3796 of 4096, current 0, info 0 224 of 1024",
+    );
+}
+
+#[test]
+fn later_and_earlier_forms_of_functions_of_graphs_count_the_same() {
+    // By address the newest form that adds a node is found, and the oldest that captures.
+    assert_eq!(
+        found_after_init("address", "anynode:5G anynode:1G trimgraphs capture:3:1G info"),
+        "anynode 2, anynode 0, trimgraphs 0, capture 0, info 0 724 of 4096",
+    );
+}
+
+#[test]
+fn memory_of_a_graph_that_is_captured_again_counts_as_the_graph_does() {
+    assert_eq!(
+        after_init("recapture:3G info trimgraphs info recapture:4G"),
+        "recapture 0, info 0 724 of 4096, trimgraphs 0, info 0 3796 of 4096, recapture 2",
     );
 }
 

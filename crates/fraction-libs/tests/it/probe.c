@@ -47,6 +47,9 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, 11020, (void **, int)) \
   F(cuMemPoolDestroy, cuMemPoolDestroy, 11020, (void *)) \
   F(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, (u64 *, u64, void *, void *)) \
+  F(cuMemGetDefaultMemPool, cuMemGetDefaultMemPool, 13000, (void **, struct location *, unsigned)) \
+  F(cuMemGetMemPool, cuMemGetMemPool, 13000, (void **, struct location *, unsigned)) \
+  F(cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph, 13030, (void *, unsigned, void *, void *, void *)) \
   F(cuCtxSynchronize, cuCtxSynchronize, 2000, (void)) \
   F(cuMemAddressReserve, cuMemAddressReserve, 10020, (u64 *, u64, u64, u64, u64)) \
   F(cuMemCreate, cuMemCreate, 10020, (u64 *, u64, struct properties *, u64)) \
@@ -64,7 +67,7 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, (void *)) \
   F(cuGraphCreate, cuGraphCreate, 10000, (void **, unsigned)) \
   F(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, (void **, void *, void *, u64, struct node *)) \
-  F(cuGraphAddNode, cuGraphAddNode_v2, 12030, (void **, void *, void *, void *, u64, void *)) \
+  F(cuGraphAddNode, cuGraphAddNode_v2, 13040, (void **, void *, void *, void *, u64, void *)) \
   F(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, (void **, void *, u64)) \
   F(cuGraphLaunch, cuGraphLaunch, 10000, (void *, void *)) \
   F(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim, 11040, (int)) \
@@ -200,6 +203,13 @@ static int step(const char *word) {
   else if (IS("pool")) { struct properties p = on(1, 0); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
   else if (IS("poolon")) { struct properties p = on(1, (int)number(&a)); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
   else if (IS("defaultpool")) { r = p_cuDeviceGetDefaultMemPool(&made, (int)number(&a)); stack[1] = (u64)made; top = 2; }
+  else if (IS("poolof")) {
+    /* a pool of memory of a kind at a location: the one that is created, the default or the present one */
+    uint32_t type = (uint32_t)number(&a); struct properties p = on(type, (int)number(&a)); p.type = (uint32_t)number(&a);
+    r = !strcmp(a, "default") ? p_cuMemGetDefaultMemPool(&made, &p.at, p.type)
+      : !strcmp(a, "present") ? p_cuMemGetMemPool(&made, &p.at, p.type) : p_cuMemPoolCreate(&made, &p);
+    stack[1] = (u64)made; top = 2;
+  }
   else if (IS("frompool")) { r = p_cuMemAllocFromPoolAsync(&x, number(&a), (void *)stack[1], 0); if (!r) stack[top++] = x; }
   else if (IS("endpool")) r = p_cuMemPoolDestroy((void *)stack[1]);
   else if (IS("sync")) r = p_cuCtxSynchronize();
@@ -238,6 +248,14 @@ static int step(const char *word) {
     u64 n = number(&a), size = number(&a); void *graph, *stream; r = p_cuStreamCreate(&stream, 0);
     if (!r) r = p_cuStreamBeginCapture(stream, 0);
     for (u64 i = 0; i < n && !r; i++) r = p_cuMemAllocAsync(&x, size, stream);
+    if (p_cuStreamEndCapture(stream, &graph)) r = -2;
+    if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("recapture")) {
+    /* a graph that is captured again, with an allocation */
+    u64 size = number(&a); void *graph, *stream; p_cuGraphCreate(&graph, 0); r = p_cuStreamCreate(&stream, 0);
+    if (!r) r = p_cuStreamBeginRecaptureToGraph(stream, 0, graph, 0, 0);
+    if (!r) r = p_cuMemAllocAsync(&x, size, stream);
     if (p_cuStreamEndCapture(stream, &graph)) r = -2;
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }

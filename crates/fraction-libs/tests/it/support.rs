@@ -33,7 +33,7 @@ impl Machine {
             std::fs::write(folder.path().join(name), bytes).unwrap();
         }
         let device = |at: u8| Device { uuid: [at; 16], bytes: 8192 * MIB, context_bytes: CONTEXT };
-        let driver = Driver { cuda_version: 13000, devices: vec![device(1), device(2)] };
+        let driver = Driver { cuda_version: 13050, devices: vec![device(1), device(2)] };
         let broker = Broker::start(&folder.path().join("broker"), driver).unwrap();
         Self { folder, broker }
     }

@@ -125,6 +125,16 @@ fn reserved(state: &State, device: usize) -> u64 {
     state.graphs.reserved.get(&device).copied().unwrap_or(0)
 }
 
+unsafe fn add_any(into: *mut usize, graph: usize, parameters: *mut AnyNode) -> i32 {
+    // SAFETY: the interface demands null or the whole structure.
+    match unsafe { parameters.as_mut() } {
+        // SAFETY: as the interface demands.
+        Some(node) if node.kind == 10 => unsafe { add_memory(into, graph, &mut node.memory) },
+        Some(_) => NOT_SUPPORTED,
+        None => INVALID_VALUE,
+    }
+}
+
 driver! {
     10000 fn cuGraphCreate(into: *mut usize, _flags: u32) {
         with(|state| {
@@ -154,13 +164,19 @@ driver! {
         _count: u64,
         parameters: *mut AnyNode,
     ) {
-        // SAFETY: the interface demands null or the whole structure.
-        match unsafe { parameters.as_mut() } {
-            // SAFETY: as the interface demands.
-            Some(node) if node.kind == 10 => unsafe { add_memory(into, graph, &mut node.memory) },
-            Some(_) => NOT_SUPPORTED,
-            None => INVALID_VALUE,
-        }
+        // SAFETY: as the interface demands.
+        unsafe { add_any(into, graph, parameters) }
+    }
+    13040 fn cuGraphAddNode_v3(
+        into: *mut usize,
+        graph: usize,
+        _dependencies: *const usize,
+        _edges: *const u8,
+        _count: u64,
+        parameters: *mut AnyNode,
+    ) {
+        // SAFETY: as the interface demands.
+        unsafe { add_any(into, graph, parameters) }
     }
     11040 fn cuGraphInstantiateWithFlags(into: *mut usize, graph: usize, _flags: u64) {
         // SAFETY: as the interface demands.

@@ -13,6 +13,25 @@ use super::{Answer, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, State, driver, 
 /// Bytes of contents that a process may have in all its device memory.
 const CONTENTS_MAX: u64 = 64 << 20;
 
+/// `CUmemLocation`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Location {
+    pub(super) kind: u32,
+    id: i32,
+}
+
+impl Location {
+    /// The ordinal of the device whose memory it is. Each has one locality domain.
+    pub(super) fn device(self) -> Option<i32> {
+        match self.kind {
+            1 => Some(self.id),
+            6 => Some(self.id & 0xff),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Memory {
     blocks: BTreeMap<u64, Block>,

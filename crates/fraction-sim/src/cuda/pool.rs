@@ -2,7 +2,7 @@
 //! until the next synchronisation or longer; one that was destroyed until the last allocation in it
 //! is freed. Does not know about: the order of streams; all happens at once.
 
-use super::memory::Source;
+use super::memory::{Location, Source};
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, State, driver, give, with};
 
 const BLOCK: u64 = 2 << 20;
@@ -11,6 +11,7 @@ const BLOCK: u64 = 2 << 20;
 pub(crate) struct Pool {
     device: usize,
     default: bool,
+    managed: bool,
     used: u64,
     used_high: u64,
     reserved: u64,
@@ -25,19 +26,29 @@ pub(crate) struct Pool {
 pub struct PoolProperties {
     kind: u32,
     handles: u32,
-    location_type: u32,
-    location: i32,
+    location: Location,
 }
 
+const MANAGED: u32 = 2;
+
 impl State {
-    pub(super) fn default_pool(&mut self, device: usize) -> usize {
-        let is = |pool: &Pool| pool.default && pool.device == device;
+    pub(super) fn default_pool(&mut self, device: usize, managed: bool) -> usize {
+        let is = |pool: &Pool| pool.default && pool.device == device && pool.managed == managed;
         let found = self.pools.iter().find(|(_, pool)| is(pool)).map(|(id, _)| *id);
         found.unwrap_or_else(|| {
             let id = self.id();
-            self.pools.insert(id, Pool { device, default: true, ..Pool::default() });
+            self.pools.insert(id, Pool { device, default: true, managed, ..Pool::default() });
             id
         })
+    }
+
+    /// Where a pool has its memory. Here managed memory without a preferred device is on the first.
+    fn pool_device(&self, kind: u32, location: Location) -> Answer<usize> {
+        match location.device() {
+            Some(ordinal) => Ok(self.device(ordinal)?.0),
+            None if kind == MANAGED => Ok(0),
+            None => Err(INVALID_VALUE),
+        }
     }
 
     fn allocate_in_pool(&mut self, id: usize, bytes: u64) -> Answer<u64> {
@@ -101,7 +112,7 @@ unsafe fn allocate(into: *mut u64, bytes: u64, pool: Option<usize>, stream: usiz
         let device = state.device_of(stream);
         let pool = match pool {
             Some(pool) => pool,
-            None => state.default_pool(device?),
+            None => state.default_pool(device?, false),
         };
         let address = match state.captured(stream) {
             Some(graph) => state.add_captured(graph, state.pool(pool)?.device, bytes)?,
@@ -115,13 +126,32 @@ unsafe fn allocate(into: *mut u64, bytes: u64, pool: Option<usize>, stream: usiz
 unsafe fn default_pool(into: *mut usize, device: i32) -> i32 {
     with(|state| {
         let (device, _) = state.device(device)?;
-        let pool = state.default_pool(device);
+        let pool = state.default_pool(device, false);
+        // SAFETY: as the interface demands.
+        unsafe { give(into, pool) }
+    })
+}
+
+unsafe fn pool_at(into: *mut usize, location: *const Location, kind: u32) -> i32 {
+    with(|state| {
+        // SAFETY: the interface demands null or the whole structure.
+        let location = *unsafe { location.as_ref() }.ok_or(INVALID_VALUE)?;
+        let device = state.pool_device(kind, location)?;
+        let pool = state.default_pool(device, kind == MANAGED);
         // SAFETY: as the interface demands.
         unsafe { give(into, pool) }
     })
 }
 
 driver! {
+    13000 fn cuMemGetDefaultMemPool(into: *mut usize, location: *const Location, kind: u32) {
+        // SAFETY: as the interface demands.
+        unsafe { pool_at(into, location, kind) }
+    }
+    13000 fn cuMemGetMemPool(into: *mut usize, location: *const Location, kind: u32) {
+        // SAFETY: as the interface demands.
+        unsafe { pool_at(into, location, kind) }
+    }
     11020 fn cuMemAllocAsync(into: *mut u64, bytes: u64, stream: usize) {
         // SAFETY: as the interface demands.
         unsafe { allocate(into, bytes, None, stream) }
@@ -144,10 +174,7 @@ driver! {
         with(|state| {
             // SAFETY: the interface demands null or the whole structure.
             let properties = unsafe { properties.as_ref() }.ok_or(INVALID_VALUE)?;
-            if properties.location_type != 1 {
-                return Err(INVALID_VALUE);
-            }
-            let (device, _) = state.device(properties.location)?;
+            let device = state.pool_device(properties.kind, properties.location)?;
             let id = state.id();
             state.pools.insert(id, Pool { device, ..Pool::default() });
             // SAFETY: as the interface demands.

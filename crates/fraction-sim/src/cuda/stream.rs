@@ -109,10 +109,11 @@ fn launch(function: u64, stream: usize) -> i32 {
     }
 }
 
-fn begin_capture(stream: usize) -> i32 {
+/// Captures a stream into a graph, or into a new one.
+fn begin_capture(stream: usize, graph: Option<usize>) -> i32 {
     with(|state| {
         state.begin_capture(stream)?;
-        let graph = state.create_graph();
+        let graph = graph.unwrap_or_else(|| state.create_graph());
         if let Some(stream) = state.streams.get_mut(&stream) {
             stream.captured = Some(graph);
         }
@@ -179,8 +180,18 @@ driver! {
             unsafe { give(into, context) }
         })
     }
-    10000 fn cuStreamBeginCapture_v2(stream: usize, _mode: i32) { begin_capture(stream) }
-    10000 fn cuStreamBeginCapture_v2_ptsz(stream: usize, _mode: i32) { begin_capture(stream) }
+    10000 fn cuStreamBeginCapture(stream: usize) { begin_capture(stream, None) }
+    10010 fn cuStreamBeginCapture_v2(stream: usize, _mode: i32) { begin_capture(stream, None) }
+    10010 fn cuStreamBeginCapture_v2_ptsz(stream: usize, _mode: i32) { begin_capture(stream, None) }
+    13030 fn cuStreamBeginRecaptureToGraph(
+        stream: usize,
+        _mode: i32,
+        graph: usize,
+        _changed: usize,
+        _data: usize,
+    ) {
+        begin_capture(stream, Some(graph))
+    }
     10000 fn cuStreamEndCapture(stream: usize, into: *mut usize) {
         // SAFETY: as the interface demands.
         unsafe { end_capture(stream, into) }

@@ -2,7 +2,7 @@
 //! is mapped where. A handle's memory is given back when nothing refers to it and it is mapped
 //! nowhere; once exported, with the end of the process, because nothing can be imported here. Does not know about: access rights, which are accepted as they are.
 
-use super::memory::Source;
+use super::memory::{Location, Source};
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, State, driver, give, with};
 use fraction_abi::sys::{self, Access};
 
@@ -22,8 +22,7 @@ pub(crate) struct Handle {
 pub struct AllocationProperties {
     kind: u32,
     handles: u32,
-    location_type: u32,
-    location: i32,
+    location: Location,
 }
 
 impl State {
@@ -72,9 +71,9 @@ driver! {
             if bytes == 0 || !bytes.is_multiple_of(GRANULARITY) || into.is_null() {
                 return Err(INVALID_VALUE);
             }
-            let device = match properties.location_type {
-                1 => Some(state.device(properties.location)?.0),
-                2..=4 => None,
+            let device = match (properties.location.device(), properties.location.kind) {
+                (Some(ordinal), _) => Some(state.device(ordinal)?.0),
+                (None, 2..=4) => None,
                 _ => return Err(INVALID_VALUE),
             };
             if let Some(device) = device {
