@@ -14,6 +14,7 @@ mod needless_evictions;
 mod script;
 mod table;
 mod texts;
+mod true_causes;
 mod world;
 
 pub use table::Table;

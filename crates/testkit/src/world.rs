@@ -9,9 +9,7 @@ use model::{
 use sched::{Change, Diagnosis, Plan, Policy, Step, Waits};
 use units::{GPU_MILLIS, Instant, Resources};
 
-use crate::colocation;
-use crate::needless_evictions;
-use crate::script;
+use crate::{colocation, needless_evictions, script, true_causes};
 
 const GIB: u64 = 1 << 30;
 
@@ -202,6 +200,7 @@ impl World {
         colocation::check(&before, &self.cluster, self.plan.steps.iter().any(stops));
         if self.policy.profile == sched::Profile::Default {
             needless_evictions::check(&self.cluster, &self.plan);
+            true_causes::check(&before, &self.cluster, &self.plan, self.now);
         }
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
