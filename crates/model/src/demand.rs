@@ -4,6 +4,7 @@
 //! Each workload is looked at alone, and nothing is left out that could have a place: a part whose
 //! pods fit one by one counts, even if they are in the way of each other.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
@@ -26,6 +27,10 @@ pub struct Demand {
     left_out: BTreeMap<WorkloadId, Amounts>,
     /// By queue, with all below it.
     sums: BTreeMap<QueueId, Resources>,
+    /// By queue, what its limit and those below it keep from counting in the queue above.
+    over_limits: BTreeMap<QueueId, Resources>,
+    /// By queue, the sum of that of the queues directly below.
+    cut: BTreeMap<QueueId, Resources>,
 }
 
 /// Of the pods of a workload those that would fit if everything were free.
@@ -84,19 +89,52 @@ impl Demand {
         let mut demand = Self::default();
         let all = cluster.waiting().chain(cluster.elastic().iter().copied());
         demand.update(cluster, &all.collect());
+        demand.limit_all(cluster);
         demand
     }
 
-    /// What counts of what a queue asks for.
+    /// What counts of what a queue asks for: of what queues below ask for, no more than their limits.
     #[must_use]
     pub fn of(&self, cluster: &Cluster, queue: QueueId) -> Resources {
+        let cut = self.cut.get(&queue).copied().unwrap_or_default();
+        self.could_be_placed(cluster, queue).saturating_sub(cut)
+    }
+
+    fn could_be_placed(&self, cluster: &Cluster, queue: QueueId) -> Resources {
         cluster.queues()[queue].requested.saturating_sub(self.left_out_of(queue))
     }
 
-    /// What does not count of it.
+    /// What does not count of it, as it could not be placed.
     #[must_use]
     pub fn left_out_of(&self, queue: QueueId) -> Resources {
         self.sums.get(&queue).copied().unwrap_or_default()
+    }
+
+    /// These ask for more or less now: finds out what limits leave of it to the queues above them.
+    pub fn limit(&mut self, cluster: &Cluster, asks: &BTreeSet<QueueId>) {
+        let there = asks.iter().filter(|&&id| cluster.queues().get(id).is_some());
+        let deepest_first = there.map(|&id| (Reverse(cluster.lineage(id).count()), id));
+        let mut work: BTreeSet<_> = deepest_first.collect();
+        while let Some((Reverse(depth), id)) = work.pop_first() {
+            let queue = &cluster.queues()[id];
+            let Some(above) = queue.parent else { continue };
+            let beyond = self.of(cluster, id).saturating_sub(queue.share.limit);
+            let over = beyond + self.cut.get(&id).copied().unwrap_or_default();
+            let before = self.over_limits.get(&id).copied().unwrap_or_default();
+            if over != before {
+                self.over_limits.insert(id, over);
+                let cut = self.cut.entry(above).or_default();
+                *cut = *cut + over - before;
+                work.insert((Reverse(depth - 1), above));
+            }
+        }
+    }
+
+    /// The same where limits may be different, or nothing was found out before.
+    pub fn limit_all(&mut self, cluster: &Cluster) {
+        self.over_limits.clear();
+        self.cut.clear();
+        self.limit(cluster, &cluster.queues().ids().collect());
     }
 
     /// Nodes, queues or their limits are different now. Of workloads that are alike the first is

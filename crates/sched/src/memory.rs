@@ -199,7 +199,8 @@ impl Memory {
         let mut changed = std::mem::take(&mut self.later);
         changed.extend(&changes.workloads);
         let demand = &mut self.entitlements.demand;
-        if changes.division || !changes.shares.is_empty() {
+        let renewed = changes.division || !changes.shares.is_empty();
+        if renewed {
             let same = |id: &WorkloadId| !changed.contains(id);
             let alike = self.rows.values().map(|row| {
                 let members = row.members.iter().map(|member| member.1);
@@ -210,6 +211,11 @@ impl Memory {
             changed.extend(cluster.elastic());
         }
         self.asks.extend(demand.update(cluster, &changed));
+        self.asks.extend(&changes.asks);
+        match renewed {
+            true => demand.limit_all(cluster),
+            false => demand.limit(cluster, &self.asks),
+        }
     }
 
     fn forget(&mut self, policy: &Policy) {
@@ -221,8 +227,7 @@ impl Memory {
             self.entitlements.renew(cluster, policy);
             return true;
         }
-        let mut asks = std::mem::take(&mut self.asks);
-        asks.extend(&changes.asks);
+        let asks = std::mem::take(&mut self.asks);
         self.entitlements.update(cluster, policy, &asks)
     }
 

@@ -139,6 +139,21 @@ fn of_a_workload_of_several_sets_those_that_reach_their_minimum_count() {
 }
 
 #[test]
+fn what_projects_ask_for_beyond_their_limits_is_no_demand_of_their_department() {
+    let mut w = World::new("n1:8", "");
+    w.run("queue d:0; queue d/a:0:1; queue d/b:0:2; queue e:0; queue e/c:0");
+    many(&mut w, 8, "submit a/t#");
+    many(&mut w, 8, "submit c/u#");
+    assert_eq!(fair(&w, &["d", "e", "a", "c"]), [1000, 7000, 1000, 7000]);
+    w.run("submit b/v -g 4");
+    assert_eq!(fair(&w, &["d", "e"]), [1000, 7000], "it could never start");
+    w.run("submit b/w1; submit b/w2; submit b/w3");
+    assert_eq!(fair(&w, &["d", "e", "a", "b"]), [3000, 5000, 1000, 2000]);
+    w.run("delete w1; delete w2; delete w3");
+    assert_eq!(fair(&w, &["d", "e"]), [1000, 7000]);
+}
+
+#[test]
 fn what_no_node_could_hold_is_known_before_it_is_there() {
     let mut w = World::new("n1:4 n2:4", "a:0 b:0");
     w.run("label n2 zone=b; submit a/full -g 4; submit a/fits -g 4; submit a/small --pods 8");
