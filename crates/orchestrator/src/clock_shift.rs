@@ -3,7 +3,9 @@
 //! What is only told (when something was made, what happened) keeps the date that the clock showed.
 
 use model::UsageWindow;
-use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
+use records::{
+    AllocationRow, Archived, Change, PodBody, PodRow, Snapshot, WorkloadRow, WorkloadState,
+};
 use spec::WorkloadPast;
 use units::Instant;
 
@@ -54,22 +56,36 @@ impl Step {
     }
 }
 
+/// What has left memory is not shifted when the clock is set back: when it comes back, nothing of it
+/// is to come.
+pub(crate) fn not_after(now: Instant, Archived { workloads, pods }: &mut Archived) {
+    each_of_rows(workloads, pods, &mut |at| at.min(now));
+}
+
 /// Replaces every moment that something is counted from.
 fn each_since(snapshot: &mut Snapshot, mut dated: impl FnMut(Instant) -> Instant) {
-    for workload in &mut snapshot.workloads {
+    each_of_rows(&mut snapshot.workloads, &mut snapshot.pods, &mut dated);
+    for at in snapshot.pasts.values_mut().flat_map(WorkloadPast::moments_mut) {
+        *at = at.map(&mut dated);
+    }
+}
+
+fn each_of_rows(
+    workloads: &mut [WorkloadRow],
+    pods: &mut [PodRow],
+    dated: &mut impl FnMut(Instant) -> Instant,
+) {
+    for workload in workloads {
         let WorkloadState { phase_since, completed_at, .. } = &mut workload.state;
         *phase_since = dated(*phase_since);
-        *completed_at = completed_at.map(&mut dated);
+        *completed_at = completed_at.map(&mut *dated);
     }
-    for pod in &mut snapshot.pods {
+    for pod in pods {
         let PodBody { placed_at_ms, held_since_ms, started_at_ms, resized_at_ms, .. } =
             &mut pod.body;
         for at in [placed_at_ms, held_since_ms, started_at_ms, resized_at_ms].into_iter().flatten()
         {
             *at = dated(Instant(*at)).0;
         }
-    }
-    for at in snapshot.pasts.values_mut().flat_map(WorkloadPast::moments_mut) {
-        *at = at.map(&mut dated);
     }
 }

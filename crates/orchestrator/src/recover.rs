@@ -102,8 +102,9 @@ impl State {
         let mut state = Self::restore(snapshot, (list, gpus), usage, at)?;
         state.outbox.write(changes);
         if step.is_some() {
-            state.outbox.touch(state.workloads.ids());
-            state.workloads.write_all();
+            let all: Vec<_> = state.workloads.ids().collect();
+            state.workloads.write_again(&all);
+            state.outbox.touch(all);
         }
         state.documents.drop_volumes_again(&mut state.outbox);
         Ok(state)

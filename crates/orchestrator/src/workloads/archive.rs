@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired};
+use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired, WorkloadRow};
 use spec::{ListedRun, RunKey, RunState};
 use units::Instant;
 use uuid::Uuid;
 
+use crate::clock_shift::not_after;
 use crate::command::Command;
 use crate::effect::Note;
 use crate::input::Input;
@@ -119,10 +120,14 @@ impl State {
     }
 
     /// Takes archived workloads in again, because an input of this batch has to do with them.
-    pub(crate) fn restore_archived(&mut self, found: Archived) {
-        let Archived { mut workloads, pods } = found;
-        workloads.retain(|row| self.workloads.get(&row.id).is_none());
-        let ids: Vec<Uuid> = workloads.iter().map(|row| row.id).collect();
+    pub(crate) fn restore_archived(&mut self, mut found: Archived) {
+        found.workloads.retain(|row| self.workloads.get(&row.id).is_none());
+        let ids: Vec<Uuid> = found.workloads.iter().map(|row| row.id).collect();
+        let is_to_come = |row: &&WorkloadRow| row.state.completed_at > Some(self.now);
+        let dated: Vec<Uuid> =
+            found.workloads.iter().filter(is_to_come).map(|row| row.id).collect();
+        not_after(self.now, &mut found);
+        let Archived { workloads, pods } = found;
         if let Err(error) = self.restore_workloads(workloads, pods) {
             let note = format!("an archived workload cannot be read: {error}");
             self.outbox.note(Note::Error(note));
@@ -133,6 +138,8 @@ impl State {
             self.outbox.write([Change::WorkloadRestored(id)]);
             self.outbox.show([id]);
         }
+        self.workloads.write_again(&dated);
+        self.outbox.touch(dated);
     }
 
     /// The archived workloads that an input has to do with, if there are any. They are to be read

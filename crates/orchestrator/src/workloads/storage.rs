@@ -24,10 +24,11 @@ pub(crate) fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 }
 
 impl Workloads {
-    /// Has all pods of a workload written with it next: their rows have other dates.
-    pub(crate) fn write_all(&mut self) {
-        for workload in self.all.values_mut() {
-            workload.pods.iter_mut().for_each(|pod| pod.written = None);
+    /// Has all pods of these workloads written with them next: their rows have other dates.
+    pub(crate) fn write_again(&mut self, ids: &[Uuid]) {
+        for id in ids {
+            let pods = self.all.get_mut(id).into_iter().flat_map(|one| one.pods.iter_mut());
+            pods.for_each(|pod| pod.written = None);
         }
     }
 }

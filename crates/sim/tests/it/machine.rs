@@ -178,6 +178,32 @@ fn dates_of_what_has_ended_move_with_the_clock_once() {
 }
 
 #[test]
+fn one_that_comes_back_into_memory_after_the_clock_was_set_back_moves_no_dates() {
+    let mut machine = server(2, [2000, 0], Policy::default());
+    machine.ended_kept = 1;
+    restart(&mut machine);
+    for name in ["a", "b"] {
+        submit(&mut machine, 1, training(name, GpuRequest::Whole(1)));
+    }
+    rest(&mut machine);
+    let id = get(&machine, "a").id;
+    for name in ["a", "b"] {
+        end(&mut machine, name, 0, Exit::Code(0));
+        rest(&mut machine);
+        machine.clock.advance_ms(1000);
+    }
+    machine.clock.set_by_ms(-4_000_000);
+    restart(&mut machine);
+    submit(&mut machine, 1, training("c", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    let started = get(&machine, "c").pods[0].started_at;
+    let suspend = Command::Suspend { by: "alice".to_owned(), id };
+    assert!(machine.command(suspend).is_err(), "it has ended");
+    restart(&mut machine);
+    assert_eq!(get(&machine, "c").pods[0].started_at, started);
+}
+
+#[test]
 fn what_loses_its_place_during_a_decision_still_has_a_reason() {
     let mut machine = server(1, [1000, 0], Policy::default());
     submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
