@@ -42,22 +42,30 @@ impl WrittenRows {
             })),
             "a kept row is as if it were written now"
         );
+        let own: Vec<_> = page.iter().map(|one| fresh(one)).collect();
         let mut written = Vec::new();
-        for (row, one) in rows.iter_mut().zip(page).filter(|(row, _)| row.is_none()) {
+        for ((row, one), own) in rows.iter_mut().zip(page).zip(&own) {
+            if row.is_some() || own.is_some() {
+                continue;
+            }
             let new = WorkloadRow::of(one, view, context)?;
-            written.push((one.id, (Arc::downgrade(one), new.clone())));
+            // One that only the database has is another one in each list.
+            if view.workloads.contains_key(&one.id) {
+                written.push((one.id, (Arc::downgrade(one), new.clone())));
+            }
             *row = Some(new);
         }
         self.keep(written, view);
         let mut text = String::with_capacity((page.len() + 1) * ROW_BYTES);
         text.push_str("{\"workloads\":[");
-        for (at, (row, one)) in rows.iter().flatten().zip(page).enumerate() {
+        for (at, (one, row)) in page.iter().zip(own.iter().zip(&rows)).enumerate() {
             text.push_str(if at == 0 { "" } else { "," });
-            match fresh(one) {
-                Some(own) => {
-                    text.push_str(&serde_json::to_string(&own).map_err(ApiError::internal)?);
+            match row {
+                (Some(own), _) => {
+                    text.push_str(&serde_json::to_string(own).map_err(ApiError::internal)?);
                 }
-                None => row.write(one, context.now, &mut text),
+                (None, Some(row)) => row.write(one, context.now, &mut text),
+                (None, None) => {}
             }
         }
         text.push(']');
