@@ -110,12 +110,16 @@ pub struct WouldDo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StartEstimate {
-    /// Not before; none: never, as things stand.
+    /// Not before; none: never, as things stand, or not known if there are `unknownEnds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest: Option<Time>,
     /// Not after; none: that cannot be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest: Option<Time>,
+    /// If it starts earlier when they end: those whose end is not known, because they have no time
+    /// limit and too few like them completed. `project/name`; the first ten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_ends: Vec<String>,
     /// How long workloads are taken to run.
     pub assumption: String,
 }

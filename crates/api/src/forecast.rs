@@ -2,6 +2,7 @@
 //! Does not know how that is played forward.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use api_types::StartEstimate;
@@ -23,6 +24,8 @@ const SAMPLES_MIN: usize = 5;
 const SHORT_PERCENT: usize = 25;
 /// And the latest start, this part.
 const LONG_PERCENT: usize = 75;
+/// Most workloads named whose end is not known.
+const NAMES_MAX: usize = 10;
 
 /// Between which times a workload may start, if it waits and the server has the time to find out.
 /// None, too, if it does not wait any more, or where this state cannot be played forward: why it
@@ -53,24 +56,51 @@ fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate,
     let now = stored.now;
     let history = History::of(view);
     let mut said = Taken::default();
-    let (mut soonest, mut latest) = (BTreeMap::new(), BTreeMap::new());
+    let (mut soonest, mut known, mut latest) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut open = Vec::new();
     for workload in view.workloads.values().filter(|workload| workload.model.is_some()) {
         let taken = history.run_ms(view, workload, now);
         said.count(&taken);
         soonest.insert(workload.id, taken.short_ms);
-        latest.extend(taken.long_ms.map(|ms| (workload.id, ms)));
+        match taken.long_ms {
+            Some(ms) => {
+                known.insert(workload.id, taken.short_ms);
+                latest.insert(workload.id, ms);
+            }
+            None if workload.id != id => open.push(workload),
+            None => {}
+        }
     }
-    let after = |stored, run_ms| {
-        Ok::<_, Error>(match sim::forecast(stored, id, &run_ms)? {
+    let after = |run_ms: &BTreeMap<Uuid, u64>| {
+        Ok::<_, Error>(match sim::forecast(stored.clone(), id, run_ms)? {
             Forecast::StartsAfterMs(ms) => Some(now.plus_ms(ms).into()),
             Forecast::Never | Forecast::TooFarAhead => None,
         })
     };
-    Ok(StartEstimate {
-        earliest: after(stored.clone(), soonest)?,
-        latest: after(stored, latest)?,
-        assumption: said.text(),
-    })
+    let mut earliest = after(&soonest)?;
+    let mut unknown_ends = Vec::new();
+    // When these end is not known: no time that follows from it can be promised.
+    if earliest.is_some() && !open.is_empty() && after(&known)? != earliest {
+        earliest = None;
+        unknown_ends = names(open);
+    }
+    Ok(StartEstimate { earliest, latest: after(&latest)?, unknown_ends, assumption: said.text() })
+}
+
+/// Those that run, or all if none does.
+fn names(mut open: Vec<&Arc<WorkloadView>>) -> Vec<String> {
+    if open.iter().any(|workload| runs(workload)) {
+        open.retain(|workload| runs(workload));
+    }
+    let name = |one: &Arc<WorkloadView>| format!("{}/{}", one.project_name, one.spec.name);
+    let mut names: Vec<_> = open.into_iter().map(name).collect();
+    names.sort_unstable();
+    names.truncate(NAMES_MAX);
+    names
+}
+
+fn runs(workload: &WorkloadView) -> bool {
+    workload.pods.iter().any(|pod| pod.state.is_starting_or_running())
 }
 
 /// How long a workload is taken to run since its last start, in milliseconds.
@@ -120,7 +150,7 @@ impl History {
         let at = |percent: usize| longer.get(longer.len() * percent / 100).copied();
         let within = |ms: u64| limit.map_or(ms, |limit| ms.min(limit));
         RunTime {
-            // Of one nothing is known of, it may end at any moment.
+            // One of which nothing is known may end at any moment.
             short_ms: within(at(SHORT_PERCENT).unwrap_or(elapsed_ms)),
             long_ms: at(LONG_PERCENT).map(within).or(limit),
             limited: limit.is_some(),

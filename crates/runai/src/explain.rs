@@ -129,12 +129,21 @@ fn with_submissions(
 
 fn may_start(estimate: &StartEstimate) -> String {
     let at = |time: Time| exact(time.0.0);
-    let when = match (estimate.earliest, estimate.latest) {
-        (Some(from), Some(to)) => format!("between {} and {}", at(from), at(to)),
-        (Some(from), None) => format!("at {} at the earliest, the latest is not known", at(from)),
-        (None, _) => "never, as things are now".to_owned(),
+    let when = match (estimate.earliest, estimate.latest, &*estimate.unknown_ends) {
+        (Some(from), Some(to), _) => format!("between {} and {}", at(from), at(to)),
+        (Some(from), None, _) => {
+            format!("at {} at the earliest, the latest is not known", at(from))
+        }
+        (None, _, []) => "never, as things are now".to_owned(),
+        (None, Some(to), ends) => format!("by {}, sooner if others end: {}", at(to), open(ends)),
+        (None, None, ends) => format!("not known: {}", open(ends)),
     };
     format!("Estimated start: {when} (assumed: {})", estimate.assumption)
+}
+
+fn open(names: &[String]) -> String {
+    let have = if names.len() == 1 { "has" } else { "have" };
+    format!("{} {have} no time limit", names.join(", "))
 }
 
 #[cfg(test)]
@@ -144,18 +153,27 @@ mod tests {
     #[test]
     fn an_estimate_says_when_and_what_it_assumes() {
         let time = |seconds: u64| Some(Time(units::Instant(1_769_860_805_000 + seconds * 1000)));
-        let said = |earliest, latest| {
+        let said = |earliest, latest, ends: &[&str]| {
             let assumption = "nothing else is submitted".to_owned();
-            may_start(&StartEstimate { earliest, latest, assumption })
+            let unknown_ends = ends.iter().map(ToString::to_string).collect();
+            may_start(&StartEstimate { earliest, latest, unknown_ends, assumption })
         };
         let (from, to) = (exact(1_769_860_805_000), exact(1_769_860_865_000));
-        for (earliest, latest, when) in [
-            (time(0), time(60), format!("between {from} and {to}")),
-            (time(0), None, format!("at {from} at the earliest, the latest is not known")),
-            (None, None, "never, as things are now".to_owned()),
+        for (earliest, latest, ends, when) in [
+            (time(0), time(60), &[][..], format!("between {from} and {to}")),
+            (time(0), None, &[], format!("at {from} at the earliest, the latest is not known")),
+            (None, None, &[], "never, as things are now".to_owned()),
+            (
+                None,
+                time(60),
+                &["a/x"],
+                format!("by {to}, sooner if others end: a/x has no time limit"),
+            ),
+            (None, None, &["a/x"], "not known: a/x has no time limit".to_owned()),
+            (None, None, &["a/x", "b/y"], "not known: a/x, b/y have no time limit".to_owned()),
         ] {
             let want = format!("Estimated start: {when} (assumed: nothing else is submitted)");
-            assert_eq!(said(earliest, latest), want);
+            assert_eq!(said(earliest, latest, ends), want);
         }
     }
 }

@@ -152,14 +152,16 @@ async fn what_cannot_be_asked_says_so() {
 }
 
 #[tokio::test]
-async fn who_waits_is_told_between_which_times_it_may_start() {
+async fn no_start_is_promised_that_waits_for_one_without_a_known_end() {
     let server = Server::with_teams().await;
     let runs = server.train("a1", 4).await;
     server.phase(&runs, "Running").await;
     let waits = server.train("a2", 4).await;
+    server.train("a3", 4).await;
     let explained = server.get(&format!("/elastane/v1/workloads/{waits}/explain")).await;
     let estimate = &explained["startEstimate"];
-    assert!(estimate["earliest"].is_string() && estimate["latest"].is_null(), "{explained}");
+    assert!(estimate["earliest"].is_null() && estimate["latest"].is_null(), "{explained}");
+    assert_eq!(estimate["unknownEnds"], json!(["team-a/a1"]), "{explained}");
     assert!(
         estimate["assumption"].as_str().unwrap().contains("cannot be estimated"),
         "{explained}"
@@ -199,6 +201,7 @@ async fn a_time_limit_says_by_when_it_will_have_started() {
     let waits = server.train("a2", 4).await;
     let explained = server.get(&format!("/elastane/v1/workloads/{waits}/explain")).await;
     let estimate = &explained["startEstimate"];
+    assert!(estimate["earliest"].is_string() && estimate["unknownEnds"].is_null(), "{explained}");
     let (started, latest) = (ms(&started), ms(&estimate["latest"]));
     assert!((started + 1..=started + 3_601_000).contains(&latest), "{explained}");
     assert!(
