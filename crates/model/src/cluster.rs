@@ -132,6 +132,8 @@ pub struct Cluster {
     pub(crate) originals: BTreeMap<PodId, PodBinding>,
     pub(crate) recording: bool,
     pub(crate) tracker: Tracker,
+    /// Workloads with a place.
+    pub(crate) placed: u64,
     /// Queues without one above them, by node pool.
     pub(crate) roots: BTreeMap<PoolId, BTreeSet<QueueId>>,
 }
@@ -196,15 +198,6 @@ impl Cluster {
     #[must_use]
     pub const fn draining(&self) -> &BTreeSet<NodeId> {
         &self.draining
-    }
-
-    /// Nodes with at least so many wholly free GPUs, the fullest first, then in id order.
-    pub fn nodes_with_free(
-        &self,
-        gpus: u32,
-        now: bool,
-    ) -> impl DoubleEndedIterator<Item = NodeId> + use<'_> {
-        self.free.at_least(gpus, now)
     }
 
     /// What the pods that want to run ask for.
@@ -477,6 +470,7 @@ impl Cluster {
     pub fn begin(&mut self) {
         assert!(!self.recording, "one transaction at a time");
         self.recording = true;
+        self.tracker.watch_holdings(true);
     }
 
     /// The present point of the open transaction.
@@ -561,6 +555,7 @@ impl Cluster {
 
     fn close(&mut self) {
         self.recording = false;
+        self.tracker.watch_holdings(false);
         self.log.clear();
         self.originals.clear();
     }

@@ -1,26 +1,72 @@
-//! Which nodes have how many wholly free GPUs. Owns: the index that makes finding a node for
-//! whole GPUs independent of the number of nodes.
+//! What the nodes have free. Owns: the index that makes finding a node for whole GPUs independent of
+//! the number of nodes, and telling from a few figures side by side that a node has no room.
 
 use std::collections::BTreeSet;
 
-use crate::{Node, NodeId};
+use units::Resources;
 
-/// Nodes by number of wholly free GPUs.
+use crate::{GpuRequest, Node, NodeId, PodRequest};
+
+/// Nodes by number of wholly free GPUs, and what each has free.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FreeGpuIndex {
     now: BTreeSet<(u32, NodeId)>,
     soon: BTreeSet<(u32, NodeId)>,
+    /// What each node has free soon, and now. Nodes with nothing are left out at the end.
+    free: Vec<[Free; 2]>,
+}
+
+/// What a node has free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Free {
+    cpu_millis: u64,
+    memory_bytes: u64,
+    /// Of the device that has most free.
+    largest_millis: u64,
+    whole: u32,
+}
+
+impl Free {
+    fn of(node: &Node, now: bool) -> Self {
+        let Resources { cpu_millis, memory_bytes, .. } = node.free(now);
+        let (largest_millis, whole) = (node.largest_free_millis(now), node.whole_free(now));
+        Self { cpu_millis, memory_bytes, largest_millis, whole }
+    }
 }
 
 impl FreeGpuIndex {
     pub(crate) fn insert(&mut self, id: NodeId, node: &Node) {
         self.now.insert((node.whole_free_now, id));
         self.soon.insert((node.whole_free_soon, id));
+        self.set(id, [Free::of(node, false), Free::of(node, true)]);
     }
 
     pub(crate) fn remove(&mut self, id: NodeId, node: &Node) {
         self.now.remove(&(node.whole_free_now, id));
         self.soon.remove(&(node.whole_free_soon, id));
+        self.set(id, Default::default());
+    }
+
+    fn set(&mut self, id: NodeId, free: [Free; 2]) {
+        let at = id.raw() as usize;
+        self.free.resize(self.free.len().max(at + 1), Default::default());
+        self.free[at] = free;
+        while self.free.pop_if(|free| *free == <[Free; 2]>::default()).is_some() {}
+    }
+
+    /// Whether a node may have room for a pod. Errs on one side only: where not, it has none.
+    #[inline]
+    pub(crate) fn may_fit(&self, id: NodeId, request: PodRequest, now: bool) -> bool {
+        let free = self.free.get(id.raw() as usize).map_or(Free::default(), |at| at[now as usize]);
+        request.cpu_millis <= free.cpu_millis
+            && request.memory_bytes <= free.memory_bytes
+            && match request.gpu {
+                GpuRequest::Whole(gpus) => gpus <= free.whole,
+                GpuRequest::Share { devices, millis } => {
+                    devices == 0 || millis <= free.largest_millis
+                }
+                GpuRequest::Memory { .. } | GpuRequest::Mig(_) => true,
+            }
     }
 
     /// Moves a node whose counts were `before`.
@@ -33,6 +79,7 @@ impl FreeGpuIndex {
             self.soon.remove(&(before.1, id));
             self.soon.insert((node.whole_free_soon, id));
         }
+        self.set(id, [Free::of(node, false), Free::of(node, true)]);
     }
 
     /// Nodes with at least so many free GPUs, those with fewest first.

@@ -73,12 +73,14 @@ impl Gpu {
 
     /// The kind of MIG instance it is; none for a GPU.
     #[must_use]
+    #[inline]
     pub fn profile(&self) -> Option<MigProfile> {
         self.mig.map(|instance| instance.profile)
     }
 
     /// Thousandths of a GPU that it is.
     #[must_use]
+    #[inline]
     pub fn capacity_millis(&self) -> u64 {
         self.profile().map_or(GPU_MILLIS, MigProfile::millis)
     }
@@ -91,18 +93,21 @@ impl Gpu {
 
     /// Whether it is a GPU of which nothing is given out.
     #[must_use]
+    #[inline]
     pub fn is_whole(&self, now: bool) -> bool {
         self.mig.is_none() && self.free_millis(now) == GPU_MILLIS
     }
 
     /// Thousandths that can be given out: at once (`now`), or when what is being released is gone.
     #[must_use]
+    #[inline]
     pub fn free_millis(&self, now: bool) -> u64 {
         if self.in_service { self.unused_millis(now) } else { 0 }
     }
 
     /// The same for pods on it already, which may stay when it is out of service.
     #[must_use]
+    #[inline]
     pub fn unused_millis(&self, now: bool) -> u64 {
         // While a rollback is half done a device can be over-committed for a moment.
         let all = self.capacity_millis();
@@ -191,6 +196,7 @@ impl Node {
     /// What can be given out: at once (`now`), or when what is being released is gone. The GPU
     /// figure is a sum over devices; a request must also fit on single ones.
     #[must_use]
+    #[inline]
     pub fn free(&self, now: bool) -> Resources {
         // What already runs may be more than the machine has, if it shrank.
         let left = |held: Resources, of: fn(&Gpu) -> u64| {
@@ -202,6 +208,7 @@ impl Node {
     }
 
     /// What is held of devices that are no longer part of the capacity.
+    #[inline]
     fn held_out_of_service(&self, of: fn(&Gpu) -> u64) -> Resources {
         let out = self.gpus.iter().filter(|gpu| self.impaired && !gpu.in_service);
         Resources { gpu_millis: out.map(of).sum(), ..Resources::ZERO }
@@ -242,6 +249,7 @@ impl Node {
 
     /// Whether one more pod may come, as far as their number is limited.
     #[must_use]
+    #[inline]
     pub fn takes_one_more(&self, now: bool) -> bool {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
     }

@@ -30,6 +30,7 @@ pub enum GpuRequest {
 impl GpuRequest {
     /// Number of devices; each MIG instance is one.
     #[must_use]
+    #[inline]
     pub fn devices(self) -> u32 {
         match self {
             Self::Whole(devices) | Self::Share { devices, .. } | Self::Memory { devices, .. } => {
@@ -40,6 +41,7 @@ impl GpuRequest {
     }
 
     /// The request in parts that are for different devices: one, but for several MIG profiles.
+    #[inline]
     pub fn parts(self) -> impl Iterator<Item = Self> + Clone {
         let count = match self {
             Self::Mig(instances) => instances.profiles(),
@@ -55,12 +57,14 @@ impl GpuRequest {
     /// device is out of service. MIG instances are for those who ask for them, and other devices
     /// for those who do not.
     #[must_use]
+    #[inline]
     pub fn needs_of(self, gpu: &Gpu) -> Option<u64> {
         self.needs_of_sound(gpu).filter(|_| gpu.in_service)
     }
 
     /// The same for a device that is out of service.
     #[must_use]
+    #[inline]
     pub fn needs_of_sound(self, gpu: &Gpu) -> Option<u64> {
         match (self, gpu.profile()) {
             (Self::Mig(wanted), Some(here)) => wanted.has(here).then(|| here.millis()),
@@ -71,6 +75,7 @@ impl GpuRequest {
 
     /// Thousandths needed of a device with this much memory; none when the device is too small.
     /// A memory request is rounded up to the next thousandth.
+    #[inline]
     fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
         match self {
             Self::Whole(_) => Some(GPU_MILLIS),
@@ -111,6 +116,7 @@ impl PodRequest {
 
     /// The request as amounts, valued on devices with this much memory.
     #[must_use]
+    #[inline]
     pub fn resources(self, device_memory_bytes: u64) -> Resources {
         let each = || self.gpu.millis_on(device_memory_bytes).unwrap_or(GPU_MILLIS);
         Resources {

@@ -43,7 +43,8 @@ pub(crate) fn on_node(
     fill: Fill,
 ) -> Option<model::Placement> {
     let node = &cluster.nodes()[id];
-    if !cluster.allows(ask.constraints, id)
+    if !cluster.may_fit(id, ask.request, now)
+        || !cluster.allows(ask.constraints, id)
         || !node.takes_one_more(now)
         || cluster.check_pods(ask.constraints, id, now).is_err()
     {

@@ -50,28 +50,33 @@ impl Resources {
 
     /// Whether every component is at most the other's.
     #[must_use]
+    #[inline]
     pub fn fits_in(self, other: Self) -> bool {
         Kind::ALL.iter().all(|&kind| self[kind] <= other[kind])
     }
 
     /// Component-wise difference, not below zero.
     #[must_use]
+    #[inline]
     pub fn saturating_sub(self, other: Self) -> Self {
         self.zip(other, u64::saturating_sub)
     }
 
     /// Component-wise minimum.
     #[must_use]
+    #[inline]
     pub fn min(self, other: Self) -> Self {
         self.zip(other, u64::min)
     }
 
     /// Component-wise maximum.
     #[must_use]
+    #[inline]
     pub fn max(self, other: Self) -> Self {
         self.zip(other, u64::max)
     }
 
+    #[inline]
     fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             gpu_millis: f(self.gpu_millis, other.gpu_millis),
@@ -83,6 +88,7 @@ impl Resources {
 
 impl Index<Kind> for Resources {
     type Output = u64;
+    #[inline]
     fn index(&self, kind: Kind) -> &u64 {
         match kind {
             Kind::Gpu => &self.gpu_millis,
@@ -93,6 +99,7 @@ impl Index<Kind> for Resources {
 }
 
 impl IndexMut<Kind> for Resources {
+    #[inline]
     fn index_mut(&mut self, kind: Kind) -> &mut u64 {
         match kind {
             Kind::Gpu => &mut self.gpu_millis,
@@ -105,12 +112,14 @@ impl IndexMut<Kind> for Resources {
 /// Addition stops at the largest number: an amount that large is a limit, not a count.
 impl Add for Resources {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         self.zip(other, u64::saturating_add)
     }
 }
 
 impl AddAssign for Resources {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -122,12 +131,14 @@ impl AddAssign for Resources {
 /// When more is taken than is there: an accounting bug, better stopped than carried on.
 impl Sub for Resources {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         self.zip(other, |a, b| a.checked_sub(b).expect("accounts never go below zero"))
     }
 }
 
 impl SubAssign for Resources {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }

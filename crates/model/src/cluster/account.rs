@@ -7,9 +7,15 @@ use crate::cluster::keep;
 use crate::cluster::pod_affinity::Horizon;
 use crate::cluster::sign::Sign;
 use crate::placement::amounts;
-use crate::{Cluster, Node, Placement, Pod, PodBinding, PodId, WorkloadId};
+use crate::{Cluster, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, WorkloadId};
 
 impl Cluster {
+    /// How many workloads have a place.
+    #[must_use]
+    pub const fn placed(&self) -> u64 {
+        self.placed
+    }
+
     /// Adds (or takes back) everything that follows from one binding.
     pub(crate) fn account(&mut self, pod: PodId, binding: &PodBinding, sign: Sign) {
         let demand = self.set_of(pod).demand;
@@ -62,6 +68,7 @@ impl Cluster {
         let (preemptible, elastic) = (workload.spec.preemptible, workload.spec.elastic);
         let (project, priority) = (workload.spec.queue, workload.spec.priority);
         let leaf = self.queue_in(project, self.nodes[place.node].pool);
+        self.tracker.holds(leaf);
         let beyond = part.gpu_millis.saturating_sub(demand.gpu_millis);
         let lent_millis = if elastic { beyond } else { 0 };
         if preemptible {
@@ -102,10 +109,14 @@ impl Cluster {
     fn account_workload(&mut self, pod: PodId, sign: Sign) {
         let Pod { workload: id, set, .. } = self.pods[pod];
         let row = &mut self.workloads[id];
+        let had = row.placed > 0;
         sign.one(&mut row.placed);
         sign.one(&mut row.pod_sets[set as usize].placed);
         keep(&mut self.partial, id, row.is_partial());
-        keep(&mut self.queues[row.spec.queue].placed, id, row.placed > 0);
+        if had != (row.placed > 0) {
+            sign.amount(&mut self.placed, 1);
+            keep(&mut self.queues[row.spec.queue].placed, id, row.placed > 0);
+        }
         if row.spec.elastic {
             keep(&mut self.elastic, id, row.placed > 0);
         }
@@ -122,5 +133,24 @@ impl Cluster {
         self.pools.change(node.pool, before_soon, soon);
         self.free.update(place.node, before, node);
         self.revisions[place.node.raw() as usize] += 1;
+    }
+}
+
+/// What nodes have free.
+impl Cluster {
+    /// Nodes with at least so many wholly free GPUs, the fullest first, then in id order.
+    pub fn nodes_with_free(
+        &self,
+        gpus: u32,
+        now: bool,
+    ) -> impl DoubleEndedIterator<Item = NodeId> + use<'_> {
+        self.free.at_least(gpus, now)
+    }
+
+    /// Whether a node may have room for a pod, by a few figures; where not, it has none.
+    #[must_use]
+    #[inline]
+    pub fn may_fit(&self, node: NodeId, request: PodRequest, now: bool) -> bool {
+        self.free.may_fit(node, request, now)
     }
 }

@@ -26,12 +26,28 @@ pub(crate) struct Tracker {
     changes: Changes,
     revision: u64,
     taken: u64,
+    /// Queues whose workloads came to hold more or less in the open transaction, in order.
+    holdings: Vec<QueueId>,
+    watches_holdings: bool,
 }
 
 impl Tracker {
     /// Records a change other than which pods request a place.
     pub(crate) const fn touch(&mut self) {
         self.revision += 1;
+    }
+
+    /// Whether to record what queues hold from now on.
+    pub(crate) fn watch_holdings(&mut self, watches: bool) {
+        self.watches_holdings = watches;
+        self.holdings.clear();
+    }
+
+    /// Workloads of a queue hold more or less.
+    pub(crate) fn holds(&mut self, id: QueueId) {
+        if self.watches_holdings && self.holdings.last() != Some(&id) {
+            self.holdings.push(id);
+        }
     }
 
     pub(crate) fn workload(&mut self, id: WorkloadId) {
@@ -69,6 +85,13 @@ impl Cluster {
     #[must_use]
     pub const fn changes_taken(&self) -> u64 {
         self.tracker.taken
+    }
+
+    /// Queues whose own workloads came to hold more or less in the open transaction, or were put back
+    /// as they were; the last may change again.
+    #[must_use]
+    pub fn holdings_changed(&self) -> &[QueueId] {
+        &self.tracker.holdings
     }
 
     /// A number that changes whenever anything does, but for pods without a place that begin or

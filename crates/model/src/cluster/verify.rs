@@ -41,6 +41,7 @@ impl Cluster {
             fresh.free_soon += node.free(false);
         }
         fresh.empty_queues();
+        fresh.placed = 0;
         for id in fresh.workloads.ids().collect::<Vec<_>>() {
             let workload = &mut fresh.workloads[id];
             workload.placed = 0;
@@ -147,6 +148,7 @@ impl Cluster {
             originals: _,
             recording: _,
             tracker: _,
+            placed,
             roots,
         } = self;
         same_rows("node", nodes, &other.nodes, |node| &node.name)?;
@@ -156,6 +158,7 @@ impl Cluster {
         let same = [
             ("capacity", *capacity == other.capacity),
             ("free_soon", *free_soon == other.free_soon),
+            ("placed", *placed == other.placed),
             ("pools", *pools == other.pools),
             ("free", *free == other.free),
             ("eligibility", *eligibility == other.eligibility),

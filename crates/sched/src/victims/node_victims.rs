@@ -25,8 +25,8 @@ pub(super) struct NodeVictims {
     /// How often the queue of any workload on a node has changed.
     changes: Vec<u64>,
     queues: BTreeMap<QueueId, Standing>,
-    /// The revision of the state as of which queues were looked at.
-    seen: u64,
+    /// How many of the changes of what queues hold were looked at.
+    seen: usize,
 }
 
 /// A workload with a place on a node.
@@ -76,10 +76,11 @@ impl LeastCost {
 impl NodeVictims {
     /// Takes in which queues hold more or less than before.
     pub(super) fn follow(&mut self, s: &Session<'_>) {
-        if std::mem::replace(&mut self.seen, s.cluster.state_revision()) == self.seen {
-            return;
-        }
-        for (&queue, then) in &mut self.queues {
+        let changed = s.cluster.holdings_changed();
+        // The last may have changed since it was looked at.
+        let new = std::mem::replace(&mut self.seen, changed.len()).saturating_sub(1);
+        for &queue in &changed[new..] {
+            let Some(then) = self.queues.get_mut(&queue) else { continue };
             let row = &s.cluster.queues()[queue];
             if (then.held, then.least) == (row.held(), row.preemptible.keys().next().copied()) {
                 continue;

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Checkpoint, NodeId, PodBinding, PodId, QueueId, WorkloadId};
+use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
 
 use super::eviction_cost::{EvictionCost, Standing, Tally, lost};
 use super::together::Together;
@@ -76,7 +76,7 @@ impl PreemptionAttempt<'_> {
         if !done && !self.was_refused {
             return (false, false);
         }
-        let placed = placed(s, self.need.id);
+        let placed = s.cluster.placed();
         let effort = placed / LOOKS_OF_SET;
         if effort >= s.sets_left || (done && placed > PLACED_MAX) {
             return (done, false);
@@ -276,16 +276,6 @@ impl SetSearch<'_> {
             self.best = Some(Outcome { cost, attempt: self.attempt.clone(), changes });
         }
     }
-}
-
-/// Workloads with a place where this one is being placed.
-fn placed(s: &Session<'_>, id: WorkloadId) -> u64 {
-    fn below(s: &Session<'_>, queue: QueueId) -> u64 {
-        let row = &s.cluster.queues()[queue];
-        let own = s.cluster.queues()[s.cluster.project_of(queue)].placed.len() as u64;
-        own + row.children.iter().map(|&child| below(s, child)).sum::<u64>()
-    }
-    s.cluster.roots(s.division_of(id)).map(|root| below(s, root)).sum()
 }
 
 /// What has changed since a point of this cycle.
