@@ -127,9 +127,9 @@ pub use submit::{
     DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
     EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl, GitInstance,
     GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, MpiLauncherCreationPolicy,
-    NameValue, NfsInstance, Port, PortServiceType, Preemptibility, PvcInstance, RelatedUrl,
-    RestartPolicy, S3Instance, SecretVolume, Security, Storage, TrainingCreationRequest,
-    WorkloadSpec, WorkspaceCreationRequest,
+    NameValue, NfsInstance, ParameterServers, Port, PortServiceType, Preemptibility, PvcInstance,
+    RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
+    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
 };
 pub use template::{
     NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,

@@ -41,10 +41,31 @@ pub struct CreationRequest {
     /// Of distributed workloads: the master. What it leaves out is as with the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
+    /// Our own, of distributed workloads of the framework ElasticDL: parameter servers in pods of
+    /// their own. Without them the master holds the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter_servers: Option<ParameterServers>,
     /// Our own: whether it is refused (409) if no node could hold it as nodes are now, even if all
     /// were free. Otherwise it is accepted, waits, and the answer has `warnings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
+}
+
+/// The parameter servers of an elastic training. What is not said here is as with the master.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ParameterServers {
+    /// How many; each has a part of the model, and the training needs all.
+    pub number: u32,
+    /// What their pods are called; `{}` is the number of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_names: Option<String>,
+    /// Their command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What each of them asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<Compute>,
 }
 
 /// Body of `POST /api/v1/workloads/trainings`.
@@ -73,6 +94,9 @@ impl CreationRequest {
             let later = spec.iter().flat_map(WorkloadSpec::all_not_yet);
             names.extend(later.map(|name| format!("{at}.{name}")));
         }
+        let servers = self.parameter_servers.iter().flat_map(|servers| &servers.compute);
+        let later = servers.flat_map(Compute::not_yet);
+        names.extend(later.map(|name| format!("parameterServers.compute.{name}")));
         names
     }
 }

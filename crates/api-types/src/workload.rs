@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::elastane_ext::WorkloadExtras;
 use crate::scalar::{Millis, Time};
-use crate::submit::{GpuRequestType, WorkloadSpec};
+use crate::submit::{GpuRequestType, ParameterServers, WorkloadSpec};
 use crate::topology::WorkloadTopology;
 
 /// A workload of any type, as lists show it.
@@ -285,6 +285,9 @@ pub struct TypedWorkload {
     /// Of distributed workloads: the master, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
+    /// Our own, of elastic trainings: their parameter servers, if these have pods of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter_servers: Option<ParameterServers>,
     /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

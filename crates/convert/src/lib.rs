@@ -47,7 +47,7 @@ pub use event::{asset_history, history, kubernetes_event, live_event};
 pub use explain::{diagnosis, explanation, fractions_kept};
 pub use pod::{PodRow, pod};
 pub use pod_spec::words;
-pub use pods::{check_kind, fill_master, of_the_master};
+pub use pods::{check_kind, fill_master, of_the_master, of_the_servers, with_servers_as_master};
 pub use pool::{node_pool, pool_change, pool_creation};
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;

@@ -4,10 +4,12 @@
 
 use api_types::{
     CleanPodPolicy, Compute, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
-    WorkloadSpec as Wire,
+    ParameterServers, WorkloadSpec as Wire,
 };
 use http_kit::ApiError;
-use spec::{CleanPods, DistributedSpec, Framework, MASTER, PodSet, WORKER, WorkloadKind};
+use spec::{
+    CleanPods, DistributedSpec, Framework, MASTER, PARAMETER_SERVER, PodSet, WORKER, WorkloadKind,
+};
 
 use super::defaults::worker_range;
 use super::pod_spec::pod;
@@ -25,6 +27,7 @@ pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), A
     let distributed = [
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
+        ("parameterServers", request.parameter_servers.is_some()),
     ];
     if kind != WorkloadKind::Distributed {
         refuse("", &distributed, "distributed workloads")?;
@@ -135,6 +138,14 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
         }
     };
     let together = together(framework, spec)?;
+    let servers = match (&request.parameter_servers, framework) {
+        (Some(servers), Framework::ElasticDl) => Some(parameter_servers(request, servers)?),
+        (Some(_), _) => {
+            let why = "goes with the framework ElasticDL only; leave it out";
+            return Err(ApiError::field("parameterServers", why));
+        }
+        (None, _) => None,
+    };
     if spec.ssh_auth_mount_path.as_ref().is_some_and(|path| path != SSH_PATH_DEFAULT) {
         return Err(ApiError::not_yet("spec.sshAuthMountPath"));
     }
@@ -164,7 +175,43 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
     };
     let leads = request.master_spec.as_ref().unwrap_or(spec);
     let master = PodSet { role: MASTER.to_owned(), ..of_priority(leads, master) };
-    Ok((master, vec![worker], Some(together)))
+    Ok((master, servers.into_iter().chain([worker]).collect(), Some(together)))
+}
+
+fn parameter_servers(
+    request: &CreationRequest,
+    servers: &ParameterServers,
+) -> Result<PodSet, ApiError> {
+    let number = positive("parameterServers.number", Some(servers.number))?.unwrap_or(1);
+    let alike = with_servers_as_master(request, servers);
+    let pod = pod_of_master(&alike).map_err(of_the_servers)?;
+    let own = alike.master_spec.unwrap_or_default();
+    let role = PARAMETER_SERVER.to_owned();
+    Ok(PodSet { role, pods: number, pods_min: number, ..of_priority(&own, pod) })
+}
+
+/// The request with the parameter servers in place of the master: what they do not say is as with
+/// it, and what is asked of it is asked of them.
+#[must_use]
+pub fn with_servers_as_master(
+    request: &CreationRequest,
+    servers: &ParameterServers,
+) -> CreationRequest {
+    let master = request.master_spec.clone().or_else(|| request.spec.clone()).unwrap_or_default();
+    let own = Wire {
+        pod_names: servers.pod_names.clone(),
+        command: servers.command.clone().or(master.command),
+        compute: servers.compute.clone().or(master.compute),
+        ..master
+    };
+    let (master_spec, master_spec_same_as_worker) = (Some(own), None);
+    CreationRequest { master_spec, master_spec_same_as_worker, ..request.clone() }
+}
+
+/// A fault of the master that the parameter servers stood in for, by their name.
+#[must_use]
+pub fn of_the_servers(error: ApiError) -> ApiError {
+    ApiError { message: error.message.replacen("masterSpec.", "parameterServers.", 1), ..error }
 }
 
 /// One pod that gets its place in this turn.
@@ -244,11 +291,13 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
 }
 
 /// How many of its sets make sense together, if it can do without others: an elastic training that
-/// says of no least number of workers waits for them with its master alone.
+/// says of no least number of workers waits for them with its master and its parameter servers,
+/// which get their places before.
 pub(super) fn sets_min(request: &CreationRequest) -> Option<u32> {
     let spec = request.spec.as_ref()?;
     let elastic = spec.distributed_framework == Some(DistributedFramework::ElasticDL);
-    (elastic && spec.min_replicas.is_none()).then_some(1)
+    let leaders = 1 + u32::from(request.parameter_servers.is_some());
+    (elastic && spec.min_replicas.is_none()).then_some(leaders)
 }
 
 fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {

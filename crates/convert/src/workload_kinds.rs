@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use api_types::{
     AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DesiredPhase, DistributedFramework,
     EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, GpuRequestType,
-    MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
-    TypedWorkload, number_from_millis,
+    MpiLauncherCreationPolicy, NameValue, ParameterServers, Preemptibility, RestartPolicy,
+    SecretVolume, Storage, TypedWorkload, number_from_millis,
 };
 use spec::{
-    CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
-    SecretUse, SharedGpus, WorkloadSpec,
+    CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PARAMETER_SERVER, PodSet, PodSpec,
+    Restart, SecretPlace, SecretUse, SharedGpus, WorkloadSpec,
 };
 use view::{Phase, WorkloadView};
 
@@ -55,8 +55,15 @@ pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
         spec: asked_for(&view.spec),
         master_spec_same_as_worker: view.spec.distributed.map(|_| master.is_some_and(is_same)),
         master_spec: master.filter(|set| !is_same(set)).map(own),
+        parameter_servers: view.spec.set_named(PARAMETER_SERVER).map(servers),
         warnings: Vec::new(),
     }
+}
+
+fn servers(set: &PodSet) -> ParameterServers {
+    let pod = of_pod(&set.pod);
+    let (pod_names, command) = (set.pod_names.clone(), pod.command);
+    ParameterServers { number: set.pods, pod_names, command, compute: pod.compute }
 }
 
 fn priority_of(set: &PodSet) -> Option<u32> {

@@ -285,6 +285,7 @@ async fn open_one(
                 daemon,
                 programs,
                 nvidia_smi: Program::this(&["nvidia-smi"]).ok(),
+                job_program: Program::beside(spec::JOB_PROGRAM).ok(),
                 fractions,
                 pull_pause: engine_docker::PULL_PAUSE,
                 output_bytes_max: OUTPUT_BYTES_MAX,

@@ -49,6 +49,8 @@ pub(crate) struct Desk {
     pub reports: BTreeMap<u32, WorkerReport>,
     deliveries: Vec<Deliver>,
     wanted: Vec<Want>,
+    /// The leader of the parameter servers has stopped, and saved the model before.
+    pub saved: bool,
     /// The end was said.
     has_said_end: bool,
     /// Since when nothing is left to do.
@@ -105,6 +107,7 @@ impl Desk {
             reports: BTreeMap::new(),
             deliveries: Vec::new(),
             wanted: Vec::new(),
+            saved: false,
             has_said_end: false,
             ended_at: None,
         }

@@ -95,6 +95,7 @@ impl Desk {
             evaluations: state.evaluations.iter().cloned().chain(whole).collect(),
             exec_counters: state.counters.clone(),
             world_generation: state.world.as_ref().map_or(0, |world| world.generation),
+            saved: self.saved,
         }
     }
 

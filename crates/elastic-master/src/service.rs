@@ -154,6 +154,9 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
         let address = attend.address.clone();
         desk.put(Entry::Server { index, instance, address })?;
     }
+    if index == 0 {
+        desk.saved = attend.saved;
+    }
     let generation = desk.state.generation;
     let is_leader = index == 0 && attend.model_generation == generation;
     if is_leader && attend.done && !desk.state.servers_done && desk.state.is_over() {

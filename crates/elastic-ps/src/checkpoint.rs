@@ -1,9 +1,10 @@
 //! Checkpoints on a disk. Owns: the files, that one is whole or not there, which are removed. Does
 //! not know about: when one is taken, or which one a job goes back to.
 //!
-//! A file is written beside its place, synced, and renamed. A folder counts only if the files of
-//! all servers are in it, valid, and of the same job, generation and version; so files of two
-//! attempts at a version are never taken together.
+//! A file is written beside its place, synced, and renamed. Servers may have a folder each, or one
+//! for all. A server that goes back reads its own file, and removes what it wrote later, so no
+//! attempt at a version is taken together with another one. A job that begins from a folder takes it
+//! only if the files of all servers are in it, valid, and of the same job, generation and version.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -130,27 +131,44 @@ fn header(path: &Path) -> Option<CheckpointHeader> {
     CheckpointHeader::decode(parts(start.get(DIGEST..)?)?.0).ok()
 }
 
-/// What belongs to a place of a checkpoint of any number of servers; of this job, if one is named.
-pub(crate) fn load(
+/// What a server of this job has written itself.
+pub(crate) fn load_own(
     root: &Path,
     version: u64,
-    job_id: Option<&str>,
+    job_id: &str,
     place: Place,
 ) -> Result<Model, CheckpointError> {
+    let path = file(&folder(root, version), place);
+    let (header, body) = read_as(&path, version, place)?;
+    if header.job_id != job_id {
+        return Err(invalid(&path, format!("it is of another job, {}", header.job_id)));
+    }
+    Model::of_bodies(vec![body], place).map_err(|error| invalid(&path, error.to_string()))
+}
+
+/// A file whose header says of it what its name says.
+fn read_as(
+    path: &Path,
+    version: u64,
+    (index, servers): Place,
+) -> Result<(CheckpointHeader, CheckpointBody), CheckpointError> {
+    let (header, body) = read(path)?;
+    if (header.index, header.servers, header.version) != (index, servers, version) {
+        return Err(invalid(path, "its header is that of another file"));
+    }
+    Ok((header, body))
+}
+
+/// What belongs to a place of a checkpoint of any job and any number of servers.
+fn load(root: &Path, version: u64, place: Place) -> Result<Model, CheckpointError> {
     let folder = folder(root, version);
     let servers = servers_of(&folder)?;
     let mut bodies = Vec::new();
     let mut first: Option<CheckpointHeader> = None;
     for index in 0..servers {
         let path = file(&folder, (index, servers));
-        let (header, body) = read(&path)?;
+        let (header, body) = read_as(&path, version, (index, servers))?;
         let first = first.get_or_insert_with(|| header.clone());
-        if (header.index, header.servers, header.version) != (index, servers, version) {
-            return Err(invalid(&path, "its header is that of another file"));
-        }
-        if job_id.is_some_and(|job_id| job_id != header.job_id) {
-            return Err(invalid(&path, format!("it is of another job, {}", header.job_id)));
-        }
         let attempt = |of: &CheckpointHeader| (of.job_id.clone(), of.model_generation);
         if attempt(first) != attempt(&header) {
             return Err(invalid(&path, "it and file 0 are of different attempts"));
@@ -191,7 +209,7 @@ fn versions(root: &Path) -> Result<Vec<u64>, CheckpointError> {
 /// The newest that is whole, of any job, with its version.
 pub(crate) fn newest(root: &Path, place: Place) -> Result<(u64, Model), CheckpointError> {
     for version in versions(root)?.into_iter().rev() {
-        match load(root, version, None, place) {
+        match load(root, version, place) {
             Ok(model) => return Ok((version, model)),
             Err(error) => tracing::warn!(%error, "this checkpoint is passed over"),
         }

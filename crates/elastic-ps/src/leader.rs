@@ -253,7 +253,8 @@ impl Connected {
     ) -> Result<(), String> {
         let text = |status: Status| status.message().to_owned();
         let (model_generation, version) = (header.model_generation, header.version);
-        let write = WriteCheckpointRequest { model_generation, version };
+        let oldest_version = lock(&self.checkpoints).kept.first().copied().unwrap_or(version);
+        let write = WriteCheckpointRequest { model_generation, version, oldest_version };
         let others = async {
             for mut peer in self.all_peers().map_err(text)? {
                 peer.write_checkpoint(write).await.map_err(text)?;

@@ -45,7 +45,8 @@ pub struct Settings {
     pub master: String,
     /// The file with the token of the job.
     pub token_file: PathBuf,
-    /// Where checkpoints are written and restored from; the same folder for all servers of a job.
+    /// Where checkpoints are written and restored from: a folder of its own, or one for all servers
+    /// of a job.
     pub checkpoint_dir: Option<PathBuf>,
     /// A training begins with the newest checkpoint in this folder. It may be of another job and of
     /// another number of servers.

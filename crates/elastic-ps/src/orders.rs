@@ -18,12 +18,28 @@ const WAIT_MS: u64 = 5_000;
 const PATIENCE: Duration = Duration::from_millis(3 * WAIT_MS);
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Follows the master until the job has ended.
-pub(crate) async fn follow(server: Arc<Connected>, address: String) -> Result<(), Error> {
+/// What a server that listens at an address says of itself.
+pub(crate) fn introduction(server: &Connected, address: String) -> AttendRequest {
     // Without a meaning but to differ from that of any other process.
     let instance = RandomState::new().hash_one(std::process::id());
-    let mut attend =
-        AttendRequest { index: server.settings.index, address, instance, ..Default::default() };
+    AttendRequest { index: server.settings.index, address, instance, ..Default::default() }
+}
+
+/// Says that a server which has to stop has saved the model, as long as the master answers.
+pub(crate) async fn say_saved(server: &Connected, introduction: AttendRequest) {
+    let mut request = Request::new(AttendRequest { saved: true, ..introduction });
+    request.set_timeout(PATIENCE);
+    if let Err(error) = server.master.clone().attend(request).await {
+        tracing::warn!(%error, "the master does not know that the model is saved");
+    }
+}
+
+/// Follows the master until the job has ended.
+pub(crate) async fn follow(
+    server: Arc<Connected>,
+    introduction: AttendRequest,
+) -> Result<(), Error> {
+    let mut attend = introduction;
     loop {
         // An update that waits for another server holds the state; its end is in the orders.
         if let Ok(core) = server.core.try_lock() {
@@ -113,7 +129,7 @@ async fn restore(
             (_, _) => {
                 let none = CheckpointError::NoFolder { version };
                 let root = settings.checkpoint_dir.as_deref().ok_or(none)?;
-                (version, Some(checkpoint::load(root, version, Some(&job_id), place)?))
+                (version, Some(checkpoint::load_own(root, version, &job_id, place)?))
             }
         };
         // What came after is another past now.

@@ -84,10 +84,17 @@ impl Server {
             .add_service(InterceptedService::new(service, credentials))
             .serve_with_incoming(TcpListenerStream::new(listener));
         let stopped = Arc::clone(&server);
+        let introduction = orders::introduction(&server, advertised);
         let ended = async {
             tokio::select! {
-                ended = orders::follow(server, advertised) => ended,
-                () = stop => stopped.finish().await.map_err(Error::Unsaved),
+                ended = orders::follow(server, introduction.clone()) => ended,
+                () = stop => {
+                    stopped.finish().await.map_err(Error::Unsaved)?;
+                    if stopped.leads() {
+                        orders::say_saved(&stopped, introduction).await;
+                    }
+                    Ok(())
+                }
             }
         };
         tokio::select! {

@@ -56,13 +56,13 @@ pub(crate) struct Connected {
     pub counts: Counts,
 }
 
-/// What the leader knows of the checkpoints of this job.
+/// What a server knows of the checkpoints of this job.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
     pub job_id: String,
     /// One is being written.
     pub writing: bool,
-    /// Versions that are kept, oldest first.
+    /// Versions of which this server has its file, oldest first.
     pub kept: Vec<u64>,
     /// Not the leader: the one that was taken and not written yet.
     pub taken: Option<(CheckpointHeader, CheckpointBody)>,
@@ -171,6 +171,19 @@ impl Connected {
         });
         let written = written.await.map_err(|error| error.to_string())?;
         written.map_err(|error| error.to_string())
+    }
+
+    /// Removes what the leader does not go back to any more, in a folder that may not be the
+    /// leader's.
+    pub(crate) fn keep_from(&self, oldest: u64, written: u64) -> Result<(), String> {
+        let root = self.settings.checkpoint_dir.clone().unwrap_or_default();
+        let mut kept = std::mem::take(&mut lock(&self.checkpoints).kept);
+        kept.push(written);
+        for version in kept.extract_if(.., |version| *version < oldest) {
+            checkpoint::remove(&root, version, self.place()).map_err(|error| error.to_string())?;
+        }
+        lock(&self.checkpoints).kept = kept;
+        Ok(())
     }
 
     pub(crate) fn count(&self, counter: impl Fn(&Counts) -> &AtomicU64, add: u64) {

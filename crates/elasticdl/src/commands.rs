@@ -21,7 +21,11 @@ pub struct Common {
 #[derive(Debug, Subcommand)]
 pub enum Own {
     /// List the jobs of the project
-    Jobs,
+    Jobs {
+        /// How they are printed
+        #[command(flatten)]
+        format: Format,
+    },
     /// Show everything about a job, and why it waits
     Status {
         /// Name of the job
@@ -77,6 +81,13 @@ pub enum Own {
     /// Run the master of a job
     #[command(hide = true)]
     Master {
+        /// Its flags
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<std::ffi::OsString>,
+    },
+    /// Run a parameter server of a job
+    #[command(hide = true)]
+    Ps {
         /// Its flags
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<std::ffi::OsString>,

@@ -36,6 +36,8 @@ pub struct Job {
     pub master: Part,
     /// Each worker.
     pub worker: Part,
+    /// The parameter servers that have pods of their own, and how many there are.
+    pub servers: Option<(u32, Part)>,
     /// How many there are at most.
     pub workers: u32,
     /// So many of them it never goes on without; none: it waits for workers with its master alone.
@@ -102,6 +104,7 @@ pub enum JobError {
 enum Of {
     Master,
     Worker,
+    Server,
 }
 
 impl Job {
@@ -142,6 +145,7 @@ impl Job {
             python,
             master: part(values, form, Of::Master)?,
             worker: part(values, form, Of::Worker)?,
+            servers: servers(values, form)?,
             workers,
             workers_min,
             priority,
@@ -176,6 +180,12 @@ impl Job {
             Form::Seed => format!("elasticdl-worker-{}-{{}}", self.name),
             _ => format!("elasticdl-{}-worker-{{}}", self.name),
         }
+    }
+
+    /// What its parameter servers are called, `{}` in place of the number.
+    #[must_use]
+    pub fn server_names(&self) -> String {
+        format!("elasticdl-{}-ps-{{}}", self.name)
     }
 
     /// Its labels, in both published spellings.
@@ -256,6 +266,17 @@ fn aux(values: &Values) -> Result<bool, JobError> {
     Ok(disabled)
 }
 
+/// The first form has none: its master holds the model.
+fn servers(values: &Values, form: Form) -> Result<Option<(u32, Part)>, JobError> {
+    match form {
+        Form::Seed => Ok(None),
+        _ => match values.count("num_ps_pods") {
+            0 => Ok(None),
+            number => Ok(Some((number, part(values, form, Of::Server)?))),
+        },
+    }
+}
+
 fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
     let [cpu, cpu_max, memory, memory_max, request, limit] = match part {
         Of::Master => [
@@ -274,6 +295,8 @@ fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
             "worker_resource_request",
             "worker_resource_limit",
         ],
+        // The first form has none.
+        Of::Server => ["", "", "", "", "ps_resource_request", "ps_resource_limit"],
     };
     if form == Form::Seed {
         let amount = |cpu: &'static str, memory: &'static str| {

@@ -10,6 +10,7 @@ pub mod flag;
 pub mod flags;
 pub mod job;
 mod master;
+mod parameter_server;
 pub mod parse;
 mod pods;
 mod progress;
@@ -82,7 +83,9 @@ fn delegated(own: &Own, common: &Common) -> Option<Vec<OsString>> {
 fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     let mut builder = match asked {
         // It is a server, and computes updates of models.
-        Asked::Own(Own::Master { .. }) => tokio::runtime::Builder::new_multi_thread(),
+        Asked::Own(Own::Master { .. } | Own::Ps { .. }) => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = match builder.enable_all().build() {
@@ -93,6 +96,7 @@ fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     let done = match &asked {
         // Its threads write, each by itself.
         Asked::Own(Own::Master { flags }) => runtime.block_on(master::run(flags)),
+        Asked::Own(Own::Ps { flags }) => runtime.block_on(parameter_server::run(flags)),
         _ => runtime.block_on(run(asked, common, &mut stdout.lock())),
     };
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
@@ -112,7 +116,7 @@ async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Resu
         Asked::Own(Own::Pods { selector, format }) => {
             pods::list(selector, format, project, raw).await
         }
-        Asked::Own(Own::Jobs) => pods::jobs(project, out).await,
+        Asked::Own(Own::Jobs { format }) => pods::jobs(format, project, raw).await,
         Asked::Own(Own::Apply { filename }) => apply::run(&filename, project, out).await,
         Asked::Own(Own::Flat) => {
             write!(out, "{}", parse::flat().render_long_help())?;
@@ -124,9 +128,10 @@ async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Resu
             std::fs::create_dir_all(&folder).map_err(failed)?;
             clap_mangen::generate_to(parse::tree(), &folder).map_err(failed)
         }
-        // These are commands of `runai`'s, and that of a pod.
+        // These are commands of `runai`'s, and those of pods.
         Asked::Own(
             Own::Master { .. }
+            | Own::Ps { .. }
             | Own::Status { .. }
             | Own::Logs { .. }
             | Own::Wait { .. }

@@ -1,6 +1,6 @@
 //! The master of a job, as its pod runs it: `elasticdl master FORM --flag=value…`. Owns: what the
-//! flags mean for the training, where the master keeps its files, and that the parameter servers of
-//! the job live in its pod. Does not know about: tasks and models (`elastic-master`, `elastic-ps`),
+//! flags mean for the training, where the master keeps its files, and that a job without parameter
+//! servers in pods of their own has one in that of its master. Does not know about: tasks and models (`elastic-master`, `elastic-ps`),
 //! and pods, which the scheduler starts and stops.
 
 use std::ffi::OsString;
@@ -24,16 +24,16 @@ const CHECKPOINT_STEPS: u32 = 50;
 /// Parameter servers write their last checkpoint after the end.
 const SERVERS_END_MAX: Duration = Duration::from_secs(30);
 /// Workers of a job that is stopped have so long to hand their tasks back to the master.
-const LEAVE_MAX: Duration = Duration::from_secs(10);
+pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
 /// So long the last checkpoint of a job that is stopped may take: both are less than the grace.
-const SAVE_MAX: Duration = Duration::from_secs(15);
+pub(crate) const SAVE_MAX: Duration = Duration::from_secs(15);
 /// The exit code of a process that SIGTERM has ended, as shells say it.
-const TERMINATED: u8 = 143;
+pub(crate) const TERMINATED: u8 = 143;
 /// So long the master answers those who ask how the job ended.
 const LINGER_MS: u64 = 2_000;
 
-/// Where a master is and what it has, by the variables of its pod.
-struct Place {
+/// Where the master of a job is, and what this part of it has, by the variables of its pod.
+pub(crate) struct Place {
     host: String,
     port: u16,
     token_file: PathBuf,
@@ -42,11 +42,11 @@ struct Place {
 }
 
 impl Place {
-    fn find(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+    pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let need = |name: &str| {
             let missing = || {
                 Error::Usage(format!(
-                    "{name} is not set; `elasticdl master` runs in the pod of a job, which \
+                    "{name} is not set; this command runs in a pod of a job, which \
                      `elasticdl --job_name=…` submits"
                 ))
             };
@@ -64,9 +64,27 @@ impl Place {
     }
 
     /// Where to listen: a name is that of a container, which has its own network.
-    fn listen(&self, port: u16) -> SocketAddr {
+    pub(crate) fn listen(&self, port: u16) -> SocketAddr {
         let ip = self.host.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         SocketAddr::new(ip, port)
+    }
+
+    fn master(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// Waits for workers to hand back what they have; those that go on are not stopped, or hang.
+    pub(crate) async fn workers_left(&self) {
+        let left = progress::reaches(self.master(), self.token_file.clone(), |status| {
+            status.workers.is_empty()
+        });
+        let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+    }
+
+    /// Waits until the leader of the parameter servers has saved the model; false if the master does
+    /// not answer any more.
+    pub(crate) async fn is_saved(&self) -> bool {
+        progress::reaches(self.master(), self.token_file.clone(), |status| status.saved).await
     }
 }
 
@@ -86,19 +104,13 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     let mut terminated = signal(SignalKind::terminate())?;
     let stop = Arc::new(Notify::new());
     let mut servers = JoinSet::new();
-    for index in 0..job.parameter_servers {
+    if !has_server_pods(&values) {
         let stop = Arc::clone(&stop);
-        // The leader has the others write their parts.
-        let stopped = async move {
-            match index {
-                0 => stop.notified().await,
-                _ => std::future::pending().await,
-            }
-        };
-        servers.spawn(elastic_ps::run_until(server(index, &job, &place, &values), stopped));
+        let stopped = async move { stop.notified().await };
+        servers.spawn(elastic_ps::run_until(server(0, &job, &place, &values), stopped));
     }
     let name = job.name.clone();
-    let reports = tokio::spawn(progress::report(place_text(&place), place.token_file.clone()));
+    let reports = tokio::spawn(progress::report(place.master(), place.token_file.clone()));
     let mut master = std::pin::pin!(elastic_master::run(settings, Log));
     let ended = loop {
         tokio::select! {
@@ -136,28 +148,30 @@ async fn save(
     stop: &Notify,
     servers: &mut JoinSet<Result<(), elastic_ps::Error>>,
 ) -> Error {
-    let left = progress::workers_left(place_text(place), place.token_file.clone());
-    // Those that go on are not stopped, or hang.
-    let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+    place.workers_left().await;
     stop.notify_one();
-    match tokio::time::timeout(SAVE_MAX, servers.join_next()).await {
-        Ok(Some(ended)) => match server_ended(ended) {
-            Ok(()) => say("stopped; the model is saved, and the job goes on from here"),
-            Err(error) => {
-                say(&format!("stopped, and the model goes back to a checkpoint: {error}"));
-            }
-        },
-        Ok(None) => say("stopped; the job has no model to save"),
-        Err(_) => say("stopped, and the model goes back to a checkpoint: saving took too long"),
+    let saved = async {
+        match servers.join_next().await {
+            Some(ended) => server_ended(ended).map_err(|error| error.to_string()),
+            // Those in pods of their own stop by themselves.
+            None if place.is_saved().await => Ok(()),
+            None => Err("no parameter server has saved it".to_owned()),
+        }
+    };
+    let saved = tokio::time::timeout(SAVE_MAX, saved).await;
+    match saved.unwrap_or_else(|_| Err("saving took too long".to_owned())) {
+        Ok(()) => say("stopped; the model is saved, and the job goes on from here"),
+        Err(why) => say(&format!("stopped, and the model goes back to a checkpoint: {why}")),
     }
     Error::Said(TERMINATED)
 }
 
-fn place_text(place: &Place) -> String {
-    format!("{}:{}", place.host, place.port)
+/// Whether the parameter servers of a job have pods of their own; else the master has one in its.
+fn has_server_pods(values: &Values) -> bool {
+    values.count("num_ps_pods") > 0
 }
 
-fn failed(error: impl std::error::Error) -> Error {
+pub(crate) fn failed(error: impl std::error::Error) -> Error {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -174,8 +188,8 @@ fn server_ended(
 }
 
 /// The form and the flags, as a job was submitted with.
-fn read(words: &[OsString]) -> Result<(Form, Values), Error> {
-    let usage = |why: String| Error::Usage(format!("master: {why}"));
+pub(crate) fn read(words: &[OsString]) -> Result<(Form, Values), Error> {
+    let usage = |why: String| Error::Usage(format!("the flags of a job: {why}"));
     let text = |word: &OsString| {
         word.clone().into_string().map_err(|_| usage("a flag is not UTF-8".to_owned()))
     };
@@ -191,7 +205,7 @@ fn read(words: &[OsString]) -> Result<(Form, Values), Error> {
 }
 
 /// The training that the flags describe.
-fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
+pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
     let seed = form == Form::Seed;
     let minibatch_size = values.count("minibatch_size").max(1);
     let records_per_task = match seed {
@@ -243,14 +257,19 @@ fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
     })
 }
 
-fn server(index: u32, job: &JobConfig, place: &Place, values: &Values) -> elastic_ps::Settings {
+pub(crate) fn server(
+    index: u32,
+    job: &JobConfig,
+    place: &Place,
+    values: &Values,
+) -> elastic_ps::Settings {
     let own = || place.folder.join("model");
     elastic_ps::Settings {
         index,
         servers: job.parameter_servers,
         listen: place.listen(0),
         advertise: Some(place.host.clone()),
-        master: place_text(place),
+        master: place.master(),
         token_file: place.token_file.clone(),
         checkpoint_dir: Some(values.some("checkpoint_dir").map_or_else(own, PathBuf::from)),
         init_dir: values.some("checkpoint_dir_for_init").map(|dir| Path::new(dir).to_owned()),

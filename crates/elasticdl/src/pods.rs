@@ -27,35 +27,57 @@ pub(crate) async fn list(
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
     let asked = labels(selector.as_deref().unwrap_or_default()).map_err(Error::Usage)?;
+    let find = async |client: &Client, project: &str| found(client, project, &asked).await;
+    let name = |pod: &Pod| format!("pod/{}", pod.name);
+    shown(format, project, raw, (find, name, table)).await
+}
+
+/// Lists jobs.
+pub(crate) async fn jobs(
+    format: Format,
+    project: Option<String>,
+    raw: &mut dyn Write,
+) -> Result<(), Error> {
+    let find = async |client: &Client, project: &str| chosen(client, project, &[]).await;
+    let name = |job: &Workload| format!("job/{}", job.name);
+    shown(format, project, raw, (find, name, table_of_jobs)).await
+}
+
+/// Prints what is found in a project: what finds it, what one is called, and the table of all.
+async fn shown<T: serde::Serialize>(
+    format: Format,
+    project: Option<String>,
+    raw: &mut dyn Write,
+    (find, name, table): (
+        impl AsyncFn(&Client, &str) -> Result<Vec<T>, Error>,
+        impl Fn(&T) -> String,
+        impl Fn(&[T], u64) -> Table,
+    ),
+) -> Result<(), Error> {
     let how = OutputOptions::from(format);
     let Connected { client, project } = runai::connected(project).await?;
     let kinds = [api_types::ChangeKind::Workload, api_types::ChangeKind::Pod];
     let pulse = how.watch.then(|| ChangeWait::watch(&client, &kinds, Some(&project.name)));
     let look = async |out: &mut dyn Write| {
-        let pods = found(&client, &project.name, &asked).await?;
-        let name = |pod: &Pod| format!("pod/{}", pod.name);
+        let all = find(&client, &project.name).await?;
         if !how.shown.is_text() {
-            return how.data(&pods, &pods.iter().map(name).collect::<Vec<_>>(), out);
+            return how.data(&all, &all.iter().map(&name).collect::<Vec<_>>(), out);
         }
-        if pods.is_empty() {
+        if all.is_empty() {
             print_note(&format!("No resources found in project {}.", project.name));
             return Ok(());
         }
         let now_ms = now_ms();
-        let pods = how.order(pods, |pods| table(pods, now_ms))?;
-        out.write_all(how.text(table(&pods, now_ms), Style::Plain, &[]).as_bytes())?;
+        let all = how.order(all, |all| table(all, now_ms))?;
+        out.write_all(how.text(table(&all, now_ms), Style::Plain, &[]).as_bytes())?;
         Ok(())
     };
     show(&how, raw, pulse, look).await
 }
 
-/// Lists jobs.
-pub(crate) async fn jobs(project: Option<String>, out: &mut dyn Write) -> Result<(), Error> {
-    let Connected { client, project } = runai::connected(project).await?;
-    let jobs = chosen(&client, &project.name, &[]).await?;
+fn table_of_jobs(jobs: &[Workload], now_ms: u64) -> Table {
     let mut table = Table::new(&["NAME", "STATUS", "PODS", "PRIORITY", "AGE"]);
-    let now_ms = now_ms();
-    for job in &jobs {
+    for job in jobs {
         table.row([
             job.name.clone(),
             job.phase.clone(),
@@ -64,8 +86,7 @@ pub(crate) async fn jobs(project: Option<String>, out: &mut dyn Write) -> Result
             age(now_ms.saturating_sub(job.created_at.0.0)),
         ]);
     }
-    out.write_all(table.plain().as_bytes())?;
-    Ok(())
+    table
 }
 
 /// `LABEL=VALUE,LABEL=VALUE`.

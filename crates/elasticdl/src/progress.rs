@@ -16,7 +16,7 @@ use tonic::transport::{Channel, Endpoint};
 const TRACE_LINES_MAX: usize = 30;
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Between two looks at whether workers have left.
+/// Between two looks at a job that stops.
 const SOON: Duration = Duration::from_millis(100);
 
 /// What became of the records and tasks of a job.
@@ -51,15 +51,20 @@ fn master(address: &str, token_file: &Path) -> Option<Master> {
     Some(MasterClient::with_interceptor(endpoint.connect_lazy(), credentials.sign()))
 }
 
-/// Waits until no worker is left, or the master does not answer.
-pub(crate) async fn workers_left(address: String, token_file: PathBuf) {
-    let Some(mut master) = master(&address, &token_file) else { return };
+/// Waits until this holds for a job, or its master does not answer. Returns whether it holds.
+pub(crate) async fn reaches(
+    address: String,
+    token_file: PathBuf,
+    is: impl Fn(&StatusReply) -> bool,
+) -> bool {
+    let Some(mut master) = master(&address, &token_file) else { return false };
     while let Ok(answer) = master.status(StatusRequest {}).await {
-        if answer.into_inner().workers.is_empty() {
-            return;
+        if is(&answer.into_inner()) {
+            return true;
         }
         tokio::time::sleep(SOON).await;
     }
+    false
 }
 
 /// Writes a line for each change, as long as the master answers.

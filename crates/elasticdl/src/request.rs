@@ -9,16 +9,17 @@ use crate::values::VolumeSource;
 
 /// SIGTERM to SIGKILL: time to finish a minibatch and to hand tasks back.
 const GRACE_S: u64 = 30;
+/// This program, which the engine of the server brings into the pods.
+const PROGRAM: &str = "elasticdl";
+/// What this program is called with in the pod of a master.
+const MASTER_COMMAND: &str = "master";
+/// And in that of a parameter server.
+const SERVER_COMMAND: &str = "ps";
 /// Pods of a higher one get their places first, and go last.
 const MASTER_FIRST: u32 = 2;
 
-/// The request, in a project. `program` is this program where the pods run.
-pub(crate) fn request(
-    job: &Job,
-    project: &wire::Project,
-    program: &str,
-    line: &str,
-) -> wire::CreationRequest {
+/// The request, in a project.
+pub(crate) fn request(job: &Job, project: &wire::Project, line: &str) -> wire::CreationRequest {
     let pair = |(name, value): (&str, String)| wire::NameValue {
         name: name.to_owned(),
         value,
@@ -44,7 +45,7 @@ pub(crate) fn request(
     let master = wire::WorkloadSpec {
         pod_priority: Some(MASTER_FIRST),
         pod_names: Some(job.master_name()),
-        command: Some(master_command(job, program)),
+        command: Some(command(job, MASTER_COMMAND)),
         image: Some(job.image.clone()).filter(|image| !image.is_empty()),
         ..pod(job, job.master)
     };
@@ -54,6 +55,12 @@ pub(crate) fn request(
         cluster_id: Some(project.cluster_id.clone()),
         spec: Some(workers),
         master_spec: Some(master),
+        parameter_servers: job.servers.map(|(number, part)| wire::ParameterServers {
+            number,
+            pod_names: Some(job.server_names()),
+            command: Some(command(job, SERVER_COMMAND)),
+            compute: Some(compute(part)),
+        }),
         ..wire::CreationRequest::default()
     }
 }
@@ -70,18 +77,8 @@ fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
     let threads = ("OMP_NUM_THREADS".to_owned(), "1".to_owned());
     let own = Some(&threads).filter(|(name, _)| job.variables.iter().all(|(own, _)| own != name));
     let variables: Vec<_> = job.variables.iter().chain(own).map(variable).collect();
-    let Part { request, limit } = part;
-    // Bytes have no unit.
-    let bytes = |bytes: u64| bytes.to_string();
     wire::WorkloadSpec {
-        compute: Some(wire::Compute {
-            gpu_devices_request: Some(request.gpus.unwrap_or(0).into()),
-            cpu_core_request: request.cpu_millis.map(wire::number_from_millis),
-            cpu_memory_request: request.memory_bytes.map(bytes),
-            cpu_core_limit: limit.cpu_millis.map(wire::number_from_millis),
-            cpu_memory_limit: limit.memory_bytes.map(bytes),
-            ..wire::Compute::default()
-        }),
+        compute: Some(compute(part)),
         environment_variables: Some(variables),
         storage: storage(job),
         termination_grace_period_seconds: Some(GRACE_S),
@@ -91,6 +88,19 @@ fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
             _ => wire::ImagePullPolicy::Always,
         }),
         ..wire::WorkloadSpec::default()
+    }
+}
+
+fn compute(Part { request, limit }: Part) -> wire::Compute {
+    // Bytes have no unit.
+    let bytes = |bytes: u64| bytes.to_string();
+    wire::Compute {
+        gpu_devices_request: Some(request.gpus.unwrap_or(0).into()),
+        cpu_core_request: request.cpu_millis.map(wire::number_from_millis),
+        cpu_memory_request: request.memory_bytes.map(bytes),
+        cpu_core_limit: limit.cpu_millis.map(wire::number_from_millis),
+        cpu_memory_limit: limit.memory_bytes.map(bytes),
+        ..wire::Compute::default()
     }
 }
 
@@ -128,13 +138,13 @@ fn worker_command(job: &Job) -> String {
     }
 }
 
-/// The master reads the flags of the job as they were typed.
-fn master_command(job: &Job, program: &str) -> String {
+/// The master and the parameter servers read the flags of the job as they were typed.
+fn command(job: &Job, part: &str) -> String {
     let form = match job.form {
         Form::Seed => "flat",
         other => other.command().unwrap_or_default(),
     };
-    let own = [program.to_owned(), "master".to_owned(), form.to_owned()].into_iter();
+    let own = [PROGRAM.to_owned(), part.to_owned(), form.to_owned()].into_iter();
     let name = format!("--job_name={}", job.name);
     let told = job.told.iter().map(|(flag, value)| format!("--{flag}={value}"));
     shell_words::join(own.chain([name]).chain(told))

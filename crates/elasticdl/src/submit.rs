@@ -23,7 +23,7 @@ pub(crate) async fn run(
     let job = Job::new(form, values, &folder).map_err(|error| Error::Usage(error.to_string()))?;
     let Connected { client, project } = runai::connected(project.or(job.project.clone())).await?;
     let words: Vec<String> = std::env::args_os().map(|w| w.to_string_lossy().into()).collect();
-    let asked = request(&job, &project, &program(client.url()), &shell_words::join(words));
+    let asked = request(&job, &project, &shell_words::join(words));
     if let Some(file) = values.some("yaml") {
         let value =
             serde_json::to_value(&asked).map_err(|error| Error::Failed(error.to_string()))?;
@@ -39,14 +39,6 @@ pub(crate) async fn run(
         print_note(&format!("`elasticdl pods -l elasticdl_job_name={}` lists its pods", job.name));
     }
     Ok(())
-}
-
-/// This program where the pods of a server run: that of this file if the server is on this machine.
-fn program(url: &str) -> String {
-    const NAME: &str = "elasticdl";
-    let is_here = ["//127.0.0.1", "//localhost", "//[::1]"].iter().any(|host| url.contains(host));
-    let own = std::env::current_exe().ok().filter(|_| is_here);
-    own.map_or_else(|| NAME.to_owned(), |path| path.display().to_string())
 }
 
 /// Says how a class is made that is not known.

@@ -89,10 +89,12 @@ pub(crate) fn body(
     }
     let mut host_name = spec.pod_name.clone();
     host_name.truncate(HOST_NAME_BYTES_MAX);
-    let endpoint = EndpointSettings {
-        aliases: Some(vec![spec.pod_name.clone()]),
-        ..EndpointSettings::default()
-    };
+    // The others look for it by its role and number; its name may be another.
+    let member = spec.gang.as_ref().and_then(|gang| gang.members.get(gang.rank));
+    let address = member.map(|own| names::address(&spec.workload_name, own));
+    let address = address.filter(|address| *address != spec.pod_name);
+    let aliases = std::iter::once(spec.pod_name.clone()).chain(address).collect();
+    let endpoint = EndpointSettings { aliases: Some(aliases), ..EndpointSettings::default() };
     let mut body = ContainerCreateBody {
         image: Some(spec.image.clone()),
         entrypoint,

@@ -30,7 +30,7 @@ pub(crate) fn volume(pod: Uuid) -> String {
     format!("elastane-{pod}")
 }
 
-/// The network alias of a pod of a gang; the pod's name.
+/// The network alias of a pod of a gang: the pod's name, unless it was given another.
 pub(crate) fn address(workload: &str, member: &Member) -> String {
     format!("{workload}-{}-{}", member.role, member.index)
 }

@@ -29,6 +29,8 @@ pub struct Options {
     pub programs: BTreeMap<String, Program>,
     /// `nvidia-smi` of runs of these images, where the NVIDIA toolkit provides none.
     pub nvidia_smi: Option<Program>,
+    /// The program of masters and parameter servers of elastic trainings; none: that of the image.
+    pub job_program: Option<Program>,
     /// What keeps fractions of GPUs; none for an engine that starts nothing.
     pub fractions: Option<FractionOptions>,
     /// Pause before a failed pull is retried; see [`PULL_PAUSE`](crate::PULL_PAUSE).
@@ -57,6 +59,7 @@ impl DockerEngine {
             daemon,
             programs,
             nvidia_smi,
+            job_program,
             fractions,
             pull_pause,
             output_bytes_max,
@@ -73,6 +76,7 @@ impl DockerEngine {
             runs: RunRegistry::default(),
             programs,
             nvidia_smi,
+            job_program,
             fractions,
             pull_pause,
             tools: tokio::sync::Mutex::default(),

@@ -18,6 +18,19 @@ pub struct Program {
 /// What the loader of glibc calls the folders of libraries.
 const LIBRARY_PATH: &str = "--library-path";
 
+/// Where the program of an elastic training is in a container.
+const JOB_PROGRAM_DIR: &str = "/elastane/job";
+
+fn mount(path: &Path, there: &Path) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(path.display().to_string()),
+        target: Some(there.display().to_string()),
+        read_only: Some(true),
+        ..Mount::default()
+    }
+}
+
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -32,6 +45,17 @@ impl Program {
         let program = std::env::current_exe()?;
         let maps = std::fs::read_to_string("/proc/self/maps")?;
         Ok(Self::of(&program, &maps, args))
+    }
+
+    /// The program of this name beside the running one, which has the same libraries.
+    ///
+    /// # Errors
+    /// It is not there, or the libraries cannot be found.
+    pub fn beside(name: &str) -> io::Result<Self> {
+        let program = std::env::current_exe()?.with_file_name(name);
+        std::fs::metadata(&program)?;
+        let maps = std::fs::read_to_string("/proc/self/maps")?;
+        Ok(Self::of(&program, &maps, &[]))
     }
 
     fn of(program: &Path, maps: &str, args: &[&str]) -> Self {
@@ -99,6 +123,17 @@ impl Program {
         format!("#!/bin/sh\nexec {} {word} \"$@\"\n", words.join(" "))
     }
 
+    /// Replaces the first word of the command of a container, whose image stays as it is.
+    pub(crate) fn replace_command(&self, body: &mut ContainerCreateBody) {
+        let folder = Path::new(JOB_PROGRAM_DIR);
+        let words = body.entrypoint.take().unwrap_or_default();
+        let words = words.into_iter().skip(1);
+        body.entrypoint = Some(self.argv_in(folder, None).into_iter().chain(words).collect());
+        let shown = |(path, there): (PathBuf, PathBuf)| mount(&path, &there);
+        let host = body.host_config.get_or_insert_default();
+        host.mounts.get_or_insert_default().extend(self.files_in(folder).into_iter().map(shown));
+    }
+
     /// Replaces the image's program in a container. `image`: the base image.
     pub(crate) fn replace_image(
         &self,
@@ -109,13 +144,7 @@ impl Program {
         body.image = Some(image);
         body.entrypoint = Some(self.argv.clone());
         body.cmd = Some(spec.args.clone());
-        let shown = |path: &PathBuf| Mount {
-            typ: Some(MountType::BIND),
-            source: Some(path.display().to_string()),
-            target: Some(path.display().to_string()),
-            read_only: Some(true),
-            ..Mount::default()
-        };
+        let shown = |path: &PathBuf| mount(path, path);
         let host = body.host_config.get_or_insert_default();
         host.mounts.get_or_insert_default().extend(self.files.iter().map(shown));
     }

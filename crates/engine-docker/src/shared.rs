@@ -9,7 +9,7 @@ use std::time::Duration;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, KeyedLock, Outage, RunKey, RunSpec, RunState};
+use engine::{Error, Gang, JOB_PROGRAM, KeyedLock, Outage, RunKey, RunSpec, RunState};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use units::Instant;
@@ -36,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) runs: RunRegistry,
     pub(crate) programs: BTreeMap<String, Program>,
     pub(crate) nvidia_smi: Option<Program>,
+    pub(crate) job_program: Option<Program>,
     pub(crate) fractions: Arc<GpuFractions>,
     pub(crate) pull_pause: Duration,
     /// The base image of programs, once it is created.
@@ -75,6 +76,14 @@ impl Shared {
     pub(crate) fn program(&self, spec: &RunSpec) -> Option<&Program> {
         let own = spec.command.as_ref().is_some_and(|words| !words.is_empty());
         self.programs.get(plain_name(&spec.image)).filter(|_| !own)
+    }
+
+    /// The program that is brought into a container beside its image, if any.
+    pub(crate) fn job_program(&self, spec: &RunSpec) -> Option<&Program> {
+        let first = spec.command.as_ref().and_then(|words| words.first());
+        let is_run = spec.gang.as_ref().is_some_and(Gang::runs_job_program)
+            && first.is_some_and(|first| first == JOB_PROGRAM);
+        self.job_program.as_ref().filter(|_| is_run)
     }
 
     /// Runs a task for as long as the engine lives.

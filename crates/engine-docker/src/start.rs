@@ -231,6 +231,9 @@ async fn create(
     if let Some(program) = shared.program(spec) {
         program.replace_image(&mut body, spec, base_image::prepare(shared).await?);
     }
+    if let Some(program) = shared.job_program(spec) {
+        program.replace_command(&mut body);
+    }
     if let Some(added) = added {
         shared.fractions.complete(&mut body, &added, image);
         let fractions = Arc::clone(&shared.fractions);

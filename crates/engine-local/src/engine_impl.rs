@@ -202,6 +202,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         home: shared.paths.home(spec.key.pod),
         checkpoint: shared.paths.checkpoint(spec.key.pod),
         shims: &shims,
+        programs: shared.supervisor.parent().unwrap_or(std::path::Path::new("/")),
         secrets: shared.dir(spec.key).secrets_folder(),
         copies: shared.dir(spec.key).copies(),
         hostfile: shared.dir(spec.key).hostfile(),

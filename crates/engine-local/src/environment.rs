@@ -39,6 +39,8 @@ pub(crate) struct Folders<'a> {
     pub(crate) checkpoint: PathBuf,
     /// Programs that replace the driver's on simulated devices.
     pub(crate) shims: &'a Path,
+    /// Where the server's programs are.
+    pub(crate) programs: &'a Path,
     /// Where its secret files are.
     pub(crate) secrets: PathBuf,
     /// Where its copies of repositories and buckets are.
@@ -136,13 +138,21 @@ pub(crate) fn environment(
             let path = below(&folders.secrets, Path::new(JOB_TOKEN_FILE));
             env.insert(JOB_TOKEN_VARIABLE.into(), path.display().to_string());
         }
+        if gang.runs_job_program() {
+            put_first(&mut env, folders.programs);
+        }
     }
     if spec.devices.iter().any(|device| device.simulated) {
-        let path = env.get("PATH").map_or(PATH_DEFAULT, String::as_str);
-        let path = format!("{}:{path}", folders.shims.display());
-        env.insert("PATH".into(), path);
+        put_first(&mut env, folders.shims);
     }
     Ok(env)
+}
+
+/// Has programs be looked for in this folder first.
+fn put_first(env: &mut BTreeMap<String, String>, folder: &Path) {
+    let path = env.get("PATH").map_or(PATH_DEFAULT, String::as_str);
+    let path = format!("{}:{path}", folder.display());
+    env.insert("PATH".into(), path);
 }
 
 /// The working directory of a run: inside a copy, if the container's would be.
@@ -185,6 +195,7 @@ pub(crate) mod tests {
             home: "/h".into(),
             checkpoint: "/c".into(),
             shims: Path::new("/shims"),
+            programs: Path::new("/programs"),
             secrets: "/s".into(),
             copies: "/m".into(),
             hostfile: "/hosts".into(),

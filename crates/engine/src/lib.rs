@@ -31,10 +31,10 @@ pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
     BadRunKey, Bounds, Bucket, Container, Device, Exit, ForeignProcess, Framework, Gang, GpuHealth,
-    GpuOver, HOME_FOLDER, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits, LimitsKept, ListedRun, Login,
-    MASTER, Member, Mount, MountSource, Observation, Port, Propagation, PullFailure, PullPolicy,
-    RegistryLogin, Repository, RunKey, RunPlace, RunSpec, RunState, Seccomp, Secret, SecretPlace,
-    Security, TASKS_MAX, User, WORKER,
+    GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits, LimitsKept,
+    ListedRun, Login, MASTER, Member, Mount, MountSource, Observation, Port, Propagation,
+    PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunPlace, RunSpec, RunState,
+    Seccomp, Secret, SecretPlace, Security, TASKS_MAX, User, WORKER,
 };
 pub use timestamps::Timestamps;
 

@@ -4,12 +4,16 @@
 
 use std::fmt::Write as _;
 
-use crate::{Framework, MASTER, WORKER};
+use crate::{Framework, MASTER, PARAMETER_SERVER, WORKER};
 
 /// Where the pods of an elastic training find the token by which they know each other.
 pub const JOB_TOKEN_FILE: &str = "/run/elastane/job-token";
 /// The variable that says where that is in a run.
 pub const JOB_TOKEN_VARIABLE: &str = "ELASTANE_JOB_TOKEN_FILE";
+
+/// The program that runs the master and the parameter servers of an elastic training. An engine
+/// brings that of its server, so the image needs none.
+pub const JOB_PROGRAM: &str = "elasticdl";
 
 /// The pods a run works together with, itself included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +33,7 @@ pub struct Gang {
 /// A pod of a gang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// `master` or `worker`.
+    /// `master`, `ps` or `worker`.
     pub role: String,
     /// Number among those of its role.
     pub index: u32,
@@ -91,7 +95,7 @@ impl Gang {
                 unbuffered,
             ],
             Framework::Tf => vec![("TF_CONFIG", self.tf_config(address))],
-            Framework::ElasticDl => self.elastic(format!("{host}:{port}")),
+            Framework::ElasticDl => self.elastic(format!("{host}:{port}"), address),
             Framework::Mpi => vec![("OMPI_MCA_orte_keep_fqdn_hostnames", "true".to_owned())],
         }
     }
@@ -115,14 +119,31 @@ impl Gang {
     }
 
     /// Where the master is, and who this is.
-    fn elastic(&self, master: String) -> Vec<(&'static str, String)> {
-        let number = match self.members.get(self.rank) {
-            Some(own) if own.role == WORKER => ("WORKER_ID", own.index.to_string()),
-            own => ("PORT", own.map_or(0, |own| own.port).to_string()),
-        };
+    fn elastic(
+        &self,
+        master: String,
+        address: &dyn Fn(&Member) -> String,
+    ) -> Vec<(&'static str, String)> {
         let count = self.workers().count().to_string();
         let unbuffered = ("PYTHONUNBUFFERED", "1".to_owned());
-        vec![("MASTER_ADDR", master), ("WORKER_NUM", count), number, unbuffered]
+        let mut told = vec![("MASTER_ADDR", master), ("WORKER_NUM", count), unbuffered];
+        let Some(own) = self.members.get(self.rank) else { return told };
+        match own.role.as_str() {
+            WORKER => told.push(("WORKER_ID", own.index.to_string())),
+            PARAMETER_SERVER => told.extend([
+                ("PS_ID", own.index.to_string()),
+                ("PS_ADDR", format!("{}:{}", address(own), own.port)),
+            ]),
+            _ => told.push(("PORT", own.port.to_string())),
+        }
+        told
+    }
+
+    /// Whether this pod runs [`JOB_PROGRAM`].
+    #[must_use]
+    pub fn runs_job_program(&self) -> bool {
+        let is_led = self.members.get(self.rank).is_some_and(|own| own.role != WORKER);
+        self.framework == Framework::ElasticDl && is_led
     }
 
     fn workers(&self) -> impl Iterator<Item = &Member> {
@@ -219,5 +240,22 @@ mod tests {
         assert_eq!(told(Framework::ElasticDl, 2, 1), format!("{at} WORKER_ID=1"));
         let elastic = told(Framework::PyTorch, 0, 2);
         assert!(elastic.contains("PET_NNODES=2:3"), "{elastic}");
+    }
+
+    #[test]
+    fn a_parameter_server_knows_its_number_and_its_address() {
+        let server =
+            Member { role: PARAMETER_SERVER.to_owned(), index: 1, node: String::new(), port: 7009 };
+        let gang = Gang {
+            framework: Framework::ElasticDl,
+            members: vec![server],
+            rank: 0,
+            members_min: 1,
+            slots_per_worker: 1,
+        };
+        let told = gang.environment(&|_: &Member| "here".to_owned(), 0);
+        assert!(told.contains(&("PS_ID", "1".to_owned())), "{told:?}");
+        assert!(told.contains(&("PS_ADDR", "here:7009".to_owned())), "{told:?}");
+        assert!(gang.runs_job_program(), "and the engine brings its program");
     }
 }

@@ -31,7 +31,7 @@ pub use container::{
     Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
-pub use gang::{Gang, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member};
+pub use gang::{Gang, JOB_PROGRAM, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member};
 pub use gpu::{Bounds, GpuLimit, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;
@@ -40,8 +40,8 @@ pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use past::WorkloadPast;
 pub use pods::{
-    CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, Place, PodSet, PodSpec,
-    Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
+    CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, PARAMETER_SERVER, Place,
+    PodSet, PodSpec, Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
 };
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use priority::Priority;

@@ -15,7 +15,7 @@ use wire::{PlaceWire, SecretWire};
 /// Pods that are alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodSet {
-    /// What they are among the others, `master` or `worker`; empty where all pods are alike.
+    /// What they are among the others, `master`, `ps` or `worker`; empty where all pods are alike.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
     /// How many there are.
@@ -283,13 +283,16 @@ pub enum Framework {
     XgBoost,
     /// `jax.distributed`.
     Jax,
-    /// A master that hands out tasks. Workers come and go: each begins as soon as it has its place,
-    /// and one that has lost it begins again as another.
+    /// A master that hands out tasks, and parameter servers, which may be in its pod. Workers come
+    /// and go: each begins as soon as it has its place, and one that has lost it begins again as
+    /// another.
     ElasticDl,
 }
 
 /// The role of the pod whose end is the end of all.
 pub const MASTER: &str = "master";
+/// The role of those that hold the model of an elastic training.
+pub const PARAMETER_SERVER: &str = "ps";
 /// The role of the others.
 pub const WORKER: &str = "worker";
 

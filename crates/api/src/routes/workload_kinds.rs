@@ -128,7 +128,8 @@ pub(super) async fn asked_for(
     state.check_cluster(request.cluster_id.as_deref())?;
     let project_id = access::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
-    comes_to(state, kind, request, asker).await
+    // A request is large, and callers hold it in theirs.
+    Box::pin(comes_to(state, kind, request, asker)).await
 }
 
 /// The same for a caller that may have it.
@@ -143,7 +144,7 @@ pub(super) async fn comes_to(
     let policies = Policies::around(&state.policy, kind, Scope::Project(project_id))?;
     add(&mut uses, policies.fill(&mut request)?);
     convert::fill_master(&mut request)?;
-    policies.judge(&request)?;
+    judge(&policies, &request)?;
     if let Some(spec) = &request.spec {
         assets::must_exist(state, project_id, spec)?;
     }
@@ -161,7 +162,7 @@ pub(super) async fn comes_to(
     let (project_id, mut spec) = convert::command(kind, request, asker.clone())?;
     spec.priority = class.unwrap_or(spec.priority);
     for set in spec.sets_mut() {
-        let own = master.as_ref().filter(|_| set.role == spec::MASTER);
+        let own = master.as_ref().filter(|_| set.role != spec::WORKER);
         set.pod.secrets.clone_from(own.unwrap_or(&secrets));
     }
     let secrets = secrets.iter().chain(master.iter().flatten());
@@ -169,6 +170,14 @@ pub(super) async fn comes_to(
     spec.uses = uses;
     assets::settle(state, &asker, project_id, &mut spec).await?;
     Ok((project_id, spec))
+}
+
+/// Refuses what the rules do not allow; parameter servers keep to those of the master.
+fn judge(policies: &Policies, request: &CreationRequest) -> Result<(), ApiError> {
+    policies.judge(request)?;
+    let Some(servers) = &request.parameter_servers else { return Ok(()) };
+    let alike = convert::with_servers_as_master(request, servers);
+    policies.judge(&alike).map_err(convert::of_the_servers)
 }
 
 /// Adds objects to those that values are from.

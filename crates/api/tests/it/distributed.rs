@@ -163,3 +163,36 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
     let why = "spec.numWorkers: goes with distributed workloads only";
     refused(&server, ("POST", "/api/v1/workloads/trainings", &training), 400, why).await;
 }
+
+#[tokio::test]
+async fn parameter_servers_of_an_elastic_training_are_pods_of_their_own() {
+    let server = Server::with_teams().await;
+    let elastic = with(spec(), "distributedFramework", json!("ElasticDL"));
+    let none = json!({"gpuDevicesRequest": 0, "cpuCoreRequest": 1});
+    let mut body = with(server.job("d", &elastic), "masterSpec", json!({"compute": none}));
+    let servers = json!({"number": 2, "podNames": "d-server-{}", "command": "serve",
+        "compute": {"gpuDevicesRequest": 0, "cpuCoreRequest": 0.5}});
+    body["parameterServers"] = servers.clone();
+    let made = made(&server, body.clone()).await;
+    for field in ["number", "podNames", "command"] {
+        assert_eq!(made["parameterServers"][field], servers[field], "{made}");
+    }
+    assert_eq!(made["parameterServers"]["compute"]["cpuCoreRequest"], json!(0.5));
+    let id = made["workloadId"].as_str().unwrap();
+    server.phase(id, "Running").await;
+    let pods = server.get(&format!("/api/v1/workloads/{id}/pods")).await;
+    let names: Vec<_> = pods["pods"].as_array().unwrap().iter().map(|pod| &pod["name"]).collect();
+    assert_eq!(names, ["d-master-0", "d-server-0", "d-server-1", "d-worker-0", "d-worker-1"]);
+    for (field, value, message) in [
+        ("parameterServers", json!({"number": 0}), "parameterServers.number: 0 is too few"),
+        (
+            "parameterServers",
+            json!({"number": 1, "compute": {"cpuCoreRequest": -1}}),
+            "parameterServers.compute.cpuCoreRequest: ",
+        ),
+        ("spec", spec(), "parameterServers: goes with the framework ElasticDL only"),
+    ] {
+        let body = with(with(body.clone(), "name", json!("e")), field, value);
+        refused(&server, ("POST", PATH, &body), 400, message).await;
+    }
+}

@@ -302,3 +302,18 @@ async fn what_cannot_be_imposed_is_refused() {
         refused(&server, ("PUT", "/api/v2/policy/trainings", &body), status, &message).await;
     }
 }
+
+#[tokio::test]
+async fn parameter_servers_keep_the_rules_of_the_master() {
+    let server = Server::with_teams().await;
+    let rules = json!({"master": {"compute": {"cpuCoreRequest": {"max": 2}}}});
+    set_for(&server, "distributed", tenant(), json!({"rules": rules})).await;
+    let small = json!({"compute": {"gpuDevicesRequest": 0, "cpuCoreRequest": 1}});
+    let mut body = gang(&server, json!({"distributedFramework": "ElasticDL"}), small);
+    body["parameterServers"] = json!({"number": 1, "compute": {"cpuCoreRequest": 3}});
+    let message =
+        format!("parameterServers.compute.cpuCoreRequest: 3 is not allowed; max is 2 {BY}");
+    refused(&server, ("POST", DISTRIBUTED, &body), 400, &message).await;
+    body["parameterServers"]["compute"]["cpuCoreRequest"] = json!(2);
+    made(&server, DISTRIBUTED, body).await;
+}

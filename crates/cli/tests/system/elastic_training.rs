@@ -1,14 +1,17 @@
 //! Elastic trainings that are stopped, killed and wrong. Owns: what of it people see. Does not know
 //! about: how records are counted (`elastic`), the published tutorial (`walkthroughs`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 use crate::workers;
 
-const PATIENCE: Duration = Duration::from_secs(40);
-const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
+pub(crate) const PLAIN: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/examples/digits_numpy.py");
 const MODEL: &str = "elasticdl/python/examples/mnist_functional_api.py";
 
 /// A server with the digits and the example; none without Python.
@@ -37,20 +40,44 @@ fn submit(sandbox: &Sandbox, job: &str, model: &str) {
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 }
 
-fn await_text(sandbox: &Sandbox, line: &str, text: &str, patience: Duration) {
+pub(crate) fn await_text(sandbox: &Sandbox, line: &str, text: &str, patience: Duration) {
     let seen = wait_until(patience, || sandbox.shell(line).text.contains(text));
     assert!(seen, "`{line}` never has `{text}`:\n{}", sandbox.shell(line).text);
 }
 
-/// Kills the process of a worker.
-fn kill_worker(sandbox: &Sandbox, pod: &str) {
-    let is_it = |pid: u32| {
+/// What the main process of each part of a job has in its command line.
+pub(crate) const WORKER: &str = "elastane.worker";
+pub(crate) const MASTER: &str = "elasticdl\0master\0";
+pub(crate) const SERVER: &str = "elasticdl\0ps\0";
+
+/// The main processes of a part of a job that run now, by the names of their pods.
+pub(crate) fn running(sandbox: &Sandbox, program: &str) -> BTreeMap<String, u32> {
+    let named = |pid: u32| {
         let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let is_it = command.contains(program) && !command.contains("supervise");
         let name = environment(pid).and_then(|all| all.get("POD_NAME").cloned());
-        command.contains("elastane.worker") && name.as_deref() == Some(pod)
+        name.filter(|_| is_it).map(|name| (name, pid))
     };
-    let found = sandbox.processes().into_iter().find(|process| is_it(process.pid));
-    kill(found.expect("the worker's process").pid);
+    sandbox.processes().into_iter().filter_map(|process| named(process.pid)).collect()
+}
+
+/// Kills the main process of a pod.
+fn kill_pod(sandbox: &Sandbox, pod: &str, program: &str) {
+    let found = running(sandbox, program).remove(pod);
+    kill(found.unwrap_or_else(|| panic!("the process of {pod}")));
+}
+
+/// A job of the final form: two workers, and two parameter servers in pods of their own.
+fn submit_with_servers(sandbox: &Sandbox, job: &str) {
+    let submitted = sandbox.shell(&format!(
+        "elasticdl train --job_name={job} --model_zoo=zoo \
+         --model_def=digits_numpy.custom_model --training_data=$PWD/plain/train --num_epochs=4 \
+         --minibatch_size=10 --num_workers=2 --num_ps_pods=2 --grads_to_wait=2 \
+         --image_name=$(command -v python3) --checkpoint_steps=10 \
+         --ps_resource_request=cpu=0.5,memory=512Mi \
+         --worker_resource_request=cpu=1,memory=1024Mi"
+    ));
+    assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 }
 
 #[test]
@@ -75,7 +102,7 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
 
     submit(&sandbox, "k", MODEL);
     await_text(&sandbox, "elasticdl logs k", "epoch 1: ", TRAINING_PATIENCE);
-    kill_worker(&sandbox, "elasticdl-worker-k-0");
+    kill_pod(&sandbox, "elasticdl-worker-k-0", WORKER);
     // The master waits a minute for one that is silent; the scheduler knows that it is gone.
     await_text(&sandbox, "elasticdl pods", "elasticdl-worker-k-2", PATIENCE);
     let ended = "job k succeeded: 4500 records (0 unreadable) in ";
@@ -84,6 +111,50 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
     let own = log.lines().rfind(|line| line.starts_with("job k succeeded")).unwrap_or_default();
     let lost = [", 0 were lost", ", 1 were lost", ", 2 were lost"];
     assert!(lost.iter().any(|lost| own.contains(lost)), "it had two tasks at most: {own}");
+}
+
+#[test]
+fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint() {
+    let Some(sandbox) = prepared() else { return };
+    let made = sandbox.shell(&format!(
+        "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    submit_with_servers(&sandbox, "p");
+    let servers = "elasticdl pods -l elasticdl_job_name=p,elasticdl-replica-type=ps --no-headers";
+    await_text(&sandbox, servers, "elasticdl-p-ps-0  ", PATIENCE);
+    await_text(&sandbox, servers, "elasticdl-p-ps-1  ", PATIENCE);
+    assert_eq!(sandbox.shell(servers).text.lines().count(), 2);
+    let first =
+        "elasticdl pods -l elasticdl-replica-type=ps,elasticdl-replica-index=0 --no-headers";
+    assert_eq!(sandbox.shell(first).text.lines().count(), 1);
+
+    // A job that is stopped saves the parts of the model of both servers.
+    await_text(&sandbox, "elasticdl logs p", "epoch 1: ", TRAINING_PATIENCE);
+    let stopped = sandbox.shell("runai suspend p");
+    assert_eq!(stopped.code, Some(0), "{}", stopped.text);
+    await_text(&sandbox, "elasticdl logs p", "stopped; the model is saved", PATIENCE);
+    sandbox.await_status("runai list jobs", "p", "Suspended");
+    let again = sandbox.shell("runai resume p");
+    assert_eq!(again.code, Some(0), "{}", again.text);
+    // One that is killed comes again in its place, with its part of the newest checkpoint; what came
+    // after that is trained again, and counts once.
+    await_text(&sandbox, "elasticdl logs p", "epoch 2: ", TRAINING_PATIENCE);
+    kill_pod(&sandbox, "elasticdl-p-ps-1", SERVER);
+    let ended = "job p succeeded: 6000 records (0 unreadable) in ";
+    await_text(&sandbox, "elasticdl logs p", ended, TRAINING_PATIENCE);
+    let log = sandbox.shell("elasticdl logs p").text;
+    assert!(log.contains(", 0 were lost with a worker, 0 failed"), "{log}");
+    let table = sandbox.shell("elasticdl pods -l elasticdl_job_name=p").text;
+    let restarts = |pod: &str| {
+        let row = table.lines().find(|row| row.starts_with(&format!("{pod} ")));
+        row.and_then(|row| row.split_whitespace().nth(3)?.parse::<u32>().ok())
+    };
+    // The first of the other one is the resume.
+    let found = (restarts("elasticdl-p-ps-0"), restarts("elasticdl-p-ps-1"));
+    assert_eq!(found, (Some(1), Some(2)), "{table}");
+    let jobs = sandbox.shell("elasticdl jobs --no-headers").text;
+    assert_eq!(jobs.split_whitespace().take(2).collect::<Vec<_>>(), ["p", "Completed"], "{jobs}");
 }
 
 #[test]

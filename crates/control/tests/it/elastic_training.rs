@@ -149,6 +149,37 @@ async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job
     are(&w, "low", "master-low Running, worker-low-3 Failed, worker-low-1 Running").await;
     w.engine.end(run(&w, "low", "worker-low-1").key, Exit::OutOfMemory);
     w.phase("low", Phase::Failed).await;
+    // A retry is one of a worker that failed, not of all that were begun again.
+    let events = w.events(w.id("low")).await;
+    let again: Vec<_> = events.iter().filter(|event| event.kind == "BackOff").collect();
+    let again: Vec<_> = again.iter().map(|event| event.message.as_str()).collect();
+    assert_eq!(again, ["starts again in 1 s", "starts again in 1 s (retry 1 of 1)"]);
+}
+
+#[tokio::test]
+async fn a_parameter_server_that_is_killed_begins_again_in_its_place() {
+    let w = World::new(machines(), &[0]).await;
+    let mut job = job("low", 1, 1000);
+    let server = PodSet {
+        role: spec::PARAMETER_SERVER.to_owned(),
+        pod_names: Some("elasticdl-ps-low-{}".to_owned()),
+        ..job.pods.clone()
+    };
+    job.more.insert(0, server);
+    job.children_min = Some(2);
+    w.submit(1, job).await;
+    let all = "master-low Running, ps-low-0 Running, worker-low-0 Running";
+    are(&w, "low", all).await;
+    let first = run(&w, "low", "ps-low-0").key;
+    w.engine.end(first, Exit::Signal(9));
+    w.until("it waits", |view| !pods(view, "low").contains("ps-low-0 Running")).await;
+    w.clock.advance_ms(2000);
+    are(&w, "low", all).await;
+    let second = run(&w, "low", "ps-low-0").key;
+    assert_eq!((second.pod, second.generation), (first.pod, first.generation + 1));
+    // One that ends by itself cannot go on, and the job cannot without it.
+    w.engine.end(second, Exit::Code(1));
+    w.phase("low", Phase::Failed).await;
 }
 
 #[tokio::test]

@@ -1,12 +1,16 @@
 //! Trainings in which processes are killed between any two steps.
 
+use std::collections::BTreeSet;
+use std::net::TcpListener;
 use std::time::Duration;
 
-use elastic_master::JobConfig;
-use elastic_proto::v1::{JobPhase, LeaveReason, PodGone, TellRequest, tell_request};
+use elastic::WorldLimits;
+use elastic_master::{JobConfig, Master, Print, Settings, Sync};
+use elastic_proto::v1::{JobPhase, LeaveReason, PodGone, TellRequest, WatchRequest, tell_request};
 
 use crate::cluster::{Cluster, client, job};
-use crate::trainings::{assert_each, seen, worker};
+use crate::trainings::{assert_each, seen, worker, worker_at};
+use crate::wire::Wire;
 use crate::worker::{Ended, Habits, Signal, Worker};
 
 /// Numbers without a pattern, the same in each run.
@@ -124,4 +128,140 @@ async fn a_model_that_does_not_load_anywhere_fails_the_job_with_its_trace() {
     }
     let status = cluster.ended().await;
     assert_eq!(status.message, "3 workers in a row failed: Traceback: model has no loss");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_last_worker_is_taken_waits_and_goes_on_with_the_next_one() {
+    let cluster = Cluster::start(job(200));
+    let habits = Habits { step_ms: 3, ..Habits::default() };
+    let (one, signal) = worker(&cluster, "worker-0", 200, habits);
+    let (two, of_two) = worker(&cluster, "worker-1", 200, habits);
+    cluster.until(|status| status.records >= 40).await;
+    for (handle, signal) in [(two, of_two), (one, signal)] {
+        signal.send(Signal::Leave).expect("it works");
+        assert_eq!(handle.await.expect("ends").0, Ended::Left);
+    }
+    let status = cluster.until(|status| status.workers.is_empty()).await;
+    assert_eq!((status.phase(), status.tasks_lost), (JobPhase::Running, 0));
+    let (next, _keep) = worker(&cluster, "worker-2", 200, habits);
+    assert_eq!(next.await.expect("ends").0, Ended::Done);
+    let status = cluster.ended().await;
+    assert_eq!((status.phase(), status.records), (JobPhase::Succeeded, 200));
+    assert_each(&seen(&cluster), 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_of_the_network_that_is_shorter_than_the_patience_repeats_nothing() {
+    let cluster = Cluster::start(job(200));
+    let wire = Wire::to(&cluster.address());
+    let habits = Habits { step_ms: 3, ..Habits::default() };
+    let (one, _one) = worker_at(&wire.address(), &cluster, "worker-0", 200, habits);
+    let (two, _two) = worker(&cluster, "worker-1", 200, habits);
+    for records in [20, 60, 100] {
+        cluster.until(|status| status.records >= records).await;
+        wire.cut();
+        // The other one finds nothing of it.
+        let before = cluster.status().await.records;
+        cluster.until(|status| status.records > before).await;
+        wire.mend();
+    }
+    assert_eq!(one.await.expect("ends").0, Ended::Done);
+    assert_eq!(two.await.expect("ends").0, Ended::Done);
+    let status = cluster.ended().await;
+    assert_eq!((status.records, status.tasks_lost), (200, 0));
+    assert_each(&seen(&cluster), 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_behind_a_longer_cut_is_given_up_and_its_tasks_go_to_the_others() {
+    let cluster = Cluster::start(JobConfig { worker_timeout_ms: 400, ..job(200) });
+    let wire = Wire::to(&cluster.address());
+    let habits = Habits { step_ms: 3, ..Habits::default() };
+    let (cut_off, _signal) = worker_at(&wire.address(), &cluster, "worker-0", 200, habits);
+    cluster.until(|status| status.records >= 20).await;
+    wire.cut();
+    cluster.until(|status| status.workers.is_empty()).await;
+    let (other, _other) = worker(&cluster, "worker-1", 200, habits);
+    assert_eq!(other.await.expect("ends").0, Ended::Done);
+    let status = cluster.ended().await;
+    assert_eq!(status.records, 200);
+    assert!(status.tasks_lost <= 1, "{}", status.tasks_lost);
+    wire.mend();
+    assert_ne!(cut_off.await.expect("ends").0, Ended::Done, "it is no worker of the job any more");
+    // What it had pushed of its task before it was given up is in the model as well.
+    let seen = seen(&cluster);
+    assert!(seen.iter().all(|seen| *seen > 0.99), "{seen:?}");
+    assert!(seen.iter().filter(|seen| **seen > 1.01).count() <= 20, "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_that_join_at_once_are_all_there_in_few_changes_of_the_world() {
+    const WORKERS: u32 = 200;
+    let limits = WorldLimits { min: 1, max: WORKERS, unit: 1, first_ms: 0, gather_ms: 500 };
+    let config = JobConfig { parameter_servers: 0, world: Some(limits), ..job(400) };
+    let cluster = Cluster::start(config);
+    cluster.status().await;
+    let join = |number: u32| {
+        let (address, credentials) = (cluster.address(), cluster.credentials());
+        tokio::spawn(async move {
+            let (_sender, signal) = tokio::sync::watch::channel(Signal::Go);
+            let at = (address.as_str(), credentials);
+            let pod = format!("worker-{number}");
+            let worker = Worker::register(at, &pod, (400, Habits::default()), signal).await;
+            let mut request = WatchRequest { worker_id: worker.id, ..Default::default() };
+            loop {
+                let reply = worker.master.clone().watch(request).await.expect("there").into_inner();
+                match reply.world {
+                    Some(world) if world.size == WORKERS => return (worker.id, world),
+                    _ => {
+                        request =
+                            WatchRequest { revision: reply.revision, wait_ms: 1000, ..request }
+                    }
+                }
+            }
+        })
+    };
+    let mut ranks = BTreeSet::new();
+    let mut numbers = BTreeSet::new();
+    for joined in (0..WORKERS).map(join).collect::<Vec<_>>() {
+        let (number, world) = joined.await.expect("it joined");
+        ranks.insert(world.rank);
+        numbers.insert(number);
+        assert!(world.generation <= 5, "generation {}", world.generation);
+    }
+    assert_eq!((ranks.len(), numbers.len()), (200, 200));
+    assert_eq!(cluster.status().await.workers.len(), 200);
+}
+
+#[tokio::test]
+async fn a_foreign_process_on_the_port_of_a_job_is_named() {
+    let foreign = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = foreign.local_addr().expect("an address");
+    let folder = tempfile::tempdir().expect("a folder");
+    let token_file = folder.path().join("token");
+    std::fs::write(&token_file, "a-token-of-this-job").expect("a token");
+    let settings = Settings {
+        listen: address,
+        token_file: token_file.clone(),
+        journal_dir: folder.path().join("journal"),
+        journal_sync: Sync::Os,
+        linger_ms: 0,
+        job: job(100),
+    };
+    let refused = Master::open(settings, Print).await.err().expect("taken").to_string();
+    assert!(refused.starts_with(&format!("cannot listen on {address}: ")), "{refused}");
+    assert!(refused.ends_with("give another address or port 0"), "{refused}");
+    let settings = elastic_ps::Settings {
+        index: 0,
+        servers: 1,
+        listen: address,
+        advertise: None,
+        master: address.to_string(),
+        token_file,
+        checkpoint_dir: None,
+        init_dir: None,
+        message_bytes_max: 1 << 20,
+    };
+    let refused = elastic_ps::Server::bind(settings).await.err().expect("taken").to_string();
+    assert!(refused.starts_with(&format!("cannot listen on {address}: ")), "{refused}");
 }

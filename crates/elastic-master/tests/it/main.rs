@@ -5,4 +5,5 @@ mod cluster;
 mod faults;
 mod refusals;
 mod trainings;
+mod wire;
 mod worker;

@@ -16,7 +16,18 @@ pub(crate) fn worker(
     records: u64,
     habits: Habits,
 ) -> (JoinHandle<(Ended, u64)>, watch::Sender<Signal>) {
-    let (address, credentials, pod) = (cluster.address(), cluster.credentials(), pod.to_owned());
+    worker_at(&cluster.address(), cluster, pod, records, habits)
+}
+
+/// The same with another way to the master.
+pub(crate) fn worker_at(
+    address: &str,
+    cluster: &Cluster,
+    pod: &str,
+    records: u64,
+    habits: Habits,
+) -> (JoinHandle<(Ended, u64)>, watch::Sender<Signal>) {
+    let (address, credentials, pod) = (address.to_owned(), cluster.credentials(), pod.to_owned());
     let (sender, signal) = watch::channel(Signal::Go);
     let handle = tokio::spawn(async move {
         let at = (address.as_str(), credentials);

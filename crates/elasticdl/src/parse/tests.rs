@@ -143,7 +143,7 @@ fn the_other_commands_are_understood() {
     );
     assert!(matches!(asked("zoo build . --image=a:b"), Asked::ZooBuild(at, _) if at == "."));
     assert!(matches!(asked("zoo push a:b"), Asked::ZooPush(image) if image == "a:b"));
-    assert!(matches!(asked("jobs"), Asked::Own(Own::Jobs)));
+    assert!(matches!(asked("jobs"), Asked::Own(Own::Jobs { .. })));
     assert!(matches!(
         asked("pods -l elasticdl_job_name=j"),
         Asked::Own(Own::Pods { selector: Some(of), .. }) if of == "elasticdl_job_name=j"

@@ -1,7 +1,7 @@
-//! Elastic trainings: a master, and workers that come and go. Owns: that each of their pods begins
-//! as soon as it has its place, that a worker which has lost it begins again as another pod, with a
-//! number that none has had, and what the end of one means for the others. Does not know about:
-//! what they train, and who takes their places.
+//! Elastic trainings: a master, parameter servers, and workers that come and go. Owns: that each of
+//! their pods begins as soon as it has its place, that a worker which has lost it begins again as
+//! another pod, with a number that none has had, and what the end of one means for the others. Does
+//! not know about: what they train, and who takes their places.
 
 use records::{Desired, Relaunch};
 use spec::{BACKOFF_LIMIT_DEFAULT, Exit, Framework, WORKER};
@@ -11,6 +11,8 @@ use uuid::Uuid;
 use crate::state::State;
 use crate::workloads::{Ended, Pod, Workload};
 
+/// A process that ran so long was well: what follows counts as its first failure.
+pub(super) const WELL_MS: u64 = 600_000;
 /// The exit codes of a process that a shell saw being killed: by SIGKILL, and by SIGTERM, after
 /// which workers hand back and a master saves the model.
 const KILLED: [i32; 2] = [137, 143];
@@ -47,7 +49,7 @@ impl Workload {
 
     /// What follows from a bad end; none where nothing is different from other workloads. Whether
     /// the training goes on without it is another question ([`Self::goes_on_without`]).
-    pub(super) fn after_failure(&self, number: usize, exit: &Exit) -> Option<Next> {
+    pub(super) fn after_failure(&self, number: usize, exit: &Exit, ran_ms: u64) -> Option<Next> {
         if !self.is_elastic_training() {
             return None;
         }
@@ -60,9 +62,11 @@ impl Workload {
             (true, _) if was_killed(exit) => Some(Next::AsAnother),
             (true, _) if failures < self.spec.backoff_limit => Some(Next::AsAnother),
             (true, _) => Some(Next::Fails),
-            // A master that ends says how the training has ended; one that was killed goes on.
+            // A master that ends says how the training has ended, and a parameter server that ends
+            // that it cannot go on; one that was killed goes on where its files are.
             (false, Exit::Code(_)) if !was_killed(exit) => Some(Next::Fails),
-            (false, _) if self.restarts < BACKOFF_LIMIT_DEFAULT => Some(Next::InPlace),
+            (false, _) if ran_ms >= WELL_MS => Some(Next::InPlace),
+            (false, _) if self.pods[number].failures < BACKOFF_LIMIT_DEFAULT => Some(Next::InPlace),
             (false, _) => Some(Next::Fails),
         }
     }

@@ -10,7 +10,7 @@ use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::lifecycle::RUNS_KEPT;
-use crate::workloads::relaunch::{Next, was_killed};
+use crate::workloads::relaunch::{Next, WELL_MS, was_killed};
 use crate::workloads::{Ended, Pod, Workload, record};
 use spec::{CleanPods, Restart};
 
@@ -18,8 +18,6 @@ use spec::{CleanPods, Restart};
 const BACK_OFF_MS_MIN: u64 = 1000;
 /// Longest delay after a failure.
 pub(crate) const BACK_OFF_MS_MAX: u64 = 300_000;
-/// A process that ran so long was well: what follows counts as its first failure.
-const WELL_MS: u64 = 600_000;
 
 /// How long to wait after the failure that follows so many others.
 fn back_off_ms(failures: u32) -> u64 {
@@ -39,7 +37,7 @@ impl State {
         let Some(workload) = self.workloads.get(&id) else { return };
         let spec = workload.spec.clone();
         let restarts = workload.restarts;
-        match workload.after_failure(number, exit) {
+        match workload.after_failure(number, exit, ran_ms) {
             None => {}
             Some(Next::Fails) => return self.end(id, number, Ended::Failed),
             Some(Next::InPlace) => return self.restart_in_place(id, number, ran_ms),
@@ -47,7 +45,10 @@ impl State {
                 // That it was killed says nothing against it.
                 let has_failed = !was_killed(exit);
                 self.relaunch(id, number, has_failed);
-                return self.retry(id, number, restarts + 1, BACK_OFF_MS_MIN);
+                let pod = self.workloads.get(&id).and_then(|workload| workload.pods.get(number));
+                let count = pod.and_then(|pod| pod.relaunch).map(|now| now.failures);
+                let count = count.filter(|_| has_failed);
+                return self.retry((id, number), restarts + 1, BACK_OFF_MS_MIN, count);
             }
         }
         match (spec.set_of(number).0.pod.restart, exit) {
@@ -62,7 +63,7 @@ impl State {
                 }
                 let delay_ms = back_off_ms(pod.setbacks);
                 pod.setbacks += 1;
-                self.retry(id, number, restarts, delay_ms);
+                self.retry((id, number), restarts, delay_ms, None);
             }
             (Restart::Never | Restart::OnFailure, Exit::Code(0)) => {
                 self.end(id, number, Ended::Succeeded);
@@ -70,13 +71,23 @@ impl State {
             (restart, _) if spec.gives_up(restart) && restarts >= spec.backoff_limit => {
                 self.end(id, number, Ended::Failed);
             }
-            (Restart::Never, _) => self.retry(id, number, restarts + 1, back_off_ms(restarts)),
+            (Restart::Never, _) => {
+                let count = restarts + 1;
+                self.retry((id, number), count, back_off_ms(restarts), Some(count));
+            }
             (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number, ran_ms),
         }
     }
 
-    /// The pod gives up its place and waits for another after a delay.
-    fn retry(&mut self, id: Uuid, number: usize, restarts: u32, delay_ms: u64) {
+    /// The pod gives up its place and waits for another after a delay. What it did wrong is a retry
+    /// with a count.
+    fn retry(
+        &mut self,
+        (id, number): (Uuid, usize),
+        restarts: u32,
+        delay_ms: u64,
+        count: Option<u32>,
+    ) {
         let until = self.now.plus_ms(delay_ms);
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let limit = workload.spec.backoff_limit;
@@ -92,7 +103,8 @@ impl State {
         self.touch(id);
         self.restart_with(id, number);
         let seconds = units::format_millis(delay_ms);
-        let message = format!("starts again in {seconds} s (retry {restarts} of {limit})");
+        let count = count.map(|count| format!(" (retry {count} of {limit})"));
+        let message = format!("starts again in {seconds} s{}", count.unwrap_or_default());
         self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 

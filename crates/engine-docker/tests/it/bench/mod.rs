@@ -51,6 +51,7 @@ async fn open(socket: &Path, folder: &Path) -> Arc<DockerEngine> {
         daemon,
         programs,
         nvidia_smi: Some(Program::this(&["nvidia-smi"]).expect("a program")),
+        job_program: None,
         fractions: None,
         pull_pause: Duration::from_millis(100),
         output_bytes_max: OUTPUT_BYTES_MAX,
