@@ -50,6 +50,13 @@ pub struct GpuUsageRow {
     /// Of what was measured, the rest; missing where nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_gpu_hours: Option<Micros>,
+    /// Memory that was granted while its use was measured, in GiB-hours; missing where it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_gpu_memory_gib_hours: Option<Micros>,
+    /// Of GPU memory, what was in use in that time, in GiB-hours. A workload that holds more than it was
+    /// granted counts with all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_gpu_memory_gib_hours: Option<Micros>,
     /// Price of what was held; missing where a model that was held has no price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Micros>,

@@ -44,7 +44,9 @@ pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Er
 
 fn table(rows: &[GpuUsageRow], currency: Option<&str>) -> Table {
     let cost = currency.map_or_else(|| "Cost".to_owned(), |currency| format!("Cost ({currency})"));
-    let own = ["Project", "User", "GPU Type", "Allocated", "Measured", "Used", "Idle", &cost];
+    let (time, memory) = (["Allocated", "Measured", "Used", "Idle"], ["Memory", "Memory Used"]);
+    let own = ["Project", "User", "GPU Type"].into_iter().chain(time).chain(memory);
+    let own: Vec<&str> = own.chain([cost.as_str()]).collect();
     let mut table = Table::new(&own);
     rows.iter().for_each(|row| table.row(cells(row, "*")));
     table
@@ -57,19 +59,27 @@ fn shown(usage: &GpuUsage, how: &OutputOptions, span: &str) -> String {
         table.row(cells(&usage.total, "all"));
     }
     // Hours stay longest.
-    let table = how.text(table, Style::Ruled, &["GPU Type", "User", "Measured", "Idle"]);
+    let drop_first = ["GPU Type", "User", "Memory", "Memory Used", "Measured", "Idle"];
+    let table = how.text(table, Style::Ruled, &drop_first);
     if how.no_headers {
         return table;
     }
     let mut text = format!("GPU hours from {span}\n\n{table}");
     let total = &usage.total;
     if total.measured_gpu_hours < total.allocated_gpu_hours {
-        text.push_str("\nUsed and idle are of what was measured; simulated GPUs never are.\n");
+        text.push_str(
+            "\nUsed and idle are of what was measured; time of simulated GPUs never is.\n",
+        );
+    }
+    if total.measured_gpu_memory_gib_hours.is_some() {
+        text.push_str(
+            "\nMemory is in GiB-hours: what was granted while it was measured, and in use.\n",
+        );
     }
     text
 }
 
-fn cells(row: &GpuUsageRow, every: &str) -> [String; 8] {
+fn cells(row: &GpuUsageRow, every: &str) -> [String; 10] {
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| every.to_owned());
     let number = |number: Option<Micros>| number.map_or_else(|| "-".to_owned(), three_decimals);
     [
@@ -80,6 +90,8 @@ fn cells(row: &GpuUsageRow, every: &str) -> [String; 8] {
         three_decimals(row.measured_gpu_hours),
         number(row.used_gpu_hours),
         number(row.idle_gpu_hours),
+        number(row.measured_gpu_memory_gib_hours),
+        number(row.used_gpu_memory_gib_hours),
         number(row.cost),
     ]
 }
@@ -104,6 +116,8 @@ mod tests {
             measured_gpu_hours: Micros(measured),
             used_gpu_hours: used.map(Micros),
             idle_gpu_hours: used.map(|used| Micros(measured - used)),
+            measured_gpu_memory_gib_hours: used.map(|_| Micros(16_000_000)),
+            used_gpu_memory_gib_hours: used.map(|_| Micros(4_500_000)),
             cost: used.map(|_| Micros(12_345_678)),
             ..GpuUsageRow::default()
         };
@@ -125,13 +139,15 @@ mod tests {
         expect![[r#"
             GPU hours from then to now
 
-            Project  User  GPU Type  Allocated  Measured  Used   Idle   Cost (EUR)
-            ──────────────────────────────────────────────────────────────────────
-            team-a   *     *         2.000      1.000     0.250  0.750  12.346
-            team-b   *     *         0.500      0.000     -      -      -
-            all      all   all       2.500      1.000     0.250  0.750  -
+            Project  User  GPU Type  Allocated  Measured  Used   Idle   Memory  Memory Used  Cost (EUR)
+            ───────────────────────────────────────────────────────────────────────────────────────────
+            team-a   *     *         2.000      1.000     0.250  0.750  16.000  4.500        12.346
+            team-b   *     *         0.500      0.000     -      -      -       -            -
+            all      all   all       2.500      1.000     0.250  0.750  16.000  4.500        -
 
-            Used and idle are of what was measured; simulated GPUs never are.
+            Used and idle are of what was measured; time of simulated GPUs never is.
+
+            Memory is in GiB-hours: what was granted while it was measured, and in use.
         "#]]
         .assert_eq(&shown(&usage, &OutputOptions::default(), "then to now"));
         let bare = OutputOptions { no_headers: true, ..OutputOptions::default() };

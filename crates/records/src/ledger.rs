@@ -26,8 +26,8 @@ pub struct AllocationRow {
     pub gpu_millis: u64,
 }
 
-/// How much of what was held was measured and used; it is added to what there is. Both in
-/// thousandths of a GPU times milliseconds.
+/// How much of what was held was measured and used; it is added to what there is. Time in thousandths
+/// of a GPU times milliseconds, memory in MiB times milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuUseRow {
     /// Start of the hour.
@@ -42,10 +42,16 @@ pub struct GpuUseRow {
     pub measured: u64,
     /// Of it, used.
     pub used: u64,
+    /// Memory held while it was measured.
+    #[serde(default)]
+    pub memory_measured: u64,
+    /// Of it, in use.
+    #[serde(default)]
+    pub memory_used: u64,
 }
 
-/// What the workloads of one user in a project held of GPUs of a model, and used. Amounts are in
-/// thousandths of a GPU times milliseconds.
+/// What the workloads of one user in a project held of GPUs of a model, and used. Amounts of
+/// time are in thousandths of a GPU times milliseconds, of memory in MiB times milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerRow {
     /// Project.
@@ -62,4 +68,8 @@ pub struct LedgerRow {
     pub measured: u64,
     /// Of what was measured, used.
     pub used: u64,
+    /// Memory held while it was measured.
+    pub memory_measured: u64,
+    /// Of it, in use.
+    pub memory_used: u64,
 }

@@ -458,8 +458,8 @@ pub(crate) async fn ledger(
                 - CASE WHEN started_at < $1 THEN $1 ELSE started_at END)) AS BIGINT) AS allocated
         FROM allocations WHERE started_at < $2 AND (ended_at IS NULL OR ended_at > $1)
         GROUP BY project_id, owner, gpu_model";
-    let held = Statement::new("read the ledger", held).at(from).at(until);
-    let rows = read_with(db, "allocations", held, |r| {
+    let within = |sql| Statement::new("read the ledger", sql).at(from).at(until);
+    let rows = read_with(db, "allocations", within(held), |r| {
         Ok(LedgerRow {
             project_id: r.number("project_id")?,
             project_name: r.text("project_name")?,
@@ -471,16 +471,18 @@ pub(crate) async fn ledger(
     })
     .await?;
     let used = "SELECT project_id, owner, gpu_model, CAST(SUM(measured) AS BIGINT) AS measured,
-            CAST(SUM(used) AS BIGINT) AS used
+            CAST(SUM(used) AS BIGINT) AS used, CAST(SUM(memory_used) AS BIGINT) AS memory_used,
+            CAST(SUM(memory_measured) AS BIGINT) AS memory_measured
         FROM gpu_use WHERE hour >= $1 AND hour < $2 GROUP BY project_id, owner, gpu_model";
-    let used = Statement::new("read the ledger", used).at(from).at(until);
-    let used = read_with(db, "gpu_use", used, |r| {
+    let used = read_with(db, "gpu_use", within(used), |r| {
         Ok(LedgerRow {
             project_id: r.number("project_id")?,
             owner: r.text("owner")?,
             gpu_model: r.text("gpu_model")?,
             measured: r.number("measured")?,
             used: r.number("used")?,
+            memory_measured: r.number("memory_measured")?,
+            memory_used: r.number("memory_used")?,
             ..LedgerRow::default()
         })
     })
@@ -488,9 +490,9 @@ pub(crate) async fn ledger(
     let key = |row: &LedgerRow| (row.project_id, row.owner.clone(), row.gpu_model.clone());
     let mut rows: BTreeMap<_, _> = rows.into_iter().map(|row| (key(&row), row)).collect();
     for part in used {
-        let (measured, used) = (part.measured, part.used);
-        let row = rows.entry(key(&part)).or_insert(part);
-        (row.measured, row.used) = (measured, used);
+        let LedgerRow { project_name, allocated, .. } =
+            rows.remove(&key(&part)).unwrap_or_default();
+        rows.insert(key(&part), LedgerRow { project_name, allocated, ..part });
     }
     Ok(rows.into_values().collect())
 }
@@ -583,8 +585,7 @@ pub(crate) async fn audit(
             Statement::new("read", sql).at(from).at(until)
         }
     };
-    let rows = rows.int(limit).int(offset);
-    read_with(db, "audit", rows, |r| {
+    read_with(db, "audit", rows.int(limit).int(offset), |r| {
         let row = AuditRow {
             at: Instant(r.number("at")?),
             who: r.text("who")?,

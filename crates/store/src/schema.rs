@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -38,6 +38,7 @@ const STEPS: [Step; 11] = [
     step!(9, "archived", "0009_archived.sql"),
     step!(10, "archived_orders", "0010_archived_orders.sql"),
     step!(11, "pasts", "0011_pasts.sql"),
+    step!(12, "gpu_memory_use", "0012_gpu_memory_use.sql"),
 ];
 
 /// A table, to read all of its rows.

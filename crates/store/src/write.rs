@@ -388,9 +388,12 @@ fn allocation(row: &AllocationRow) -> Statement<'_> {
 fn gpu_use(row: &GpuUseRow) -> Statement<'_> {
     Statement::rows(
         "write GPU use",
-        "INSERT INTO gpu_use (hour, project_id, owner, gpu_model, measured, used) VALUES ",
+        "INSERT INTO gpu_use (hour, project_id, owner, gpu_model, measured, used, memory_measured,
+             memory_used) VALUES ",
         " ON CONFLICT (hour, project_id, owner, gpu_model) DO UPDATE SET
-             measured = gpu_use.measured + excluded.measured, used = gpu_use.used + excluded.used",
+             measured = gpu_use.measured + excluded.measured, used = gpu_use.used + excluded.used,
+             memory_measured = gpu_use.memory_measured + excluded.memory_measured,
+             memory_used = gpu_use.memory_used + excluded.memory_used",
         4,
     )
     .at(row.hour)
@@ -399,6 +402,8 @@ fn gpu_use(row: &GpuUseRow) -> Statement<'_> {
     .text(&row.gpu_model)
     .int(row.measured)
     .int(row.used)
+    .int(row.memory_measured)
+    .int(row.memory_used)
 }
 
 fn desired_text(desired: Desired) -> &'static str {

@@ -34,6 +34,8 @@ struct Amounts {
     allocated: u128,
     measured: u128,
     used: u128,
+    memory_measured: u128,
+    memory_used: u128,
     by_model: BTreeMap<String, u128>,
 }
 
@@ -42,16 +44,20 @@ impl Amounts {
         self.allocated += u128::from(row.allocated);
         self.measured += u128::from(row.measured);
         self.used += u128::from(row.used);
+        self.memory_measured += u128::from(row.memory_measured);
+        self.memory_used += u128::from(row.memory_used);
         *self.by_model.entry(row.gpu_model.clone()).or_default() += u128::from(row.allocated);
     }
 
     fn shown(&self, prices: &GpuPrices, names: GpuUsageRow) -> GpuUsageRow {
-        let known = self.measured > 0;
+        let (known, memory_known) = (self.measured > 0, self.memory_measured > 0);
         GpuUsageRow {
             allocated_gpu_hours: hours(self.allocated),
             measured_gpu_hours: hours(self.measured),
             used_gpu_hours: known.then(|| hours(self.used)),
             idle_gpu_hours: known.then(|| hours(self.measured.saturating_sub(self.used))),
+            measured_gpu_memory_gib_hours: memory_known.then(|| gib_hours(self.memory_measured)),
+            used_gpu_memory_gib_hours: memory_known.then(|| gib_hours(self.memory_used)),
             cost: self.cost(prices),
             ..names
         }
@@ -71,6 +77,11 @@ impl Amounts {
 
 fn hours(amount: u128) -> Micros {
     micros(amount / IN_A_MICRO_HOUR)
+}
+
+/// Of MiB times milliseconds.
+fn gib_hours(amount: u128) -> Micros {
+    micros(amount * 1000 / 1024 / IN_A_MICRO_HOUR)
 }
 
 fn micros(amount: u128) -> Micros {
@@ -132,6 +143,8 @@ mod tests {
             allocated,
             measured,
             used: measured / 4,
+            memory_measured: measured * 80 * 1024 / 1000,
+            memory_used: measured * 20 * 1024 / 1000,
         }
     }
 
@@ -151,7 +164,7 @@ mod tests {
                 let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
                 let number = |n: Option<Micros>| n.map_or("-".to_owned(), |n| n.to_string());
                 format!(
-                    "{} {} {} {} {} {} {}",
+                    "{} {} {} {} {} {} {} {}/{}",
                     text(&row.project_name),
                     text(&row.user),
                     text(&row.gpu_model),
@@ -159,19 +172,26 @@ mod tests {
                     number(row.used_gpu_hours),
                     number(row.idle_gpu_hours),
                     number(row.cost),
+                    number(row.used_gpu_memory_gib_hours),
+                    number(row.measured_gpu_memory_gib_hours),
                 )
             };
             rows.iter().chain([&total]).map(line).collect::<Vec<_>>()
         };
-        let total = "- - - 1.5 0.25 0.75 -";
-        assert_eq!(told(&[]), ["- - - 1.5 0.25 0.75 -", total]);
+        let total = "- - - 1.5 0.25 0.75 - 20/80";
+        assert_eq!(told(&[]), [total, total]);
         assert_eq!(
             told(&[UsageGrouping::Project]),
-            ["team-a - - 1.5 0.25 0.75 -", "old - - 0 - - -", total]
+            ["team-a - - 1.5 0.25 0.75 - 20/80", "old - - 0 - - - -/-", total]
         );
         assert_eq!(
             told(&[UsageGrouping::User, UsageGrouping::Model]),
-            ["- ann H100 1 0.25 0.75 2.5", "- ann L4 0 - - -", "- bob L4 0.5 - - -", total]
+            [
+                "- ann H100 1 0.25 0.75 2.5 20/80",
+                "- ann L4 0 - - - -/-",
+                "- bob L4 0.5 - - - -/-",
+                total
+            ]
         );
     }
 }

@@ -1,5 +1,5 @@
 //! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was
-//! measured counts, and that nothing is used that was not held.
+//! measured counts, and that no time is used that was not held. Memory may be more than was granted.
 
 use std::collections::BTreeMap;
 
@@ -26,29 +26,47 @@ pub(super) fn used(view: &View, sample: &Sample, since: Instant, now: Instant) -
     if now.since_ms(since) > 2 * MEASURE_EVERY_MS {
         return Vec::new();
     }
-    let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(Instant, u64, &str, &str), [u64; 4]> = BTreeMap::new();
     let nodes = by_name(view);
     for workload in view.workloads.values() {
         for pod in &workload.pods {
             let node = pod.node_name.as_deref().and_then(|name| nodes.get(name));
             let (Some(node), Some(placed_at)) = (node, pod.placed_at) else { continue };
             for &(index, held_millis) in &pod.gpus {
-                let busy = sample.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
-                let Some(busy_millis) = busy else { continue };
+                let value = |name| sample.value(&Subject::Pod(pod.id), &of::gpu(name, index));
+                let time =
+                    value(of::BUSY).map_or([0, 0], |busy| [held_millis, busy.min(held_millis)]);
+                let memory = value(of::GPU_MEMORY_TOTAL).zip(value(of::GPU_MEMORY));
+                let [granted, in_use] =
+                    memory.map_or([0, 0], |(held, used)| [held >> 20, used >> 20]);
+                let rates = [time[0], time[1], granted, in_use];
+                if rates == [0; 4] {
+                    continue;
+                }
                 for (hour, ms) in hours(since.max(placed_at), now) {
                     let owner = workload.spec.submitted_by.as_str();
                     let key = (hour, workload.project_id, owner, node.gpu_type.as_str());
-                    let (measured, used) = sums.entry(key).or_default();
-                    *measured += held_millis * ms;
-                    *used += busy_millis.min(held_millis) * ms;
+                    for (sum, rate) in sums.entry(key).or_default().iter_mut().zip(rates) {
+                        *sum += rate * ms;
+                    }
                 }
             }
         }
     }
-    let row = |((hour, project_id, owner, model), (measured, used)): (_, _)| {
+    let row = |((hour, project_id, owner, model), sums): (_, _)| {
         let (owner, gpu_model): (&str, &str) = (owner, model);
         let (owner, gpu_model) = (owner.to_owned(), gpu_model.to_owned());
-        GpuUseRow { hour, project_id, owner, gpu_model, measured, used }
+        let [measured, used, memory_measured, memory_used] = sums;
+        GpuUseRow {
+            hour,
+            project_id,
+            owner,
+            gpu_model,
+            measured,
+            used,
+            memory_measured,
+            memory_used,
+        }
     };
     sums.into_iter().map(row).collect()
 }

@@ -177,7 +177,7 @@ async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     w.becomes("a Running 1/1\nb Running 1/1").await;
     // Of one of the two GPUs the driver tells nothing.
     let uuid = w.engine.run_of("a").devices[0].uuid.clone();
-    let gpu = GpuUse { uuid, busy_millis: Some(250), memory_bytes: None };
+    let gpu = GpuUse { uuid, busy_millis: Some(250), memory_bytes: Some(4 << 30) };
     w.engine.uses(Measured { runs: Vec::new(), gpus: vec![gpu] });
     for _ in 0..4 {
         w.clock.advance_ms(15_000);
@@ -187,9 +187,10 @@ async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     let book = async |w: &World| {
         let rows = w.handle.ledger(Instant(0), w.clock.now()).await.unwrap();
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
-        (row.allocated, row.measured, row.used)
+        assert!(row.memory_measured > row.memory_used, "{row:?}");
+        (row.allocated, row.measured, row.used, row.memory_used)
     };
-    let want = (2 * 60_000_000, 60_000_000, 15_000_000);
+    let want = (2 * 60_000_000, 60_000_000, 15_000_000, 4096 * 60_000);
     assert_eq!(book(&w).await, want);
     w.restart().await;
     assert_eq!(book(&w).await, want, "nothing is booked twice");
@@ -197,6 +198,6 @@ async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     w.crash().await;
     w.clock.advance_ms(600_000);
     w.start().await;
-    let (allocated, measured, _) = book(&w).await;
+    let (allocated, measured, ..) = book(&w).await;
     assert_eq!((allocated, measured), (2 * 660_000_000, want.1));
 }

@@ -495,7 +495,17 @@ pub(super) async fn the_ledger_is_exact_and_adds_up(lab: &Lab) {
     let used = |hour: u64, measured, used| {
         let (owner, gpu_model) = ("ann".to_owned(), "H100".to_owned());
         let hour = Instant(hour * HOUR);
-        Change::GpuUse(GpuUseRow { hour, project_id: 1, owner, gpu_model, measured, used })
+        let (memory_measured, memory_used) = (measured * 10, used * 10);
+        Change::GpuUse(GpuUseRow {
+            hour,
+            project_id: 1,
+            owner,
+            gpu_model,
+            measured,
+            used,
+            memory_measured,
+            memory_used,
+        })
     };
     store.apply(&[held(1, 100, None, "ann", 500), held(2, 50, None, "bob", 2000)]).await.unwrap();
     // It ends; another begins at once, and one begins and ends in the same moment.
@@ -513,7 +523,11 @@ pub(super) async fn the_ledger_is_exact_and_adds_up(lab: &Lab) {
     assert_eq!(store.load().await.unwrap().allocations.len(), 2, "those that are held");
     let ledger = async |from, until| -> Vec<(String, u64, u64, u64)> {
         let rows = store.ledger(Instant(from), Instant(until)).await.unwrap();
-        rows.into_iter().map(|row| (row.owner, row.allocated, row.measured, row.used)).collect()
+        let all = rows.into_iter().map(|row| {
+            assert_eq!((row.memory_measured, row.memory_used), (row.measured * 10, row.used * 10));
+            (row.owner, row.allocated, row.measured, row.used)
+        });
+        all.collect()
     };
     let row = |owner: &str, held, measured, used| (owner.to_owned(), held, measured, used);
     let ann = 200 * 500 + 100 * 1000;

@@ -165,7 +165,8 @@ async fn download(
 fn csv(usage: &GpuUsage) -> String {
     let mut text = String::from(
         "from,to,project_id,project,user,gpu_model,allocated_gpu_hours,measured_gpu_hours,\
-         used_gpu_hours,idle_gpu_hours,cost,currency\n",
+         used_gpu_hours,idle_gpu_hours,measured_gpu_memory_gib_hours,\
+         used_gpu_memory_gib_hours,cost,currency\n",
     );
     let line = |row: &GpuUsageRow| {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -181,6 +182,8 @@ fn csv(usage: &GpuUsage) -> String {
             row.measured_gpu_hours.to_string(),
             number(row.used_gpu_hours),
             number(row.idle_gpu_hours),
+            number(row.measured_gpu_memory_gib_hours),
+            number(row.used_gpu_memory_gib_hours),
             number(row.cost),
             if row.cost.is_some() { text(&usage.currency) } else { String::new() },
         ])
