@@ -36,6 +36,10 @@ macro_rules! about_a_pool {
             /// The network topology of its nodes, by id; none if it is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub network_topology_id: Option<String>,
+            /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or `fair`;
+            /// as the server was started if it is empty.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub gpu_time_slicing: Option<String>,
         }
     };
 }
@@ -81,6 +85,7 @@ impl NodepoolCreateFields {
             gpu_network_acceleration_detection: self.gpu_network_acceleration_detection,
             gpu_resource_optimization: self.gpu_resource_optimization,
             network_topology_id: self.network_topology_id,
+            gpu_time_slicing: self.gpu_time_slicing,
         }
     }
 }
@@ -173,6 +178,10 @@ pub struct Nodepool {
     /// The same, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_topology_name: Option<String>,
+    /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or `fair`; missing
+    /// where it is as the server was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_time_slicing: Option<String>,
     /// Always 1.
     pub over_provisioning_ratio: u64,
     /// Who created it.

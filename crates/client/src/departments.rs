@@ -89,6 +89,18 @@ impl Client {
         self.send(Method::POST, POOLS, request).await
     }
 
+    /// Changes a node pool; what is not given stays.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn update_node_pool(
+        &self,
+        id: &str,
+        request: &wire::NodepoolUpdateFields,
+    ) -> Result<wire::Nodepool, Error> {
+        self.send(Method::PATCH, &format!("{POOLS}/{id}"), request).await
+    }
+
     /// Deletes a node pool.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use http_kit::{Row, Scalar, Type};
 use model::Effect;
 use orchestrator::NodeChange;
 use serde::{Deserialize, Serialize};
-use spec::Scheduling;
+use spec::{Scheduling, TimeSlicing};
 use units::Instant;
 use view::{GpuView, NodeView, View};
 
@@ -187,7 +187,7 @@ pub fn gpu(of: &GpuView<'_>, all: &View, context: &Context, is_seen: impl Fn(u64
         memory_bytes,
         allocated: Millis(of.used_millis),
         fault: of.fault.map(|fault| gpu_fault(index, fault)),
-        fractions: Some(fraction_limit(context.fractions.of(simulated))),
+        fractions: Some(fraction_limit(context.fractions.of(simulated), of.time_slicing)),
         pods: of.pods.iter().filter_map(|pod| gpu_pod(pod, all, &is_seen)).collect(),
     }
 }
@@ -231,13 +231,18 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,
         memory_used_bytes: view.used.memory_bytes,
-        fractions: has_gpus.then(|| fraction_limit(context.fractions.of(view.simulated))),
+        fractions: has_gpus
+            .then(|| fraction_limit(context.fractions.of(view.simulated), view.time_slicing)),
     }
 }
 
-/// How fractions are kept.
-pub(super) fn fraction_limit(limit: &engine::FractionLimit) -> FractionLimit {
-    let engine::FractionLimit { level, mechanism, time_slicing, why } = limit;
+/// How fractions are kept in a node pool that divides compute time so, or as the server was started.
+pub(super) fn fraction_limit(
+    limit: &engine::FractionLimit,
+    of_pool: Option<TimeSlicing>,
+) -> FractionLimit {
+    let engine::FractionLimit { level, mechanism, why, .. } = limit;
+    let time_slicing = limit.time_slicing(of_pool);
     FractionLimit {
         enforcement: level.name().to_owned(),
         mechanism: mechanism.name().to_owned(),

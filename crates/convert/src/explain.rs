@@ -52,7 +52,7 @@ pub fn fractions_kept(
     }
     let on = nodes(workload);
     let node = view.nodes.iter().find(|node| on.contains(&node.name.to_string()))?;
-    Some(fraction_limit(context.fractions.of(node.simulated)))
+    Some(fraction_limit(context.fractions.of(node.simulated), node.time_slicing))
 }
 
 /// Why it waits, at length.

@@ -7,7 +7,7 @@ use api_types::{
 use http_kit::{ApiError, Row, Scalar, Type};
 use model::Fill;
 use orchestrator::{POOL_DEFAULT_ID, PoolChange};
-use spec::{PoolSettings, PoolSpec, TOPOLOGY};
+use spec::{PoolSettings, PoolSpec, TOPOLOGY, TimeSlicing};
 use units::Instant;
 use view::{PoolView, View};
 
@@ -99,6 +99,15 @@ fn span(text: &str) -> Result<Option<u64>, ApiError> {
     Ok((ms > 0).then_some(ms))
 }
 
+/// How compute time is divided; none for an empty text.
+fn time_slicing(text: &str) -> Result<Option<TimeSlicing>, ApiError> {
+    let wrong = |why| {
+        let why = format!("{why}, or nothing for what the server was started with");
+        ApiError::field("gpuTimeSlicing", why)
+    };
+    (!text.is_empty()).then(|| TimeSlicing::named(text).map_err(wrong)).transpose()
+}
+
 /// What a creation asks for.
 pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError> {
     let name = request.name.clone();
@@ -120,6 +129,7 @@ pub fn pool_change(
     let runtime = scheduling.and_then(|asked| asked.min_guaranteed_runtime);
     let min_runtime_ms = runtime.as_deref().map(span).transpose()?;
     let topology = request.network_topology_id.map(|id| Some(id).filter(|id| !id.is_empty()));
+    let time_slicing = request.gpu_time_slicing.as_deref().map(time_slicing).transpose()?;
     let usual = replaces_all.then_some(PoolSettings::new(None));
     let usual = usual.as_ref();
     Ok(PoolChange {
@@ -129,6 +139,7 @@ pub fn pool_change(
         cpu: cpu.or(usual.map(|usual| usual.cpu)),
         min_runtime_ms: min_runtime_ms.or(usual.map(|usual| usual.min_runtime_ms)),
         topology: topology.or(usual.map(|usual| usual.topology.clone())),
+        time_slicing: time_slicing.or(usual.map(|usual| usual.time_slicing)),
     })
 }
 
@@ -166,6 +177,7 @@ pub fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodepool {
         },
         network_topology_id: settings.topology.clone(),
         network_topology_name: topology.map(|topology| topology.name.clone()),
+        gpu_time_slicing: settings.time_slicing.map(|mode| mode.name().to_owned()),
         over_provisioning_ratio: 1,
         created_by: view.created_by.clone(),
         created_at: view.created_at.into(),

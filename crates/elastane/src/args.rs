@@ -54,7 +54,7 @@ pub(crate) enum Command {
     /// Create, list, change and delete departments: groups of projects
     #[command(subcommand)]
     Department(Department),
-    /// Create, list and delete node pools
+    /// Create, list, change and delete node pools
     #[command(subcommand)]
     NodePool(NodePool),
     /// List, cordon, drain, taint and label nodes

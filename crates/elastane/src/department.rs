@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use api_types::{
     ChangeKind, DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
-    NodepoolCreateFields,
+    NodepoolCreateFields, NodepoolUpdateFields,
 };
 use clap_complete::engine::ArgValueCandidates as Known;
 use client::Client;
@@ -60,10 +60,23 @@ pub(crate) enum NodePool {
         /// Label of its nodes
         #[arg(long, value_name = "KEY=VALUE", value_parser = dialects::key_value)]
         label: (String, String),
+        /// How workloads with a part of a GPU divide its compute time: none, strict or fair
+        #[arg(long, value_name = "MODE")]
+        gpu_time_slicing: Option<String>,
     },
     /// List the node pools
     #[command(visible_alias = "ls")]
     List(Format),
+    /// Change a node pool
+    Update {
+        /// Name
+        #[arg(add = Known::new(complete::pools))]
+        name: String,
+        /// How workloads with a part of a GPU that start there divide its compute time: none, strict or
+        /// fair; `""` for what the server was started with
+        #[arg(long, value_name = "MODE")]
+        gpu_time_slicing: String,
+    },
     /// Delete a node pool; its nodes go to the pool `default`
     Delete {
         /// Name
@@ -159,11 +172,12 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
     let client = client::find(None, None, Some(&state_dir), None)?.client;
     let mut out = Plain(std::io::stdout());
     match verb {
-        NodePool::Create { name, label: (label_key, label_value) } => {
+        NodePool::Create { name, label: (label_key, label_value), gpu_time_slicing } => {
             let request = NodepoolCreateFields {
                 name,
                 label_key,
                 label_value,
+                gpu_time_slicing,
                 ..NodepoolCreateFields::default()
             };
             let made = client.create_node_pool(&request).await?;
@@ -185,31 +199,44 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             )
             .await?;
         }
+        NodePool::Update { name, gpu_time_slicing } => {
+            let gpu_time_slicing = Some(gpu_time_slicing);
+            let request =
+                NodepoolUpdateFields { gpu_time_slicing, ..NodepoolUpdateFields::default() };
+            let pool = pool_named(&client, &name).await?;
+            client.update_node_pool(&pool.id, &request).await?;
+            writeln!(out, "node pool {name} changed")?;
+        }
         NodePool::Delete { name } => {
-            let pools = client.node_pools().await?;
-            let Some(pool) = pools.iter().find(|pool| pool.name == name) else {
-                let names = pools.iter().map(|pool| pool.name.as_str());
-                let advice = "`elastane node-pool list` lists them";
-                let hint = suggest::hint_or(&name, names, advice);
-                let name = units::shown(&name);
-                return Err(Error::NotFound(format!("node pool {name} was not found{hint}")));
-            };
-            client.delete_node_pool(&pool.id).await?;
+            client.delete_node_pool(&pool_named(&client, &name).await?.id).await?;
             writeln!(out, "node pool {name} deleted")?;
         }
     }
     Ok(())
 }
 
+async fn pool_named(client: &Client, name: &str) -> Result<Nodepool, Error> {
+    let mut pools = client.node_pools().await?;
+    let found = pools.iter().position(|pool| pool.name == name);
+    found.map(|at| pools.swap_remove(at)).ok_or_else(|| {
+        let names = pools.iter().map(|pool| pool.name.as_str());
+        let hint = suggest::hint_or(name, names, "`elastane node-pool list` lists them");
+        let name = units::shown(name);
+        Error::NotFound(format!("node pool {name} was not found{hint}"))
+    })
+}
+
 fn pools_table(pools: &[Nodepool]) -> Table {
-    let mut table = Table::new(&["Node Pool", "Label", "Phase", "Nodes"]);
+    let mut table = Table::new(&["Node Pool", "Label", "Phase", "Time Slicing", "Nodes"]);
     for pool in pools {
         let label = match pool.is_default {
             true => "-".to_owned(),
             false => format!("{}={}", pool.label_key, pool.label_value),
         };
         let nodes = pool.status.nodes.join(",");
-        table.row([pool.name.clone(), label, pool.phase.clone(), nodes]);
+        // A dash where it is as the server was started.
+        let time_slicing = pool.gpu_time_slicing.clone().unwrap_or_else(|| "-".to_owned());
+        table.row([pool.name.clone(), label, pool.phase.clone(), time_slicing, nodes]);
     }
     table
 }

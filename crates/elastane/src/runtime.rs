@@ -90,11 +90,7 @@ pub(super) fn memory_over(given: &SettingText) -> Result<MemoryOver, settings::E
 
 /// Reads how compute time of GPUs is divided.
 pub(super) fn time_slicing(given: &SettingText) -> Result<TimeSlicing, settings::Error> {
-    let modes = [TimeSlicing::None, TimeSlicing::Strict, TimeSlicing::Fair];
-    let found = modes.into_iter().find(|mode| mode.name() == given.text);
-    let wrong =
-        || given.fault(format!("`{}` is not a mode; write none, strict or fair", given.text));
-    found.ok_or_else(wrong)
+    TimeSlicing::named(&given.text).map_err(|why| given.fault(why))
 }
 
 /// An engine, and what to say of it.

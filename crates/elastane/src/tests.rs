@@ -458,7 +458,7 @@ fn help_of_the_program() {
           config               Show the settings of the server
           project              Create, list, change and delete projects
           department           Create, list, change and delete departments: groups of projects
-          node-pool            Create, list and delete node pools
+          node-pool            Create, list, change and delete node pools
           node                 List, cordon, drain, taint and label nodes
           config-map           Set, list, show and delete config maps: texts for the workloads of a project,
                                as files or variables

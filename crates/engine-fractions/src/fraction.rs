@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::Exit;
+use engine::{Exit, TimeSlicing};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,9 @@ pub struct Limit {
     /// Its share of the GPU's compute time, in thousandths; 0: not known.
     #[serde(default)]
     pub millis: u64,
+    /// How that is divided; none: as the server was started.
+    #[serde(default)]
+    pub time_slicing: Option<TimeSlicing>,
 }
 
 impl Limit {

@@ -70,8 +70,10 @@ pub struct Fractions {
     policy: FractionPolicy,
     over: MemoryOver,
     look_ms_max: u64,
-    /// How compute time is divided, and what does that.
-    turns: Option<(Policy, Turner)>,
+    /// How compute time is divided where a run does not say it.
+    time_slicing: TimeSlicing,
+    /// What divides it.
+    turner: Option<Turner>,
     way: Way,
     /// None: they cannot be written here.
     libraries: Option<Libraries>,
@@ -127,7 +129,8 @@ impl Fractions {
             policy: FractionPolicy::Counted,
             over: MemoryOver::Report,
             look_ms_max: 0,
-            turns: None,
+            time_slicing: TimeSlicing::None,
+            turner: None,
             way: Way::Variables,
             libraries: None,
             installed: none.clone(),
@@ -163,8 +166,10 @@ impl Fractions {
             Ok(delivered) => delivered,
             Err(error) => return Self::none(&text(&error)),
         };
-        let turns = turner(*time_slicing);
-        let time_slicing = if turns.is_some() { *time_slicing } else { TimeSlicing::None };
+        let turner = Turner::start();
+        let turner = turner.map_err(|error| tracing::error!("no compute time is divided: {error}"));
+        let turner = turner.ok();
+        let time_slicing = turner.as_ref().map_or(TimeSlicing::None, |_| *time_slicing);
         let attempt = |installed| {
             if *policy == FractionPolicy::Counted {
                 return FractionLimit::none("the server was started with --fractions none");
@@ -198,7 +203,8 @@ impl Fractions {
             policy: *policy,
             over: *over,
             look_ms_max: *look_ms_max,
-            turns,
+            time_slicing,
+            turner,
             way,
             libraries,
             installed,
@@ -244,6 +250,7 @@ impl Fractions {
             most: device.memory.most(),
             device: device.memory_bytes,
             millis: device.millis,
+            time_slicing: spec.time_slicing,
         });
         let own =
             |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
@@ -345,11 +352,14 @@ impl Fractions {
 
     /// Gives a run its share of the compute time of its GPUs. Without, its programs wait for nothing.
     fn give_turns(&self, run: &Run) {
-        let Some((policy, turner)) = &self.turns else { return };
+        let Some(turner) = &self.turner else { return };
         for limit in run.fraction.limits.iter().filter(|limit| limit.millis > 0) {
+            let Some(policy) = policy(limit.time_slicing.unwrap_or(self.time_slicing)) else {
+                continue;
+            };
             let Some(device) = run.fraction.uuid(&limit.gpu) else { continue };
             let millionths = u32::try_from(limit.millis.saturating_mul(1000)).unwrap_or(u32::MAX);
-            let share = Share { millionths, policy: *policy };
+            let share = Share { millionths, policy };
             let run = fraction_lease::Run { pages: run.pages.clone(), device, share };
             if let Err(error) = turner.set(&run) {
                 tracing::warn!("compute time of {} is not divided: {error}", limit.gpu);
@@ -373,7 +383,7 @@ impl Fractions {
         let simulated = runs.values().flat_map(|run| &run.fraction.simulated);
         let used: Vec<Simulated> = simulated.map(SimulatedGpu::described).collect();
         drop(runs);
-        if let Some((_, turner)) = &self.turns {
+        if let Some(turner) = &self.turner {
             turner.remove(&gone.pages);
         }
         // Without a connection their processes end.
@@ -518,16 +528,12 @@ impl Fractions {
     }
 }
 
-/// What divides compute time; none: nothing does.
-fn turner(time_slicing: TimeSlicing) -> Option<(Policy, Turner)> {
-    let policy = match time_slicing {
-        TimeSlicing::None => return None,
-        TimeSlicing::Strict => Policy::Strict,
-        TimeSlicing::Fair => Policy::Fair,
-    };
-    let turner = Turner::start();
-    let turner = turner.map_err(|error| tracing::error!("compute time is not divided: {error}"));
-    Some((policy, turner.ok()?))
+const fn policy(time_slicing: TimeSlicing) -> Option<Policy> {
+    match time_slicing {
+        TimeSlicing::None => None,
+        TimeSlicing::Strict => Some(Policy::Strict),
+        TimeSlicing::Fair => Some(Policy::Fair),
+    }
 }
 
 fn make_point() -> std::io::Result<()> {

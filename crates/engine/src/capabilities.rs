@@ -1,6 +1,7 @@
 //! What an engine can do, and what it cannot at the moment. Owns: the data that the API and
 //! `elastane status` show. Does not know how any engine finds out.
 
+use spec::TimeSlicing;
 use units::Instant;
 
 use crate::LimitsKept;
@@ -74,47 +75,6 @@ impl Mechanism {
     }
 }
 
-/// How runs divide the compute time of a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeSlicing {
-    /// They do not: the driver gives each what it takes.
-    None,
-    /// Each has its share and never more.
-    Strict,
-    /// Each has its share, and of what others leave.
-    Fair,
-}
-
-impl TimeSlicing {
-    /// The word for it in settings and in the API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Strict => "strict",
-            Self::Fair => "fair",
-        }
-    }
-
-    /// What it means, in one sentence.
-    #[must_use]
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Self::None => {
-                "compute time is not divided: the driver gives each program what it takes"
-            }
-            Self::Strict => {
-                "kernels wait for the turn of their run, which has its share of the \
-                             compute time and never more"
-            }
-            Self::Fair => {
-                "kernels wait for the turn of their run, which has its share of the \
-                           compute time and of what others leave"
-            }
-        }
-    }
-}
-
 /// How the fractions of a GPU are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FractionLimit {
@@ -129,6 +89,15 @@ pub struct FractionLimit {
 }
 
 impl FractionLimit {
+    /// How compute time is divided in a node pool of this setting.
+    #[must_use]
+    pub fn time_slicing(&self, of_pool: Option<TimeSlicing>) -> TimeSlicing {
+        match self.level {
+            Enforcement::None => TimeSlicing::None,
+            Enforcement::Cooperative | Enforcement::Hard => of_pool.unwrap_or(self.time_slicing),
+        }
+    }
+
     /// They are not kept.
     #[must_use]
     pub fn none(why: &str) -> Self {

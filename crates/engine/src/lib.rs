@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 pub use capabilities::{
     Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
-    Outage, TimeSlicing,
+    Outage,
 };
 pub use installation::Installation;
 pub use keyed_lock::KeyedLock;
@@ -34,7 +34,7 @@ pub use spec::{
     GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits, LimitsKept,
     ListedRun, Login, MASTER, Member, Mount, MountSource, Observation, Port, Propagation,
     PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunPlace, RunSpec, RunState,
-    Seccomp, Secret, SecretPlace, Security, TASKS_MAX, User, WORKER,
+    Seccomp, Secret, SecretPlace, Security, TASKS_MAX, TimeSlicing, User, WORKER,
 };
 pub use timestamps::Timestamps;
 

@@ -105,6 +105,7 @@ pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         node_name: String::new(),
         devices: Vec::new(),
         simulated_driver: spec.labels.get(SIMULATED_DRIVER_LABEL).map(|value| value == "true"),
+        time_slicing: None,
         image: pod.image.clone(),
         command: pod.command.clone(),
         args: pod.args.clone(),

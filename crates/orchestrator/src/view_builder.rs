@@ -312,6 +312,7 @@ impl State {
             capacity: found.capacity,
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),
+            time_slicing: self.time_slicing_on(node.id),
             labels: node.labels(),
             taints: node.taints(),
             scheduling: node.scheduling(),

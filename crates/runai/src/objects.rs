@@ -130,6 +130,7 @@ const NODEPOOL: Kind = Kind {
         ("Label Key", "/labelKey"),
         ("Label Value", "/labelValue"),
         ("Phase", "/phase"),
+        ("GPU Time Slicing", "/gpuTimeSlicing"),
         ("Nodes", "/status/nodes"),
     ],
 };

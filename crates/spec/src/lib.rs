@@ -21,6 +21,7 @@ mod pool;
 mod priority;
 mod run;
 mod serving;
+mod time_slicing;
 mod workload;
 
 pub use check::{
@@ -53,4 +54,5 @@ pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,
     Target,
 };
+pub use time_slicing::TimeSlicing;
 pub use workload::{BACKOFF_LIMIT_DEFAULT, WorkloadSpec};

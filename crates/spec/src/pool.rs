@@ -3,6 +3,8 @@
 use model::Fill;
 use serde::{Deserialize, Serialize};
 
+use crate::TimeSlicing;
+
 /// What network topologies are called as stored objects.
 pub const TOPOLOGY: &str = "network-topology";
 
@@ -31,6 +33,8 @@ pub struct PoolSettings {
     pub min_runtime_ms: Option<u64>,
     /// Id of the network topology by which its nodes are near or far.
     pub topology: Option<String>,
+    /// How workloads with a part of a GPU divide its compute time; none: as the server was started.
+    pub time_slicing: Option<TimeSlicing>,
 }
 
 impl PoolSettings {
@@ -44,6 +48,7 @@ impl PoolSettings {
             devices: None,
             min_runtime_ms: None,
             topology: None,
+            time_slicing: None,
         }
     }
 }
@@ -62,6 +67,8 @@ struct Stored {
     /// The network topology, as an object that this one names: such an object is not deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_slicing: Option<TimeSlicing>,
 }
 
 impl From<PoolSettings> for Stored {
@@ -75,6 +82,7 @@ impl From<PoolSettings> for Stored {
             devices_spread: settings.devices.map(|fill| fill == Fill::Spread),
             min_runtime_ms: settings.min_runtime_ms,
             names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
+            time_slicing: settings.time_slicing,
         }
     }
 }
@@ -91,6 +99,7 @@ impl From<Stored> for PoolSettings {
             devices: stored.devices_spread.map(fill),
             min_runtime_ms: stored.min_runtime_ms,
             topology: stored.names.iter().find_map(topology),
+            time_slicing: stored.time_slicing,
         }
     }
 }

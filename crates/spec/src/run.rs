@@ -8,7 +8,7 @@ use thiserror::Error;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Bounds, Container, Gang, RegistryLogin, SecretPlace};
+use crate::{Bounds, Container, Gang, RegistryLogin, SecretPlace, TimeSlicing};
 
 /// Not a run key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -88,6 +88,8 @@ pub struct RunSpec {
     pub devices: Vec<Device>,
     /// Whether simulated GPUs have a driver that programs find; none: as the image needs it.
     pub simulated_driver: Option<bool>,
+    /// How its node pool divides the compute time of GPUs; none: as the engine was opened.
+    pub time_slicing: Option<TimeSlicing>,
     /// Container image, as the user named it.
     pub image: String,
     /// Replaces the image's entrypoint.

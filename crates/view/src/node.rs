@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::Taint;
-use spec::{NodeSpec, Scheduling};
+use spec::{NodeSpec, Scheduling, TimeSlicing};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -36,6 +36,8 @@ pub struct NodeView {
     pub used: Resources,
     /// Name of its pool.
     pub pool: String,
+    /// How that divides the compute time of GPUs; none: as the server was started.
+    pub time_slicing: Option<TimeSlicing>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its taints.
@@ -72,6 +74,8 @@ pub struct GpuView<'a> {
     pub simulated: bool,
     /// Name of the pool of its node.
     pub pool: &'a str,
+    /// How that divides the compute time of GPUs; none: as the server was started.
+    pub time_slicing: Option<TimeSlicing>,
     /// Its memory in bytes.
     pub memory_bytes: u64,
     /// Thousandths in use.
@@ -94,6 +98,7 @@ impl NodeView {
             gpu_type: &self.gpu_type,
             simulated: self.simulated,
             pool: &self.pool,
+            time_slicing: self.time_slicing,
             memory_bytes: *self.gpu_memory_bytes.get(at)?,
             used_millis: self.gpu_used_millis.get(at).copied().unwrap_or(0),
             fault: self.gpu_faults.get(&index),

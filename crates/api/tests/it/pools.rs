@@ -65,7 +65,14 @@ async fn a_pool_is_made_listed_changed_and_deleted() {
     let kept = send(&server, "PATCH", &one, &json!({"labelValue": "h100"})).await;
     assert_eq!((&kept["phase"], &kept["labelKey"]), (&json!("Empty"), &json!("gpu")));
     assert_eq!(kept["placementStrategy"]["gpu"], "spread", "what is left out stays");
+    let fair = send(&server, "PATCH", &one, &json!({"gpuTimeSlicing": "fair"})).await;
+    assert_eq!(fair["gpuTimeSlicing"], "fair");
+    let body = json!({"gpuTimeSlicing": "often"}).to_string();
+    let (status, wrong) = server.raw("PATCH", &one, &body).await;
+    let why = wrong["message"].as_str().unwrap();
+    assert!(status == 400 && why.contains("write none, strict or fair"), "{wrong}");
     let anew = send(&server, "PUT", &one, &json!({"placementStrategy": {"cpu": "spread"}})).await;
+    assert_eq!(anew["gpuTimeSlicing"], Value::Null, "as the server was started");
     assert_eq!(anew["placementStrategy"], json!({"cpu": "spread", "gpu": "binpack"}));
     assert_eq!(anew["schedulingConfiguration"]["minGuaranteedRuntime"], Value::Null);
     assert_eq!(anew["labelValue"], "h100", "the label stays");

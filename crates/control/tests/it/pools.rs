@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::Fill;
 use model::{UsageWindow, WindowKind};
 use orchestrator::{NodeChange, OrgChange, PoolChange};
-use spec::{NodeSpec, NodeTypes, PoolSettings, PoolSpec, Share, WorkloadSpec};
+use spec::{NodeSpec, NodeTypes, PoolSettings, PoolSpec, Share, TimeSlicing, WorkloadSpec};
 use store::Database;
 use store::testing::PgServer;
 use view::{Phase, View};
@@ -224,6 +224,28 @@ async fn a_pool_spreads_or_packs_as_it_is_told() {
     assert!(filled == "2 0 1 1" || filled == "0 2 1 1", "{filled}");
     let seen = w.handle.scheduling_state().await.unwrap();
     assert_eq!(seen.policy.pools.len(), 1, "only where it is not the usual way");
+}
+
+#[tokio::test]
+async fn runs_divide_compute_time_as_their_pool_is_told() {
+    let mut w = World::new(zones(), &[8]).await;
+    let fast = pool(&w, "fast", "a").await;
+    let time_slicing = Some(Some(TimeSlicing::Strict));
+    let strict = PoolChange { time_slicing, ..PoolChange::default() };
+    w.handle.update_pool("admin", &fast, strict).await.unwrap();
+    w.restart().await;
+    for pool in ["fast", "default"] {
+        w.submit(1, to(training(&format!("in-{pool}"), 1), &[pool])).await;
+    }
+    w.until("all run", |view| view.workloads.values().all(|w| w.phase == Phase::Running)).await;
+    assert_eq!(w.engine.run_of("in-fast").time_slicing, Some(TimeSlicing::Strict));
+    assert_eq!(w.engine.run_of("in-default").time_slicing, None, "as the server was started");
+    let shown: Vec<_> = w.handle.view().nodes.iter().map(|node| node.time_slicing).collect();
+    let strict = Some(TimeSlicing::Strict);
+    assert_eq!(shown, [strict, strict, None, None]);
+    let back = PoolChange { time_slicing: Some(None), ..PoolChange::default() };
+    w.handle.update_pool("admin", &fast, back).await.unwrap();
+    w.until("it is shown", |view| view.nodes.iter().all(|node| node.time_slicing.is_none())).await;
 }
 
 #[tokio::test]

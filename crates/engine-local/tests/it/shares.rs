@@ -265,10 +265,16 @@ async fn kernels(bench: &Bench, key: RunKey) -> u64 {
 
 /// The work of the first of two runs in percent of that of both, over so many milliseconds of both.
 /// `each`: thousandths of the GPU, and the length of a kernel in milliseconds.
-async fn work_of_first(bench: &Bench, each: [(u64, u64); 2], both_ms: u64) -> u64 {
+async fn work_of_first(
+    bench: &Bench,
+    time_slicing: Option<TimeSlicing>,
+    each: [(u64, u64); 2],
+    both_ms: u64,
+) -> u64 {
     let mut keys = Vec::new();
     for (millis, ms) in each {
         let spec = share(bench, &format!("gpu-check --kernels={ms}"), millis);
+        let spec = RunSpec { time_slicing, ..spec };
         keys.push(spec.key);
         bench.engine().start(spec).await.expect("started");
     }
@@ -303,18 +309,19 @@ async fn work_of_first(bench: &Bench, each: [(u64, u64); 2], both_ms: u64) -> u6
 async fn runs_with_equal_parts_get_equal_work_done_whatever_they_launch() {
     let mut bench = kept_apart();
     // The driver alone gives each a kernel in turn: a quarter to the one with the short ones.
-    for (time_slicing, parts, expected) in [
-        (TimeSlicing::None, [500, 500], 10..=35),
-        (TimeSlicing::Fair, [500, 500], 40..=60),
-        (TimeSlicing::Strict, [500, 500], 40..=60),
-        (TimeSlicing::Fair, [750, 250], 65..=85),
+    for (time_slicing, of_pool, parts, expected) in [
+        (TimeSlicing::Fair, Some(TimeSlicing::None), [500, 500], 10..=35),
+        (TimeSlicing::Fair, None, [500, 500], 40..=60),
+        (TimeSlicing::None, Some(TimeSlicing::Strict), [500, 500], 40..=60),
+        (TimeSlicing::Fair, None, [750, 250], 65..=85),
     ] {
         let options = FractionOptions { time_slicing, ..FractionOptions::default() };
         bench.reopen_for(options).await;
         let shown = bench.engine().capabilities().fractions.simulated.time_slicing;
         assert_eq!(shown, time_slicing);
-        let part = work_of_first(&bench, [(parts[0], 2), (parts[1], 6)], 3000).await;
-        assert!(expected.contains(&part), "{time_slicing:?} {parts:?}: {part} %");
+        let each = [(parts[0], 2), (parts[1], 6)];
+        let part = work_of_first(&bench, of_pool, each, 3000).await;
+        assert!(expected.contains(&part), "{time_slicing:?} {of_pool:?} {parts:?}: {part} %");
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{POOL_DEFAULT, PoolId};
+use model::{NodeId, POOL_DEFAULT, PoolId};
 use sched::Placement;
 
 use crate::command::Subject;
@@ -15,7 +15,7 @@ use crate::documents::{NewId, NewObject};
 use crate::pools::{KIND, POOL_DEFAULT_ID, PoolChange, check_settings, unreadable};
 use crate::state::State;
 use crate::{Error, admission};
-use spec::{PoolSettings, PoolSpec};
+use spec::{PoolSettings, PoolSpec, TimeSlicing};
 use view::{Object, Scope};
 
 /// Most pools.
@@ -60,6 +60,12 @@ impl State {
         self.outbox.show(self.workloads.in_model());
         self.outbox.recount(self.org.project_ids());
         Ok(())
+    }
+
+    /// How compute time of GPUs is divided on a node, where its pool says it.
+    pub(crate) fn time_slicing_on(&self, node: NodeId) -> Option<TimeSlicing> {
+        let pool = self.cluster.nodes().get(node)?.pool;
+        self.pools.iter().find(|known| known.model == pool)?.settings.time_slicing
     }
 
     /// How places are taken in pools where that is not the usual way.

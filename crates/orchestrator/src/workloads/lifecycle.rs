@@ -184,6 +184,7 @@ impl State {
             pod_index: pod.index,
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
+            time_slicing: self.time_slicing_on(place.node),
             gang: self.gang_of(workload, number),
             ..admission::without_place(spec, set)
         };

@@ -115,7 +115,7 @@ pub(super) fn fractions(view: &View, kept: &Fractions, to: &mut Gauges<'_>) -> f
                 number,
                 enforcement,
                 mechanism,
-                ("time_slicing", kept.time_slicing.name()),
+                ("time_slicing", kept.time_slicing(gpu.node.time_slicing).name()),
             ],
             1.0,
         )

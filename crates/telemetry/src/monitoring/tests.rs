@@ -63,6 +63,7 @@ fn node() -> NodeView {
         capacity: Resources { gpu_millis: 1000, cpu_millis: 64_500, memory_bytes: 2048 },
         used: Resources { gpu_millis: 1500, cpu_millis: 1500, memory_bytes: 1024 },
         pool: "default".into(),
+        time_slicing: None,
         labels: [].into(),
         created_at: Instant(0),
     }
