@@ -212,7 +212,7 @@ fn departments_node_pools_and_time_limits_are_managed_at_the_command_line() {
             "node-pool create left --label kubernetes.io/hostname=node-1",
             "node pool left created: node-1",
         ),
-        ("node-pool list", "left       kubernetes.io/hostname=node-1  Ready  node-1"),
+        ("node-pool list", "left       kubernetes.io/hostname=node-1  Ready  -             node-1"),
         ("node-pool delete left", "deleted"),
         ("project delete nlp", "deleted"),
         ("department delete research", "deleted"),
