@@ -49,7 +49,7 @@ impl WrittenRows {
                 continue;
             }
             let new = WorkloadRow::of(one, view, context)?;
-            // One that only the database has is another one in each list.
+            // One that is read from the database for each list never finds its row again.
             if view.workloads.contains_key(&one.id) {
                 written.push((one.id, (Arc::downgrade(one), new.clone())));
             }

@@ -93,6 +93,18 @@ pub(super) fn time_slicing(given: &SettingText) -> Result<TimeSlicing, settings:
     TimeSlicing::named(&given.text).map_err(|why| given.fault(why))
 }
 
+/// What masters and parameter servers run in containers; none: that of their image.
+fn job_program() -> Option<Program> {
+    let name = spec::JOB_PROGRAM;
+    let none = |error: &std::io::Error| {
+        tracing::warn!(
+            "elastic trainings in containers need `{name}` in their image, as the one beside the server \
+             cannot be used ({error}); `make install` puts it there"
+        );
+    };
+    Program::beside(name).inspect_err(none).ok()
+}
+
 /// An engine, and what to say of it.
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,
@@ -281,7 +293,7 @@ async fn open_one(
                 daemon,
                 programs,
                 nvidia_smi: Program::this(&["nvidia-smi"]).ok(),
-                job_program: Program::beside(spec::JOB_PROGRAM).ok(),
+                job_program: job_program(),
                 fractions,
                 pull_pause: engine_docker::PULL_PAUSE,
                 output_bytes_max: OUTPUT_BYTES_MAX,

@@ -160,7 +160,7 @@ async fn save(
     };
     let saved = tokio::time::timeout(SAVE_MAX, saved).await;
     match saved.unwrap_or_else(|_| Err("saving took too long".to_owned())) {
-        Ok(()) => say("stopped; the model is saved, and the job goes on from here"),
+        Ok(()) => say("stopped; the model is saved: if the job starts again, it goes on from here"),
         Err(why) => say(&format!("stopped, and the model goes back to a checkpoint: {why}")),
     }
     Error::Said(TERMINATED)

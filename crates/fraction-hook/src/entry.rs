@@ -176,25 +176,22 @@ extern "C" fn found_version(
     hooked::by_name(unsafe { CStr::from_ptr(name) }, address)
 }
 
-/// Replaces an address that the driver has written.
-unsafe fn replace(into: *mut usize) {
+/// Replaces the address that the driver has written, if it has; the result is the driver's.
+unsafe fn replaced(result: i32, into: *mut usize) -> i32 {
     // SAFETY: null, or the driver has just written there.
-    if let Some(address) = unsafe { into.as_mut() } {
+    if result == 0
+        && let Some(address) = unsafe { into.as_mut() }
+    {
         *address = hooked::by_address(*address);
     }
+    result
 }
 
 hooks! {
     missing 500 in "cuda";
     fn cuGetProcAddress(name: *const c_char, into: *mut usize, version: i32, flags: u64) |real| {
         // SAFETY: as the caller's own call.
-        unsafe {
-            let result = real(name, into, version, flags);
-            if result == 0 {
-                replace(into);
-            }
-            result
-        }
+        unsafe { replaced(real(name, into, version, flags), into) }
     }
     fn cuGetProcAddress_v2(
         name: *const c_char,
@@ -204,13 +201,7 @@ hooks! {
         status: *mut i32,
     ) |real| {
         // SAFETY: as the caller's own call.
-        unsafe {
-            let result = real(name, into, version, flags, status);
-            if result == 0 {
-                replace(into);
-            }
-            result
-        }
+        unsafe { replaced(real(name, into, version, flags, status), into) }
     }
     fn cuGetProcAddress_v2_ptsz(
         name: *const c_char,
@@ -220,12 +211,6 @@ hooks! {
         status: *mut i32,
     ) |real| {
         // SAFETY: as the caller's own call.
-        unsafe {
-            let result = real(name, into, version, flags, status);
-            if result == 0 {
-                replace(into);
-            }
-            result
-        }
+        unsafe { replaced(real(name, into, version, flags, status), into) }
     }
 }

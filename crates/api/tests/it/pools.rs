@@ -71,11 +71,11 @@ async fn a_pool_is_made_listed_changed_and_deleted() {
     let (status, wrong) = server.raw("PATCH", &one, &body).await;
     let why = wrong["message"].as_str().unwrap();
     assert!(status == 400 && why.contains("write none, strict or fair"), "{wrong}");
-    let anew = send(&server, "PUT", &one, &json!({"placementStrategy": {"cpu": "spread"}})).await;
-    assert_eq!(anew["gpuTimeSlicing"], Value::Null, "as the server was started");
-    assert_eq!(anew["placementStrategy"], json!({"cpu": "spread", "gpu": "binpack"}));
-    assert_eq!(anew["schedulingConfiguration"]["minGuaranteedRuntime"], Value::Null);
-    assert_eq!(anew["labelValue"], "h100", "the label stays");
+    let after = send(&server, "PUT", &one, &json!({"placementStrategy": {"cpu": "spread"}})).await;
+    assert_eq!(after["gpuTimeSlicing"], Value::Null, "as the server was started");
+    assert_eq!(after["placementStrategy"], json!({"cpu": "spread", "gpu": "binpack"}));
+    assert_eq!(after["schedulingConfiguration"]["minGuaranteedRuntime"], Value::Null);
+    assert_eq!(after["labelValue"], "h100", "the label stays");
     let read_back = send(
         &server,
         "PUT",
@@ -114,9 +114,9 @@ async fn projects_have_resources_in_each_pool() {
     assert_eq!(changed["resources"][1]["gpu"]["deserved"], 3);
     assert_eq!(changed["resources"][1]["rank"], "High");
     assert_eq!(changed["totalResources"]["gpuQuota"], 5);
-    let anew = send(&server, "PUT", &resources, &fast(1)).await;
-    assert_eq!(anew["resources"][0]["gpu"]["deserved"], 0, "what is left out gets its default");
-    assert_eq!(anew["totalResources"]["gpuQuota"], 1);
+    let after = send(&server, "PUT", &resources, &fast(1)).await;
+    assert_eq!(after["resources"][0]["gpu"]["deserved"], 0, "what is left out gets its default");
+    assert_eq!(after["totalResources"]["gpuQuota"], 1);
     let department = server.get("/api/v1/org-unit/departments/1").await;
     assert_eq!(department["resources"][1]["gpu"]["deserved"], 1);
 

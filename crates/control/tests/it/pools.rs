@@ -227,7 +227,7 @@ async fn a_pool_spreads_or_packs_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn runs_divide_compute_time_as_their_pool_is_told() {
+async fn runs_divide_compute_time_as_their_pool_says() {
     let mut w = World::new(zones(), &[8]).await;
     let fast = pool(&w, "fast", "a").await;
     let time_slicing = Some(Some(TimeSlicing::Strict));

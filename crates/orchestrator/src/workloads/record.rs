@@ -85,8 +85,8 @@ pub(crate) struct Pod {
     /// its own accord from a requested one, and after a restart of the server the latter is
     /// assumed.
     pub(crate) released_at: Option<Instant>,
-    /// Runs lost in a row, and failures in its place in a row: only delays follow from them, and
-    /// that a master is given up, so they are not stored.
+    /// Runs lost in a row, and failures in its place in a row. Delays follow from them, and when a
+    /// master is given up. They are not stored: a server that starts counts from zero again.
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
     /// As it was written last.
