@@ -108,7 +108,8 @@ impl Core {
         };
     }
 
-    /// The workers that are there. What others have sent is dropped, and their places are free.
+    /// The workers that are there; the places of others are free. What these have sent stays: the
+    /// leader may hold it for an update, and says when it does not.
     pub(crate) fn know_workers(&mut self, orders: &AttendReply) {
         let before = std::mem::take(&mut self.workers);
         self.workers = orders.workers.iter().copied().collect();
@@ -116,12 +117,18 @@ impl Core {
         for gone in before.difference(&self.workers) {
             self.gate.release(WorkerId(*gone));
             self.positions.remove(gone);
-            // What waits at the gate stays: it counts.
-            let held = &self.held;
-            self.staged.retain(|(worker, sequence), _| {
-                worker != gone || held.contains(&PushId { worker_id: *gone, sequence: *sequence })
-            });
         }
+    }
+
+    /// Who may still push at the leader, and how many it has known.
+    pub(crate) fn pushing(&self) -> (Vec<u32>, u32) {
+        (self.workers.iter().copied().collect(), self.workers_numbered)
+    }
+
+    /// Drops what workers have sent that may not push at the leader any more.
+    pub(crate) fn drop_gone(&mut self, workers: &[u32], workers_numbered: u32) {
+        self.staged
+            .retain(|(worker, _), _| *worker >= workers_numbered || workers.contains(worker));
     }
 
     /// Whether a worker may write now.
@@ -203,11 +210,7 @@ impl Core {
             }
             // A worker sends one after the other: what is older was rejected.
             let (worker, sequence) = key(push);
-            let held = &self.held;
-            self.staged.retain(|(of, number), _| {
-                let waits = || held.contains(&PushId { worker_id: *of, sequence: *number });
-                *of != worker || *number > sequence || waits()
-            });
+            self.staged.retain(|(of, number), _| *of != worker || *number > sequence);
         }
         if !gradients.is_empty()
             && let Some(model) = &mut self.model

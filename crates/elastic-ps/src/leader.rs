@@ -120,7 +120,16 @@ impl Connected {
         let due = steps > 0 && version.is_multiple_of(steps);
         let checkpoint = due && self.settings.checkpoint_dir.is_some() && self.begin_writing();
         let model_generation = core.generation;
-        let apply = ApplyRequest { model_generation, version, pushes, learning_rate, checkpoint };
+        let (workers, workers_numbered) = core.pushing();
+        let apply = ApplyRequest {
+            model_generation,
+            version,
+            pushes,
+            learning_rate,
+            checkpoint,
+            workers,
+            workers_numbered,
+        };
         self.tell(peers, &apply).await?;
         core.apply(version, &apply.pushes, learning_rate)?;
         let every = core.settings.evaluation_steps;

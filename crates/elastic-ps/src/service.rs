@@ -108,6 +108,7 @@ impl ParameterServer for Service {
         let mut core = server.core.lock().await;
         core.is_present(apply.model_generation)?;
         core.apply(apply.version, &apply.pushes, apply.learning_rate)?;
+        core.drop_gone(&apply.workers, apply.workers_numbered);
         if apply.checkpoint {
             let taken = (server.header(&core), core.model()?.body());
             lock(&server.checkpoints).taken = Some(taken);

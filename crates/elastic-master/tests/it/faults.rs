@@ -79,17 +79,25 @@ async fn a_server_that_dies_before_its_first_checkpoint_begins_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_worker_repeats_at_most_what_it_held_and_its_place_in_an_update_is_free() {
-    let cluster = Cluster::start(JobConfig { grads_to_wait: 2, ..job(200) });
-    let habits = Habits { step_ms: 3, ..Habits::default() };
+    one_killed(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_it_is_where_the_model_is_on_several_servers() {
+    one_killed(3).await;
+}
+
+/// The gradients of the one that is killed wait for those of another, on each server.
+async fn one_killed(parameter_servers: u32) {
+    let cluster = Cluster::start(JobConfig { grads_to_wait: 2, parameter_servers, ..job(200) });
+    let habits = Habits { vanishes_after: 9, ..Habits::default() };
     let (killed, _signal) = worker(&cluster, "worker-0", 200, habits);
-    cluster.until(|status| status.records >= 40).await;
-    killed.abort();
-    let _ = killed.await;
+    assert_eq!(killed.await.expect("ends").0, Ended::Left);
     let gone = PodGone { pod: "worker-0".into(), ..PodGone::default() };
     let event = Some(tell_request::Event::PodGone(gone));
     let mut master = client(&cluster.address(), &cluster.credentials());
     master.tell(TellRequest { event }).await.expect("told");
-    let (other, _signal) = worker(&cluster, "worker-1", 200, habits);
+    let (other, _signal) = worker(&cluster, "worker-1", 200, Habits::default());
     assert_eq!(other.await.expect("ends").0, Ended::Done);
     let status = cluster.ended().await;
     assert_eq!(status.records, 200);

@@ -86,6 +86,8 @@ pub(crate) struct Habits {
     pub fails: bool,
     /// Each step takes so long.
     pub step_ms: u64,
+    /// It is gone without a word after so many pushes; 0 for never.
+    pub vanishes_after: u64,
 }
 
 pub(crate) struct Worker {
@@ -126,7 +128,7 @@ impl Worker {
 
     /// Works until there is nothing more, or it is to leave.
     pub(crate) async fn work(&mut self) -> Ended {
-        loop {
+        while !self.vanishes() {
             if *self.signal.borrow() == Signal::Leave {
                 self.leave(LeaveReason::Preempted, "").await;
                 return Ended::Left;
@@ -148,6 +150,11 @@ impl Worker {
                 _ => {}
             }
         }
+        Ended::Left
+    }
+
+    fn vanishes(&self) -> bool {
+        self.habits.vanishes_after > 0 && self.sequence == self.habits.vanishes_after
     }
 
     pub(crate) async fn leave(&self, reason: LeaveReason, message: &str) {
@@ -197,7 +204,7 @@ impl Worker {
                 return;
             }
             let end = task.end.min(start + 5);
-            if self.step(task, start..end).await.is_err() {
+            if self.step(task, start..end).await.is_err() || self.vanishes() {
                 return;
             }
             start = end;
