@@ -155,7 +155,7 @@ impl Fractions {
         };
         let way = match runs {
             Runs::Containers => Way::Containers,
-            Runs::Processes { mounts: true } if make_point().is_ok() => Way::Mounts,
+            Runs::Processes { mounts: true } if open_point().is_ok() => Way::Mounts,
             Runs::Processes { .. } => Way::Variables,
         };
         let delivered = match way {
@@ -321,7 +321,7 @@ impl Fractions {
     ) -> Result<(), Error> {
         if !fraction.limits.is_empty() {
             if self.way == Way::Mounts {
-                make_point().map_err(|error| Error::io("make /run/elastane/fraction", error))?;
+                open_point().map_err(|error| Error::io("make /run/elastane/fraction", error))?;
             }
             let writer = match (self.way, account) {
                 (Way::Containers, _) => Writer::Container,
@@ -536,10 +536,8 @@ const fn policy(time_slicing: TimeSlicing) -> Option<Policy> {
     }
 }
 
-fn make_point() -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let mut folders = std::fs::DirBuilder::new();
-    folders.recursive(true).mode(0o755).create(fraction_agent::POINT)
+fn open_point() -> std::io::Result<()> {
+    fraction_agent::open_point(Path::new(fraction_agent::POINT))
 }
 
 /// Connections to simulated GPUs, whose processes stay while it has them.

@@ -29,7 +29,7 @@ pub use delivery::{Delivery, Target, Way};
 pub use driver::{
     Connection, Simulated, State, drive, hold_over_exec, parse_uuid, uuid_of, uuid_text,
 };
-pub use libraries::{Libraries, RealDriver, open_folder};
+pub use libraries::{Libraries, RealDriver, open_folder, open_point};
 pub use pages::{Grant, Pages, Writer};
 pub use self_test::self_test;
 

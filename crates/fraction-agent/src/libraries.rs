@@ -183,9 +183,31 @@ pub fn open_folder(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
 }
 
+/// Makes the folder over which the pages of a run are mounted, and opens the way to it, which an
+/// earlier server may have closed.
+///
+/// # Errors
+/// What the system answers.
+pub fn open_point(point: &Path) -> io::Result<()> {
+    point.parent().map_or(Ok(()), open_folder)?;
+    open_folder(point)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_way_to_the_pages_is_open_whatever_made_it() {
+        let top = tempfile::tempdir().unwrap();
+        let (way, point) = (top.path().join("elastane"), top.path().join("elastane/fraction"));
+        fs::create_dir(&way).unwrap();
+        fs::set_permissions(&way, fs::Permissions::from_mode(0o700)).unwrap();
+        open_point(&point).unwrap();
+        for folder in [&way, &point] {
+            assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o755);
+        }
+    }
 
     #[test]
     fn files_are_written_once_and_mended() {
