@@ -24,6 +24,7 @@ use gpu::{Activity, ProcessActivity};
 use units::GPU_MILLIS;
 
 use crate::burst::{Holder, divide};
+use crate::contexts;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
 use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
 use crate::run::{Over, Run};
@@ -43,10 +44,14 @@ impl Fraction {
         if self.simulated.is_empty() { parse_uuid(gpu) } else { Some(uuid_of(gpu)) }
     }
 
-    fn grants(&self) -> Vec<Grant> {
+    /// `contexts`: what a context takes of real GPUs.
+    fn grants(&self, contexts: &BTreeMap<String, u64>) -> Vec<Grant> {
         let grant = |limit: &Limit| {
             let own = self.simulated.iter().find(|own| own.gpu == limit.gpu);
-            let context = own.map_or(0, |own| own.described().context_bytes());
+            let context = match own {
+                Some(own) => own.described().context_bytes(),
+                None => contexts.get(&limit.gpu).copied().unwrap_or(0),
+            };
             Some(Grant { uuid: self.uuid(&limit.gpu)?, bytes: limit.bytes, context })
         };
         self.limits.iter().filter_map(grant).collect()
@@ -79,6 +84,8 @@ pub struct Fractions {
     libraries: Option<Libraries>,
     installed: FractionLimit,
     simulated: FractionLimit,
+    /// What a context takes of real GPUs, by UUID.
+    contexts: BTreeMap<String, u64>,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
     runs: Mutex<BTreeMap<RunKey, Run>>,
 }
@@ -99,6 +106,12 @@ fn kept(way: Way, installed: bool, time_slicing: TimeSlicing) -> FractionLimit {
         ),
     };
     FractionLimit { level: Enforcement::Cooperative, mechanism, time_slicing, why: why.to_owned() }
+}
+
+fn log_unkept(driver: &str, limit: &FractionLimit) {
+    if limit.level == Enforcement::None {
+        tracing::info!("fractions of GPUs of the {driver} driver are not kept: {}", limit.why);
+    }
 }
 
 /// No code panics inside a change while it holds one of these locks.
@@ -135,6 +148,7 @@ impl Fractions {
             libraries: None,
             installed: none.clone(),
             simulated: none,
+            contexts: BTreeMap::new(),
             connections: Mutex::default(),
             runs: Mutex::default(),
         }
@@ -187,14 +201,12 @@ impl Fractions {
             (_, None) => FractionLimit::none("no GPU of it is used"),
             (Some(_), uuid) => attempt(uuid),
         };
-        for (which, limit) in [("simulated", &simulated), ("installed", &installed)] {
-            if limit.level == Enforcement::None {
-                tracing::info!(
-                    "fractions of GPUs of the {which} driver are not kept: {}",
-                    limit.why
-                );
-            }
-        }
+        log_unkept("simulated", &simulated);
+        log_unkept("installed", &installed);
+        let contexts = match installed.level {
+            Enforcement::None => BTreeMap::new(),
+            Enforcement::Cooperative | Enforcement::Hard => contexts::measure(program, gpus),
+        };
         let folder = folder.to_owned();
         let libraries = Some(delivered);
         Self {
@@ -209,6 +221,7 @@ impl Fractions {
             libraries,
             installed,
             simulated,
+            contexts,
             ..Self::none("")
         }
     }
@@ -328,7 +341,7 @@ impl Fractions {
                 (_, Some((uid, gid))) => Writer::Account(uid, gid),
                 (_, None) => Writer::Server,
             };
-            let made = Pages::at(pages).make(&fraction.grants(), writer);
+            let made = Pages::at(pages).make(&fraction.grants(&self.contexts), writer);
             made.map_err(failed(format!("make the pages of {key}")))?;
         }
         self.adopt(key, fraction, pages)?;

@@ -6,6 +6,8 @@
 mod burst;
 #[cfg(target_arch = "x86_64")]
 mod checked;
+#[cfg(target_arch = "x86_64")]
+mod contexts;
 mod fraction;
 #[cfg(target_arch = "x86_64")]
 mod fractions;

@@ -3,8 +3,12 @@
 //! not tried. `--simulated` tries this command itself, on a simulated GPU.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod compute;
+mod frameworks;
+#[path = "../support/mod.rs"]
 mod support;
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,16 +17,14 @@ use std::time::{Duration, Instant};
 
 use fraction_abi::control::Limit;
 use fraction_broker::{Broker, Device, Driver};
-use fraction_lease::{Policy, Run, Share, Turner};
+use fraction_lease::Policy;
 use fraction_libs::{PRELOAD, PROXY_CUDA, PROXY_NVML, SIMULATED_CUDA, SIMULATED_NVML, with_real};
+use frameworks::FRAMEWORKS;
 use support::{Result, compile, pages};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
 const NAMES: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
-/// How long runs compete for the device, and how long each of their kernels is.
-const WORK_MS: u64 = 10_000;
-const KERNEL_US: u64 = 500;
 
 enum Outcome {
     Passed(String),
@@ -50,6 +52,8 @@ struct Check {
     /// As the driver writes it.
     name: String,
     total: u64,
+    /// What a context takes, once that is known.
+    context: Cell<u64>,
     /// Where the driver's libraries are.
     real: [PathBuf; 2],
 }
@@ -80,10 +84,21 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
 
 /// Where the loader finds a library.
 fn installed(name: &str) -> Result<PathBuf> {
+    let search = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let found = std::env::split_paths(&search).map(|folder| folder.join(name));
+    if let Some(path) = found.into_iter().find(|path| path.is_file()) {
+        return Ok(path);
+    }
     let list = output(Command::new("ldconfig").arg("-p"))?;
     let line = list.lines().find(|line| line.trim().starts_with(name) && line.contains("x86-64"));
     let path = line.and_then(|line| line.rsplit(" => ").next()).map(PathBuf::from);
     Ok(path.ok_or_else(|| format!("`ldconfig -p` lists no {name}"))?)
+}
+
+/// The most MiB that one of the processes holds which a probe has listed so.
+fn held(printed: &str, whose: &str) -> Option<u64> {
+    let words = printed.split([' ', ',']);
+    words.filter_map(|word| word.strip_prefix(whose)?.parse().ok()).max()
 }
 
 impl Check {
@@ -122,7 +137,7 @@ impl Check {
             broker = None;
             writeln!(std::io::stdout(), "{answer}")?;
         }
-        Ok(Self { folder, broker, uuid, name, total, real })
+        Ok(Self { folder, broker, uuid, name, total, context: Cell::new(0), real })
     }
 
     fn run(&self) -> Result<bool> {
@@ -137,6 +152,7 @@ impl Check {
             };
             Ok(writeln!(std::io::stdout(), "{what:<52} {word:<10} {detail}")?)
         };
+        say("what a context takes", self.measure_context())?;
         say("nvidia-smi shows half, preloaded", self.smi(Way::Preload))?;
         say("nvidia-smi shows half, by proxies", self.smi(Way::Proxies))?;
         say("half is granted and more refused, preloaded", self.limit(Way::Preload))?;
@@ -144,15 +160,19 @@ impl Check {
         say("every class of memory is refused beyond half", self.classes())?;
         say("functions are found at one address", self.addresses())?;
         say("two processes share a limit; one is killed", self.kill())?;
-        say("what a context takes", self.context())?;
+        say("what is granted is what the driver shows", self.accuracy())?;
         say("a launch and a graph of 100 cost no more", self.launches())?;
+        let whole = self.compete(&[(100, Policy::Fair)])?.iter().sum();
         for shares in [[50, 50], [30, 70], [10, 90]] {
             let what = format!("shares {}/{} by leases", shares[0], shares[1]);
-            say(&what, self.shares(shares))?;
+            say(&what, self.shares(whole, shares))?;
         }
+        say("a strict share of 30 alone on the device", self.strict(whole))?;
+        say("MPS together with the library", self.mps())?;
         for [what, module, allocator, script] in FRAMEWORKS {
             say(what, self.python(module, allocator, script))?;
         }
+        say("PyTorch, a launch and a step cost no more", self.python_times())?;
         for (what, why) in LEFT_OUT {
             say(what, Ok(Untried(why.to_owned())))?;
         }
@@ -165,7 +185,8 @@ impl Check {
     }
 
     fn pages(&self, name: &str, bytes: u64) -> Result<PathBuf> {
-        let limit = Limit { uuid: self.uuid, bytes, uncounted: 0, context: 0 };
+        let context = self.context.get();
+        let limit = Limit { uuid: self.uuid, bytes, uncounted: 0, context };
         let folder = self.folder.path().join("runs").join(name);
         // What an earlier check claimed is gone with its processes.
         let _absent = std::fs::remove_dir_all(&folder);
@@ -287,79 +308,92 @@ impl Check {
         Ok(if is { Passed(detail) } else { Failed(detail) })
     }
 
-    fn context(&self) -> Result<Outcome> {
+    fn measure_context(&self) -> Result<Outcome> {
         let pages = self.pages("context", self.total)?;
-        let printed = self.probe(Way::None, &pages, "init retain info")?;
-        Ok(Passed(format!("{printed} MiB free after the first one; other programs count as well")))
+        let printed = self.probe(Way::None, &pages, "init retain info processes")?;
+        let own = held(&printed, "self:").ok_or_else(|| printed.clone())?;
+        self.context.set(own * MIB);
+        Ok(Passed(format!("{own} MiB; {printed}")))
     }
 
-    fn launches(&self) -> Result<Outcome> {
-        let pages = self.pages("launches", self.half())?;
-        let mut least = [[f64::INFINITY; 2]; 2];
-        for _ in 0..3 {
-            for (way, least) in [Way::None, Way::Preload].into_iter().zip(&mut least) {
-                let mut command = self.command(&self.folder.path().join("calls"), way, &pages)?;
-                let printed = output(command.args(["times", "1000000"]))?;
-                let numbers = printed.strip_prefix("0 ").ok_or_else(|| printed.clone())?;
-                for (least, number) in least.iter_mut().zip(numbers.split(' ')) {
-                    *least = least.min(number.parse()?);
-                }
+    /// What a program is granted until it is refused, beside what the driver shows of it.
+    fn accuracy(&self) -> Result<Outcome> {
+        let pages = self.pages("accuracy", self.half())?;
+        let mut command = self.command(&self.folder.path().join("probe"), Way::Preload, &pages)?;
+        command.args(["dlsym", "init", "retain", "many:3000:64M", "many:64:2M", "pause"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().ok_or("no output")?;
+        let ready = BufReader::new(stdout).lines().any(|line| line.is_ok_and(|l| l == "pause"));
+        let seen = self.probe(Way::None, &pages, "init processes");
+        child.kill()?;
+        child.wait()?;
+        let seen = seen?;
+        let shown = held(&seen, "other:").filter(|_| ready).ok_or(seen)?;
+        let limit = self.half() / MIB;
+        #[expect(clippy::cast_precision_loss, reason = "MiB of a device are a small number")]
+        let part = shown as f64 / limit as f64 * 100.0;
+        let detail = format!("{shown} of {limit} MiB, {part:.2} %");
+        Ok(if (99.0..=100.0).contains(&part) { Passed(detail) } else { Failed(detail) })
+    }
+
+    /// What a program sees whose work goes through the driver's own service, which limits as well.
+    fn mps(&self) -> Result<Outcome> {
+        let control = "nvidia-cuda-mps-control";
+        if self.broker.is_some()
+            || output(Command::new("sh").args(["-c", &format!("command -v {control}")])).is_err()
+        {
+            return Ok(Untried(format!("there is no {control} for this GPU")));
+        }
+        let folder = self.folder.path().join("mps");
+        std::fs::create_dir_all(&folder)?;
+        let service = |line: &str| {
+            let mut command = Command::new("timeout");
+            command.args(["30", "sh", "-c", line]);
+            for name in ["CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"] {
+                command.env(name, &folder);
             }
-        }
-        let [[launch, graph], [launch_with, graph_with]] = least;
-        let detail =
-            format!("{launch:.0} -> {launch_with:.0} ns, {graph:.0} -> {graph_with:.0} ns");
-        // Of what takes a few nanoseconds, a part of it says nothing.
-        let within = |before: f64, after: f64| self.broker.is_some() || after <= before * 1.01;
+            command
+        };
+        output(&mut service(&format!("{control} -d")))?;
+        let half = self.half() / MIB;
+        let steps = format!("init retain total info alloc:{half}M alloc:64M");
+        let tried = || -> Result<[String; 2]> {
+            let pages = self.pages("mps", self.half())?;
+            let probe = self.folder.path().join("probe");
+            let mut limited = self.command(&probe, Way::Preload, &pages)?;
+            let mut own = self.command(&probe, Way::None, &pages)?;
+            own.env("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", format!("0={half}M"));
+            let both = [&mut limited, &mut own].map(|command| {
+                command.env("CUDA_MPS_PIPE_DIRECTORY", &folder).arg("dlsym");
+                output(command.args(steps.split(' '))).map(|printed| printed.replace('\n', ", "))
+            });
+            let [limited, own] = both;
+            Ok([limited?, own?])
+        };
+        let tried = tried();
+        output(&mut service(&format!("echo quit | {control}")))?;
+        let [limited, own] = tried?;
         let is =
-            launch_with - launch < 20.0 && within(launch, launch_with) && within(graph, graph_with);
+            limited.contains(&format!("total 0 {half}")) && limited.ends_with("alloc 2, alloc 0");
+        let detail = format!("{limited}; with the limit of MPS alone: {own}");
         Ok(if is { Passed(detail) } else { Failed(detail) })
     }
 
-    fn shares(&self, shares: [u32; 2]) -> Result<Outcome> {
-        let whole = self.compete(&[100])?.first().copied().ok_or("no count")?;
-        let counts = self.compete(&shares)?;
-        let sum: f64 = counts.iter().sum();
-        let mut detail = String::new();
-        let mut is = sum >= whole * 0.97;
-        for (count, share) in counts.iter().zip(shares) {
-            let part = count / sum * 100.0;
-            is &= (part - f64::from(share)).abs() <= 2.0;
-            write!(detail, "{part:.1} % ")?;
-        }
-        write!(detail, "of {:.1} % of the device alone", sum / whole * 100.0)?;
-        Ok(if is { Passed(detail) } else { Failed(detail) })
-    }
-
-    fn compete(&self, shares: &[u32]) -> Result<Vec<f64>> {
-        let turner = Turner::start()?;
-        let mut children = Vec::new();
-        for (at, share) in shares.iter().enumerate() {
-            let pages = self.pages(&format!("share-{at}"), self.half() / 2)?;
-            let share = Share { millionths: share * 10_000, policy: Policy::Fair };
-            turner.set(&Run { pages: pages.clone(), device: self.uuid, share })?;
-            let mut command =
-                self.command(&self.folder.path().join("calls"), Way::Preload, &pages)?;
-            command.args(["work", &WORK_MS.to_string(), &KERNEL_US.to_string()]);
-            children.push(command.stdout(Stdio::piped()).spawn()?);
-        }
-        let mut counts = Vec::new();
-        for child in children {
-            let text = String::from_utf8(child.wait_with_output()?.stdout)?;
-            let count = text.trim().strip_prefix("0 ").ok_or_else(|| format!("work: {text}"))?;
-            counts.push(count.parse()?);
-        }
-        Ok(counts)
-    }
-
-    fn python(&self, module: &str, allocator: &str, script: &str) -> Result<Outcome> {
+    /// Why a Python program with this module is not tried.
+    fn lacks(&self, module: &str) -> Option<Outcome> {
         if self.broker.is_some() {
-            return Ok(Untried(
+            return Some(Untried(
                 "a framework would believe what a simulated GPU computes".to_owned(),
             ));
         }
-        if output(Command::new("python3").args(["-c", &format!("import {module}")])).is_err() {
-            return Ok(Untried(format!("python3 has no {module}")));
+        let import = format!("import {module}");
+        let missing = output(Command::new("python3").args(["-c", &import])).is_err();
+        missing.then(|| Untried(format!("python3 has no {module}")))
+    }
+
+    fn python(&self, module: &str, allocator: &str, script: &str) -> Result<Outcome> {
+        if let Some(untried) = self.lacks(module) {
+            return Ok(untried);
         }
         let pages = self.pages("python", self.half())?;
         let mut command = self.command(Path::new("python3"), Way::Preload, &pages)?;
@@ -371,75 +405,9 @@ impl Check {
     }
 }
 
-const TORCH: &str = "
-import sys, torch
-free, total = torch.cuda.mem_get_info()
-assert total <= int(sys.argv[1]) and torch.cuda.get_device_properties(0).total_memory <= int(sys.argv[1])
-held = []
-try:
-    while True: held.append(torch.empty(256 << 20, dtype=torch.uint8, device='cuda'))
-except torch.OutOfMemoryError: pass
-blocks = len(held)
-held.clear(); torch.cuda.empty_cache()
-assert torch.ones(1000, device='cuda').sum().item() == 1000
-print(blocks * 256, 'MiB until OutOfMemoryError, then it goes on')
-";
-
-const TORCH_GRAPH: &str = "
-import torch
-x = torch.ones(1 << 20, device='cuda')
-stream = torch.cuda.Stream()
-with torch.cuda.stream(stream):
-    for _ in range(3): y = (x * 2).sum()
-torch.cuda.current_stream().wait_stream(stream)
-graph = torch.cuda.CUDAGraph()
-with torch.cuda.graph(graph): y = (x * 2).sum()
-for _ in range(100): graph.replay()
-torch.cuda.synchronize()
-assert y.item() == 2 << 20
-print('100 replays')
-";
-
-const TORCH_NCCL: &str = "
-import os, torch, torch.distributed as d
-os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29517', RANK='0', WORLD_SIZE='1')
-d.init_process_group('nccl')
-x = torch.ones(1 << 20, device='cuda')
-d.all_reduce(x)
-assert x.sum().item() == 1 << 20
-print('all_reduce of one process')
-";
-
-const JAX: &str = "
-import sys, jax
-assert float(jax.numpy.ones(1000).sum()) == 1000
-limit = jax.devices()[0].memory_stats()['bytes_limit']
-assert limit <= int(sys.argv[1]), limit
-print(limit >> 20, 'MiB taken at the start')
-";
-
-const TENSORFLOW: &str = "
-import tensorflow as tf
-assert tf.config.list_physical_devices('GPU')
-assert float(tf.reduce_sum(tf.ones([1000]))) == 1000
-print('its first allocation was granted')
-";
-
-/// What is tried, the Python module that it needs, the settings of its allocator, and the program.
-const FRAMEWORKS: [[&str; 4]; 7] = [
-    ["PyTorch", "torch", "", TORCH],
-    ["PyTorch, expandable segments", "torch", "expandable_segments:True", TORCH],
-    ["PyTorch, cudaMallocAsync", "torch", "backend:cudaMallocAsync", TORCH],
-    ["PyTorch, CUDA graphs", "torch", "", TORCH_GRAPH],
-    ["NCCL", "torch", "", TORCH_NCCL],
-    ["JAX, default settings", "jax", "", JAX],
-    ["TensorFlow, default settings", "tensorflow", "", TENSORFLOW],
-];
-
 /// What this command does not try.
-const LEFT_OUT: [(&str, &str); 4] = [
+const LEFT_OUT: [(&str, &str); 3] = [
     ("vLLM", "needs a model"),
-    ("MPS together with the library", "needs root, and a GPU without other users"),
     ("time slices of channel groups", "nothing here uses them"),
-    ("attempts to get around the limit", "a server has to watch; see docs/concepts/fractions.md"),
+    ("attempts to get around the limit", "a server has to watch; see docs/guides/fractions.md"),
 ];
