@@ -261,9 +261,8 @@ impl Desk {
                 let pods = |workers: &[WorkerId]| self.state.pods(workers);
                 let want = match step {
                     ResizeStep::Prepare { .. } => None,
-                    ResizeStep::Release(workers) => Some(Want::Release { pods: pods(workers) }),
+                    ResizeStep::Release(worker) => Some(Want::Release { pods: pods(&[*worker]) }),
                     ResizeStep::Stop(workers) => Some(Want::Stop { pods: pods(workers) }),
-                    ResizeStep::Start(workers) => Some(Want::Start { workers: *workers }),
                 };
                 self.wanted.extend(want);
                 self.changed();

@@ -10,11 +10,6 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "want", rename_all = "snake_case")]
 pub enum Want {
-    /// So many more workers may start.
-    Start {
-        /// How many.
-        workers: u32,
-    },
     /// These have handed back what they had: their places can be taken.
     Release {
         /// Names of pods.

@@ -191,10 +191,6 @@ fn tell(desk: &mut Desk, event: tell_request::Event) -> Result<(), Status> {
                 desk.put(Entry::Job(Input::Leaving(WorkerId(worker), deadline)))?;
             }
         }
-        tell_request::Event::ResizeOffer(v1::ResizeOffer { workers, within_ms }) => {
-            let deadline = Instant(desk.now().0.saturating_add(within_ms));
-            desk.put(Entry::Job(Input::Offered(workers, deadline)))?;
-        }
     }
     Ok(())
 }

@@ -332,11 +332,9 @@ impl State {
         for effect in effects {
             match effect {
                 Effect::World(world) => self.world = Some(world.clone()),
-                Effect::Resize(ResizeStep::Prepare { leaving, deadline }) => {
-                    for worker in leaving {
-                        if let Some(worker) = self.workers.get_mut(&worker.0) {
-                            worker.leaves_at = Some(*deadline);
-                        }
+                Effect::Resize(ResizeStep::Prepare { worker, deadline }) => {
+                    if let Some(worker) = self.workers.get_mut(&worker.0) {
+                        worker.leaves_at = Some(*deadline);
                     }
                 }
                 Effect::Replace(worker) => {

@@ -89,8 +89,6 @@ pub enum Input<R> {
     },
     /// The model is one of a checkpoint again; of version 0 if it begins from nothing.
     Restored(u64),
-    /// The scheduler offers another number of workers, until then.
-    Offered(u32, Instant),
     /// The scheduler takes the place of this worker: it leaves until then, or is stopped.
     Leaving(WorkerId, Instant),
     /// Nothing but time.
@@ -108,7 +106,7 @@ pub enum Effect<R> {
     Leave(WorkerId),
     /// Workers train together in this world from now on.
     World(World),
-    /// A step of the conversation about a size.
+    /// A step of the conversation about a worker that leaves.
     Resize(ResizeStep),
     /// A version was measured.
     Evaluated(Evaluated<R>),

@@ -292,7 +292,7 @@ impl Outside for Log {
                 say(&format!("{pod} failed:{}", progress::indented(message)));
             }
             Want::Release { pods } => say(&format!("{} handed its tasks back", pods.join(", "))),
-            Want::Start { .. } | Want::Ended { .. } => {}
+            Want::Ended { .. } => {}
         }
     }
 }

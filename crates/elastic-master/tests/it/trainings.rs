@@ -2,7 +2,7 @@
 
 use elastic::{Epochs, Shard};
 use elastic_master::{JobConfig, Mode};
-use elastic_proto::v1::{JobPhase, ResizeOffer, TellRequest, tell_request};
+use elastic_proto::v1::{JobPhase, PodLeaves, TellRequest, tell_request};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -182,20 +182,22 @@ async fn a_model_is_measured_while_it_is_trained() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_smaller_job_lets_its_youngest_worker_go() {
+async fn a_worker_whose_place_is_taken_leaves_and_the_other_ends_the_job() {
     let cluster = Cluster::start(job(400));
     let habits = Habits { step_ms: 5, ..Habits::default() };
     let (one, _one) = worker(&cluster, "worker-0", 400, habits);
     let (two, leave) = worker(&cluster, "worker-1", 400, habits);
     cluster.until(|status| status.workers.len() == 2).await;
-    let offer = tell_request::Event::ResizeOffer(ResizeOffer { workers: 1, within_ms: 60_000 });
+    let leaves = PodLeaves { pod: "worker-1".into(), within_ms: 60_000 };
+    let event = Some(tell_request::Event::PodLeaves(leaves));
     let mut master = client(&cluster.address(), &cluster.credentials());
-    master.tell(TellRequest { event: Some(offer) }).await.expect("told");
-    let leaving = cluster.status().await.workers.iter().filter(|worker| worker.leaving).count();
-    assert_eq!(leaving, 1);
+    master.tell(TellRequest { event }).await.expect("told");
+    let status = cluster.status().await;
+    let leaving = status.workers.iter().filter(|worker| worker.leaving);
+    assert_eq!(leaving.map(|worker| worker.pod.as_str()).collect::<Vec<_>>(), ["worker-1"]);
     leave.send(Signal::Leave).expect("it works");
-    let (two, one) = (two.await.expect("ends").0, one.await.expect("ends").0);
-    assert!([&two, &one].contains(&&Ended::Done), "{one:?} {two:?}");
+    two.await.expect("ends");
+    assert_eq!(one.await.expect("ends").0, Ended::Done);
     cluster.ended().await;
     assert_each(&seen(&cluster), 1.0);
 }

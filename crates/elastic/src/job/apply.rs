@@ -81,9 +81,6 @@ impl<R: Clone> Job<R> {
                 self.cuts.retain(|version, _| *version >= oldest);
             }
             Input::Restored(version) => self.restore(version, effects)?,
-            Input::Offered(size, deadline) => {
-                self.offer(size, deadline, effects);
-            }
             Input::Leaving(worker, deadline) => {
                 self.known(worker)?;
                 effects.extend(self.resize.take(worker, deadline).map(Effect::Resize));
@@ -115,16 +112,6 @@ impl<R: Clone> Job<R> {
             rendezvous.leave(worker);
         }
         effects.extend(self.resize.prepared(worker).map(Effect::Resize));
-    }
-
-    /// Who leaves are the youngest workers; those that have nothing in hand leave at once.
-    fn offer(&mut self, size: u32, deadline: Instant, effects: &mut Vec<Effect<R>>) {
-        let workers: Vec<_> = self.workers.iter().copied().collect();
-        effects.push(Effect::Resize(self.resize.offer(&workers, size, deadline)));
-        let leaving = workers.into_iter().filter(|worker| self.resize.is_leaving(*worker));
-        for worker in leaving.collect::<Vec<_>>() {
-            self.depart(worker, effects);
-        }
     }
 
     /// Lets a worker go that is to leave and has nothing in its hands.

@@ -140,16 +140,16 @@ fn a_version_is_measured_by_those_who_are_there_and_each_piece_counts_once() {
 }
 
 #[test]
-fn the_youngest_leave_when_the_scheduler_takes_workers_and_nothing_is_lost() {
+fn workers_leave_when_their_places_are_taken_and_nothing_is_lost() {
     let mut s = Scene::with(training(8, 4), &[A, B, C]);
     let (one, two) = (s.ask(A), s.ask(B));
-    let effects = s.on(Input::Offered(1, Instant(30)));
-    let prepare = ResizeStep::Prepare { leaving: vec![B, C], deadline: Instant(30) };
-    let idle = ResizeStep::Release(vec![C]);
-    assert_eq!(effects, [Effect::Resize(prepare), Effect::Resize(idle)]);
+    let prepare = |worker| Effect::Resize(ResizeStep::Prepare { worker, deadline: Instant(30) });
+    assert_eq!(s.on(Input::Leaving(B, Instant(30))), [prepare(B)]);
+    let idle = Effect::Resize(ResizeStep::Release(C));
+    assert_eq!(s.on(Input::Leaving(C, Instant(30))), [prepare(C), idle]);
     assert_eq!(s.on(Input::Asked(B)), [], "it has something to hand back");
     let effects = s.on(Input::HandedBack(B, two.id, 3));
-    assert_eq!(effects, [Effect::Resize(ResizeStep::Release(vec![B]))]);
+    assert_eq!(effects, [Effect::Resize(ResizeStep::Release(B))]);
     s.on(Input::Finished(A, one.id));
     assert_eq!(s.ask(A).records.range, 7..8);
 }
@@ -158,11 +158,11 @@ fn the_youngest_leave_when_the_scheduler_takes_workers_and_nothing_is_lost() {
 fn the_worker_whose_place_is_taken_hands_back_and_the_others_stay() {
     let mut s = Scene::with(training(8, 4), &[A, B]);
     let (one, two) = (s.ask(A), s.ask(B));
-    let prepare = ResizeStep::Prepare { leaving: vec![A], deadline: Instant(30) };
+    let prepare = ResizeStep::Prepare { worker: A, deadline: Instant(30) };
     assert_eq!(s.on(Input::Leaving(A, Instant(30))), [Effect::Resize(prepare)]);
     assert_eq!(s.on(Input::Leaving(A, Instant(90))), [], "asked twice, it leaves once");
     let effects = s.on(Input::HandedBack(A, one.id, 3));
-    assert_eq!(effects, [Effect::Resize(ResizeStep::Release(vec![A]))]);
+    assert_eq!(effects, [Effect::Resize(ResizeStep::Release(A))]);
     s.on(Input::Left(A));
     s.on(Input::Finished(B, two.id));
     assert_eq!(s.ask(B).records.range, 3..4, "each record once");
@@ -171,10 +171,10 @@ fn the_worker_whose_place_is_taken_hands_back_and_the_others_stay() {
 }
 
 #[test]
-fn who_does_not_answer_an_offer_is_stopped_at_its_deadline() {
+fn who_does_not_answer_is_stopped_at_its_deadline() {
     let mut s = Scene::with(training(8, 4), &[A, B]);
     s.ask(B);
-    s.on(Input::Offered(1, Instant(30)));
+    s.on(Input::Leaving(B, Instant(30)));
     assert_eq!(s.job.wake_at(), Some(Instant(30)));
     s.now = 30;
     assert_eq!(s.on(Input::Tick), [Effect::Resize(ResizeStep::Stop(vec![B]))]);
@@ -222,8 +222,7 @@ fn inputs() -> impl Strategy<Value = Input<u32>> {
         }),
         1 => (0..30_u64).prop_map(|version| Input::Checkpointed { version, oldest: 0 }),
         1 => (0..30_u64).prop_map(Input::Restored),
-        1 => (0..4_u32, 0..99_u64).prop_map(|(size, until)| Input::Offered(size, Instant(until))),
-        1 => (worker(), 0..99_u64).prop_map(|(w, until)| Input::Leaving(w, Instant(until))),
+        2 => (worker(), 0..99_u64).prop_map(|(w, until)| Input::Leaving(w, Instant(until))),
         2 => Just(Input::Tick),
     ]
 }
