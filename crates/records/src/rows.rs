@@ -256,6 +256,18 @@ pub struct PodBody {
     pub ended: Option<String>,
     /// How its last run ended.
     pub last_exit: Option<String>,
+    /// Runs lost in a row.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub setbacks: u32,
+    /// Failures in its place in a row.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: u32,
+}
+
+/// As serde asks.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A pod that began again as another.

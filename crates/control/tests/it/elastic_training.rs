@@ -183,6 +183,24 @@ async fn a_parameter_server_that_is_killed_begins_again_in_its_place() {
 }
 
 #[tokio::test]
+async fn how_often_a_master_was_killed_outlives_the_server() {
+    let mut w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 1, 1000)).await;
+    let all = "master-low Running, worker-low-0 Running";
+    for _ in 0..spec::BACKOFF_LIMIT_DEFAULT {
+        are(&w, "low", all).await;
+        w.engine.end(run(&w, "low", "master-low").key, Exit::Signal(9));
+        w.until("it waits", |view| pods(view, "low") != all).await;
+        w.restart().await;
+        // As long as the longest of these delays.
+        w.clock.advance_ms(32_000);
+    }
+    are(&w, "low", all).await;
+    w.engine.end(run(&w, "low", "master-low").key, Exit::Signal(9));
+    w.phase("low", Phase::Failed).await;
+}
+
+#[tokio::test]
 async fn numbers_outlive_the_server() {
     let mut w = World::new(machines(), &[0]).await;
     w.submit(1, job("low", 2, 1000)).await;

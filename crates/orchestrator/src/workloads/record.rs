@@ -86,7 +86,7 @@ pub(crate) struct Pod {
     /// assumed.
     pub(crate) released_at: Option<Instant>,
     /// Runs lost in a row, and failures in its place in a row. Delays follow from them, and when a
-    /// master is given up. They are not stored: a server that starts counts from zero again.
+    /// master is given up.
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
     /// As it was written last.
@@ -327,6 +327,8 @@ pub(super) fn pod_row(
             relaunch: pod.relaunch,
             ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
+            setbacks: pod.setbacks,
+            failures: pod.failures,
         },
     }
 }
@@ -348,6 +350,8 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         relaunch: body.relaunch,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
+        setbacks: body.setbacks,
+        failures: body.failures,
         written: Some(Box::new(row.clone())),
         ..Pod::new(row.id, row.index)
     })
