@@ -323,6 +323,15 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_limit_of_cores_may_be_more_than_this_machine_has() {
+        let mut spec = spec();
+        spec.container.limits.cpu_millis_max = Some(3_000_000);
+        let (_, host) = made(&spec, &facts(Gpus::None, false));
+        assert_eq!((host.cpu_period, host.cpu_quota), (Some(100_000), Some(300_000_000)));
+        assert_eq!(host.nano_cpus, None, "the daemon refuses more than there are");
+    }
+
+    #[test]
     fn pods_of_a_gang_are_reached_by_the_names_they_have_in_their_network() {
         let member = |role: &str, index| Member {
             role: role.to_owned(),

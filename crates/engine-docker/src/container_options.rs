@@ -18,6 +18,8 @@ use crate::owner::Owner;
 
 /// The least memory reservation that the daemon accepts.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
+/// Over so many microseconds a limit of cores holds.
+const CPU_PERIOD_US: i64 = 100_000;
 /// A port without a host number is reached from this machine only.
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -102,7 +104,10 @@ pub(crate) fn apply_host_config(
     host.group_add = list(user.groups.iter().map(ToString::to_string));
     let made = mounts.iter().map(|mount| docker_mount(mount, spec, owner));
     host.mounts.get_or_insert_default().extend(made);
-    host.nano_cpus = limits.cpu_millis_max.map(|millis| signed(millis.saturating_mul(1_000_000)));
+    // `nano_cpus` beyond the cores of the machine is refused, and simulated nodes may have more.
+    let quota_us = |millis: u64| signed(millis).saturating_mul(CPU_PERIOD_US / 1000);
+    host.cpu_period = limits.cpu_millis_max.map(|_| CPU_PERIOD_US);
+    host.cpu_quota = limits.cpu_millis_max.map(quota_us);
     host.memory = limits.memory_bytes_max.map(signed);
     host.pids_limit = Some(signed(TASKS_MAX));
     // Memory and swap together have the same limit.

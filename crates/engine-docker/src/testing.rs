@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use bollard::query_parameters::{
     CreateImageOptionsBuilder, ListContainersOptions, ListNetworksOptions,
+    RemoveImageOptionsBuilder,
 };
 use futures_util::TryStreamExt as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -55,7 +56,7 @@ impl DockerServer {
         static SOCKET: OnceLock<Result<PathBuf, &'static str>> = OnceLock::new();
         let find = || match machines() {
             Some(daemon) => {
-                import(&daemon, &busybox()?);
+                import_shell(&daemon, &busybox()?);
                 Ok(daemon.socket)
             }
             None => Self::start().map(|server| OWN.get_or_init(|| server).socket()),
@@ -103,7 +104,7 @@ impl DockerServer {
         let server = Self { dir, _keeper: keeper };
         server.up();
         let daemon = block_on(Daemon::at(&server.socket())).unwrap();
-        import(&daemon, &busybox);
+        import_shell(&daemon, &busybox);
         Ok(server)
     }
 
@@ -256,18 +257,49 @@ fn archive(busybox: &Path) -> Vec<u8> {
     Command::new("tar").arg("-C").arg(root.path()).args(["-c", "."]).output().unwrap().stdout
 }
 
-/// Gives a daemon the image.
-fn import(daemon: &Daemon, busybox: &Path) {
-    let (name, tag) = IMAGE.split_once(':').unwrap();
-    let changes = [r#"CMD ["/bin/sh"]"#, "ENV PATH=/bin"].map(str::to_owned).to_vec();
+/// An image that one test needs; gone from the daemon when this is dropped.
+#[derive(Debug)]
+pub struct Image {
+    daemon: Daemon,
+    name: String,
+}
+
+impl Image {
+    /// Makes it of an archive of its files, with instructions of a Dockerfile.
+    ///
+    /// # Panics
+    /// The daemon does not take it.
+    #[must_use]
+    pub fn import(socket: &Path, name: &str, archive: Vec<u8>, changes: &[&str]) -> Self {
+        let daemon = block_on(Daemon::at(socket)).unwrap();
+        import(&daemon, name, archive, changes);
+        Self { daemon, name: name.to_owned() }
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let options = RemoveImageOptionsBuilder::default().force(true).build();
+        // A daemon that is gone has no images either.
+        let _gone = block_on(self.daemon.docker.remove_image(&self.name, Some(options), None));
+    }
+}
+
+/// Gives a daemon the image of a shell.
+fn import_shell(daemon: &Daemon, busybox: &Path) {
+    import(daemon, IMAGE, archive(busybox), &[r#"CMD ["/bin/sh"]"#, "ENV PATH=/bin"]);
+}
+
+fn import(daemon: &Daemon, name: &str, archive: Vec<u8>, changes: &[&str]) {
+    let (name, tag) = name.split_once(':').unwrap();
     let options = CreateImageOptionsBuilder::default()
         .from_src("-")
         .repo(name)
         .tag(tag)
-        .changes(changes)
+        .changes(changes.iter().map(ToString::to_string).collect())
         .build();
     block_on(async {
-        let body = bollard::body_full(archive(busybox).into());
+        let body = bollard::body_full(archive.into());
         let steps = daemon.docker.create_image(Some(options), Some(body), None);
         steps.try_collect::<Vec<_>>().await.unwrap();
     });

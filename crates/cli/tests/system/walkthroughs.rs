@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use engine_docker::testing::DockerServer;
+use engine_docker::testing::{DockerServer, Image};
 
 use crate::document::{self, Step};
 use crate::matching::compare;
@@ -148,6 +148,7 @@ fn fractions_with_containers() {
     }
 }
 
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
 /// Trainings take longer to get where a document shows them.
 const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
 
@@ -156,11 +157,29 @@ const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
 fn elasticdl() {
     let Some(programs) = workers::programs() else { return };
     let sandbox = Sandbox::new().with_programs(&programs);
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
-    let copied = sandbox.shell(&format!("cp -r '{examples}' . && chmod -R a+rX ."));
+    let copied = sandbox.shell(&format!("cp -r '{EXAMPLES}' . && chmod -R a+rX ."));
     assert_eq!(copied.code, Some(0), "{}", copied.text);
     if let Err(what) = follow_on(sandbox, &read("elasticdl"), TRAINING_PATIENCE) {
         panic!("docs/walkthroughs/elasticdl.md, {what}");
+    }
+}
+
+/// The same in containers: the image has Python with the workers, and the model and the data where
+/// the document has them.
+#[test]
+fn elasticdl_with_containers() {
+    let (Some(daemon), Some(programs)) = (DockerServer::shared(), workers::programs()) else {
+        return;
+    };
+    let sandbox = Sandbox::with_docker(daemon).with_programs(&programs);
+    let made = sandbox
+        .shell(&format!("cp -r '{EXAMPLES}' . && python3 -m elastane.digits mnist --codec bytes"));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let files = workers::archive(&programs, &sandbox.home());
+    let path = format!("ENV PATH={}", programs.display());
+    let _image = Image::import(daemon, "gcr.io/elasticdl/elasticdl:dev", files, &[&path]);
+    if let Err(what) = follow_on(sandbox, &read("elasticdl"), TRAINING_PATIENCE) {
+        panic!("docs/walkthroughs/elasticdl.md with Docker, {what}");
     }
 }
 

@@ -22,6 +22,26 @@ pub(crate) fn programs() -> Option<PathBuf> {
     }
 }
 
+/// Prints an archive of `$0`, the folder of programs, and `$1`, with the Python and the libraries that
+/// workers need; each file is where it is on this machine.
+const ARCHIVE: &str = r#"set -e
+std=$("$0/python3" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+files=$(find "${0%/bin}" "$std" "$1" -type f ! -path '*/sklearn/*' ! -path '*/scipy*/*' \
+    ! -path "$std/test/*" ! -path '*/config-*/*')
+libraries=$(echo "$files" | grep '\.so' | xargs ldd "$0/python3" | grep -o '/[^ ]* (0x' \
+    | cut -d' ' -f1 | grep -v '/\.\./')
+printf '%s\n' "$files" "$libraries" "$0/python3" | sort -u \
+    | tar --create --dereference --hard-dereference --absolute-names --files-from -"#;
+
+/// The files of an image in which workers run, with a folder: an archive.
+pub(crate) fn archive(programs: &Path, folder: &Path) -> Vec<u8> {
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", ARCHIVE]).args([programs, folder]).output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !output.stdout.is_empty(), "{said}");
+    output.stdout
+}
+
 fn install() -> Result<PathBuf, String> {
     // Where the server is root workers have other accounts, which a Python of root's home is closed to.
     let base = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().map(Path::new);
