@@ -33,6 +33,8 @@ pub(crate) struct Desk {
     pub state: State,
     journal: Journal,
     clock: Box<dyn Clock>,
+    /// The clock of an earlier master was ahead of this one by so much.
+    ahead_ms: u64,
     outside: Box<dyn Outside>,
     now: Instant,
     next_tick: Instant,
@@ -92,9 +94,10 @@ impl Desk {
         let seen = state.workers.keys().map(|worker| (*worker, now)).collect();
         Self {
             // Another one than that of an earlier master.
-            revision: clock.now_ms(),
+            revision: now.0,
             state,
             journal,
+            ahead_ms: now.0.saturating_sub(clock.now_ms()),
             clock,
             outside,
             now,
@@ -125,7 +128,7 @@ impl Desk {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(self.state.ended()),
             };
-            self.now = self.now.max(Instant(self.clock.now_ms()));
+            self.now = Instant(self.clock.now_ms()).plus_ms(self.ahead_ms);
             for work in first.into_iter().chain(works.try_iter().take(BATCH_MAX)) {
                 let deliver = work(&mut self);
                 self.deliveries.push(deliver);
@@ -211,6 +214,7 @@ impl Desk {
         );
         let shown = self.shown(&timed.entry);
         let effects = self.state.apply(timed.entry, self.now).map_err(refused)?;
+        self.state.at = self.now;
         self.wanted.extend(shown);
         // A moment in which nothing happened changes nothing.
         if !is_tick || !effects.is_empty() {

@@ -12,7 +12,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 use units::Instant;
 
-use crate::clock::{Clock, Wall};
+use crate::clock::{Clock, Steady};
 use crate::config::Settings;
 use crate::desk::{Desk, Handle};
 use crate::entry::Entry;
@@ -83,7 +83,7 @@ impl Master {
     ///
     /// [`Error`].
     pub async fn open(settings: Settings, outside: impl Outside) -> Result<Self, Error> {
-        Self::with_clock(settings, outside, Wall).await
+        Self::with_clock(settings, outside, Steady::new()).await
     }
 
     /// With another clock.
@@ -97,12 +97,12 @@ impl Master {
         clock: impl Clock,
     ) -> Result<Self, Error> {
         let credentials = Credentials::read(&settings.token_file)?;
-        let (state, journal, last) = recover(&settings)?;
+        let (state, journal) = recover(&settings)?;
         let address = settings.listen;
         let listen = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let now = Instant(clock.now_ms()).max(last);
+        let now = Instant(clock.now_ms()).max(state.at);
         let mut desk = Desk::new((state, journal), (Box::new(clock), Box::new(outside)), now);
         let job = &settings.job;
         if desk.state.job.is_none() && !job.shards.is_empty() {
@@ -143,9 +143,8 @@ impl Master {
     }
 }
 
-/// The state when the last master died, or that of a job that begins; and the time of its last
-/// entry.
-fn recover(settings: &Settings) -> Result<(State, Journal, Instant), Error> {
+/// The state when the last master died, or that of a job that begins.
+fn recover(settings: &Settings) -> Result<(State, Journal), Error> {
     let begin = || {
         // Without a meaning but to differ from that of any other job.
         let unique = RandomState::new().hash_one(std::process::id());
@@ -158,12 +157,11 @@ fn recover(settings: &Settings) -> Result<(State, Journal, Instant), Error> {
     if state.config != settings.job {
         return Err(JournalError::OtherJob { path: settings.journal_dir.clone() }.into());
     }
-    let mut last = Instant(0);
     for (number, Timed { at_ms, entry }) in (1..).zip(found.entries) {
-        last = Instant(at_ms);
-        let applied = state.apply(entry, last);
+        state.at = Instant(at_ms);
+        let applied = state.apply(entry, state.at);
         applied.map_err(|error| Error::Entry { number, what: error.to_string() })?;
     }
     state.replaced.clear();
-    Ok((state, journal, last))
+    Ok((state, journal))
 }

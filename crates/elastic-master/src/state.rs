@@ -84,6 +84,9 @@ pub(crate) struct State {
     crashes: u32,
     /// Why the job failed, if it is not its training that did.
     failure: Option<String>,
+    /// The time of the last entry.
+    #[serde(default)]
+    pub at: Instant,
     /// Pods of workers that the training has given up, until the desk takes them.
     #[serde(skip)]
     pub replaced: Vec<String>,
@@ -127,6 +130,7 @@ impl State {
             counters: BTreeMap::new(),
             crashes: 0,
             failure: None,
+            at: Instant::default(),
             replaced: Vec::new(),
         }
     }

@@ -24,7 +24,9 @@ impl Checkpoints {
         if before.is_some_and(|before| before != version) {
             (self.saved_ms, self.is_new) = (Some(now_ms), true);
         }
-        let is_due = self.noted_ms.is_none_or(|noted| now_ms >= noted + NOTE_EVERY_MS);
+        // A clock that was set back says nothing of how long ago the last note was.
+        let is_soon = |noted: u64| (noted..noted + NOTE_EVERY_MS).contains(&now_ms);
+        let is_due = !self.noted_ms.is_some_and(is_soon);
         if !self.is_new || !is_due {
             return None;
         }
@@ -53,6 +55,15 @@ mod tests {
         assert_eq!(checkpoints.saved_ms(), Some(3_000));
         assert_eq!(checkpoints.see(150, 11_000), Some(8_000));
         assert_eq!(checkpoints.see(150, 99_000), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_none_from_being_noted() {
+        let mut checkpoints = Checkpoints::default();
+        checkpoints.see(50, 3_600_000);
+        assert_eq!(checkpoints.see(100, 3_601_000), Some(0));
+        assert_eq!(checkpoints.see(150, 2_000), Some(0));
+        assert_eq!(checkpoints.see(200, 3_000), None, "too soon after that");
     }
 
     #[test]
