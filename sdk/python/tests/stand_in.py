@@ -49,6 +49,8 @@ class Job:
         self.reject_next = self.lose_next_reply = 0
         self.on_push = lambda job: None
         self.server = None
+        # What is between it and its workers.
+        self.through = None
         self.port = 0
         self.start()
 
@@ -112,7 +114,7 @@ class Job:
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.port}"
+        return self.through.address if self.through else f"127.0.0.1:{self.port}"
 
     # The master.
 

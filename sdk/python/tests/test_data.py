@@ -131,6 +131,30 @@ def test_directory_of_both_kinds(tmp_path):
         list(reader.read("/etc/passwd", [0]))
 
 
+@pytest.mark.parametrize("name", ["a", "a.csv"])
+def test_file_that_has_become_shorter(tmp_path, name):
+    path = tmp_path / name
+    with RecordWriter(str(path), "none", chunk_bytes_max=12) as writer:
+        for n in range(6):
+            writer.write(b"%08d" % n)
+    if name.endswith(".csv"):
+        path.write_bytes(b"".join(b"%08d\n" % n for n in range(6)))
+    size = path.stat().st_size // 6
+    assert readers.open_reader(str(tmp_path)).create_shards() == [readers.Shard(str(path), 0, 6)]
+    path.write_bytes(path.read_bytes()[: 4 * size])
+    # Another worker, which gets a task of the records that were there.
+    bad = []
+    read = list(readers.open_reader(str(tmp_path)).read(str(path), range(2, 6), bad.append))
+    assert [place for place, _ in read] == [2, 3]
+    assert [(one.record, one.reason) for one in bad] == [
+        (place, "the file is cut short: it has 4 records") for place in (4, 5)
+    ]
+    path.write_bytes(b"")
+    bad.clear()
+    assert list(readers.open_reader(str(tmp_path)).read(str(path), [5, 0], bad.append)) == []
+    assert [one.record for one in bad] == [5, 0]
+
+
 def test_data_that_is_not_there(tmp_path):
     with pytest.raises(readers.DataError, match="does not exist"):
         readers.open_reader(str(tmp_path / "nothing"))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from conftest import EXAMPLES, said
 from stand_in import Job
+from wire import Wire
 
 from elastane import example
 from elastane.protocol import messages as pb
-from elastane.recordio import write_records
+from elastane.recordio import RecordWriter, write_records
 
 MODEL = os.path.join(EXAMPLES, "digits_numpy.py")
 
@@ -170,6 +171,42 @@ def test_bad_records_are_reported_and_skipped(make_job, start_worker, tmp_path):
     assert sorted(bad) == [7, 22]
     assert "image" in bad[22] and "784" in bad[22]
     each_once(job, count=30)
+
+
+def test_shard_that_is_cut_short_while_it_is_trained_on(make_job, start_worker, tmp_path):
+    good = example.encode({"image": np.zeros(784, np.float32), "label": np.array([3])})
+    data = tmp_path / "data"
+    data.mkdir()
+    with RecordWriter(str(data / "records"), "none", chunk_bytes_max=len(good) + 4) as writer:
+        for _ in range(60):
+            writer.write(good)
+    job = make_job({"training_data": str(data)}, records_per_task=10)
+    first = start_worker(job)
+
+    def cut():
+        first.kill()
+        first.wait()
+        whole = (data / "records").read_bytes()
+        (data / "records").write_bytes(whole[: len(whole) // 2])
+        job.give_up(0)
+
+    at_push(job, 2, cut)
+    first.wait(30)
+    second = start_worker(job, "worker-1")
+    assert second.wait(60) == 0, said(second)
+    assert sorted(position for _, position, _ in job.bad) == list(range(30, 60))
+    assert {message for _, _, message in job.bad} == {"the file is cut short: it has 30 records"}
+    each_once(job, count=60)
+
+
+def test_network_cut_of_30_s(make_job, start_worker):
+    job = make_job()
+    job.through = Wire(job)
+    worker = start_worker(job, patience_s=600)
+    at_push(job, 30, lambda: job.through.cut_for(30))
+    assert worker.wait(120) == 0, said(worker)
+    each_once(job)
+    assert job.pushes == 150 and job.next_worker == 1, "it is the same worker all the time"
 
 
 def test_model_without_loss(make_job, start_worker, tmp_path):

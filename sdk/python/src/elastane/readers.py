@@ -125,9 +125,15 @@ class FileReader:
     def read(
         self, shard: str, places: Iterable[int], on_bad: OnBad = refuse
     ) -> Iterator[Tuple[int, bytes]]:
-        """Pairs of place and record for these places of a shard, in the given order."""
+        """Pairs of place and record for these places of a shard, in the given order.
+
+        What a file has lost since its records were counted is bad.
+        """
         for start, count in _runs(places):
-            yield from self._file(shard).read(start, count, on_bad)
+            file = self._file(shard)
+            yield from file.read(start, count, on_bad)
+            for missing in range(max(start, len(file)), start + count):
+                on_bad(BadRecord(shard, missing, f"the file is cut short: it has {len(file)} records"))
 
 
 def _runs(places: Iterable[int]) -> Iterator[Tuple[int, int]]:
