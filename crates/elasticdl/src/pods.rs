@@ -15,6 +15,8 @@ use runai::Connected;
 
 /// What only jobs of this program have.
 const JOBS: (&str, &str) = ("app", "elasticdl");
+/// Of so many failed jobs it is said why.
+const FAILURES_MAX: usize = 3;
 /// Labels of pods that their jobs do not have.
 const TYPE: &str = "elasticdl-replica-type";
 const INDEX: &str = "elasticdl-replica-index";
@@ -29,7 +31,8 @@ pub(crate) async fn list(
     let asked = labels(selector.as_deref().unwrap_or_default()).map_err(Error::Usage)?;
     let find = async |client: &Client, project: &str| found(client, project, &asked).await;
     let name = |pod: &Pod| format!("pod/{}", pod.name);
-    shown(format, project, raw, (find, name, table)).await
+    let nothing = async |_: &Client, _: &[Pod]| Ok(());
+    shown(format, project, raw, (find, name, table, nothing)).await
 }
 
 /// Lists jobs.
@@ -40,18 +43,33 @@ pub(crate) async fn jobs(
 ) -> Result<(), Error> {
     let find = async |client: &Client, project: &str| chosen(client, project, &[]).await;
     let name = |job: &Workload| format!("job/{}", job.name);
-    shown(format, project, raw, (find, name, table_of_jobs)).await
+    shown(format, project, raw, (find, name, table_of_jobs, say_failures)).await
 }
 
-/// Prints what is found in a project: what finds it, what one is called, and the table of all.
+/// Says why the last of the jobs that failed did: a status has no room for it.
+async fn say_failures(client: &Client, jobs: &[Workload]) -> Result<(), Error> {
+    let mut failed: Vec<_> = jobs.iter().filter(|job| job.phase == "Failed").collect();
+    failed.sort_by_key(|job| std::cmp::Reverse(job.phase_updated_at));
+    for job in failed.into_iter().take(FAILURES_MAX) {
+        if let Some(why) = runai::why_failed(job, client).await? {
+            let name = &job.name;
+            print_note(&format!("{name} has failed: {why}; `elasticdl status {name}` has more"));
+        }
+    }
+    Ok(())
+}
+
+/// Prints what is found in a project: what finds it, what one is called, the table of all, and what is
+/// said after it once.
 async fn shown<T: serde::Serialize>(
     format: Format,
     project: Option<String>,
     raw: &mut dyn Write,
-    (find, name, table): (
+    (find, name, table, after): (
         impl AsyncFn(&Client, &str) -> Result<Vec<T>, Error>,
         impl Fn(&T) -> String,
         impl Fn(&[T], u64) -> Table,
+        impl AsyncFn(&Client, &[T]) -> Result<(), Error>,
     ),
 ) -> Result<(), Error> {
     let how = OutputOptions::from(format);
@@ -70,7 +88,11 @@ async fn shown<T: serde::Serialize>(
         let now_ms = now_ms();
         let all = how.order(all, |all| table(all, now_ms))?;
         out.write_all(how.text(table(&all, now_ms), Style::Plain, &[]).as_bytes())?;
-        Ok(())
+        if how.watch {
+            return Ok(());
+        }
+        out.flush()?;
+        after(&client, &all).await
     };
     show(&how, raw, pulse, look).await
 }

@@ -34,6 +34,19 @@ impl LastOutput {
     }
 }
 
+/// Adds what the run wrote that failed to why a wait has failed.
+pub(super) async fn with_why(why: Error, workload: &Workload, client: &Client) -> Error {
+    let Error::Failed(why) = why else { return why };
+    let output = async { of(workload, &client.pods(&workload.id).await?, client).await };
+    Error::Failed(match output.await {
+        Ok(Some(output)) => {
+            format!("{why}\n{}:\n{}", output.title(), output.indented().trim_end())
+        }
+        Ok(None) => why,
+        Err(error) => format!("{why}; what it wrote cannot be had: {error}"),
+    })
+}
+
 /// Whether there may be any.
 pub(super) fn is_due(workload: &Workload) -> bool {
     state_of_failed(workload).is_some()

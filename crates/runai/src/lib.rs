@@ -107,6 +107,24 @@ pub struct Connected {
     pub project: api_types::Project,
 }
 
+/// Why a workload has failed: the last line that its failed run wrote, else how that ended; none of
+/// one that has not failed.
+///
+/// # Errors
+/// The server does not answer.
+pub async fn why_failed(
+    workload: &api_types::Workload,
+    client: &client::Client,
+) -> Result<Option<String>, Error> {
+    if !last_output::is_due(workload) {
+        return Ok(None);
+    }
+    let pods = client.pods(&workload.id).await?;
+    let output = last_output::of(workload, &pods, client).await?;
+    let line = output.and_then(|output| output.text.lines().next_back().map(str::to_owned));
+    Ok(line.or_else(|| workload.additional_fields.last_exit.clone()))
+}
+
 /// Whether it needs no request in the name of the user.
 const fn needs_no_session(intent: &Intent) -> bool {
     use Intent as I;

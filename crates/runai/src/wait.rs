@@ -7,6 +7,7 @@ use api_types::Workload;
 use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
+use super::last_output;
 use super::logs::{is_away, is_lost};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::{self, Error};
@@ -63,7 +64,8 @@ async fn one(
             if done.is_ok() && !last.0.is_empty() {
                 tell_news(&mut last);
             }
-            return done;
+            let Err(why) = done else { return done };
+            return Err(last_output::with_why(why, &last.1, &context.client).await);
         }
         tell_news(&mut last);
         let now = Instant::now();

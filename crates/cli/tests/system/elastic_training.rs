@@ -29,9 +29,13 @@ fn prepared() -> Option<Sandbox> {
 
 /// A job of three epochs with two workers.
 fn submit(sandbox: &Sandbox, job: &str, model: &str) {
+    submit_with(sandbox, job, model, "$(command -v python3)");
+}
+
+fn submit_with(sandbox: &Sandbox, job: &str, model: &str, python: &str) {
     let submitted = sandbox.shell(&format!(
         "elasticdl --job_name={job} --model_file={model} --train_data_dir=$PWD/mnist/train \
-         --image_base=$(command -v python3) --num_epoch=3 --minibatch_size=10 \
+         --image_base={python} --num_epoch=3 --minibatch_size=10 \
          --record_per_task=100 --num_worker=2 --grads_to_wait=2 --codec_type=bytes \
          --worker_cpu_request=1000m --worker_cpu_limit=1000m --worker_memory_request=1024Mi \
          --worker_memory_limit=1024Mi --master_cpu_request=1000m --master_cpu_limit=1000m \
@@ -158,6 +162,30 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
 }
 
 #[test]
+fn a_python_without_the_workers_is_the_reason_that_people_see() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --nodes 1x0,cpu=8,memory=15GB");
+    let made = sandbox.shell(&format!(
+        "cp -r '{EXAMPLES}' . && chmod -R a+rX . && mkdir -p mnist/train && elastane project create \
+         default && runai config project default"
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    // Any Python does that has not got them: it looks into no folder of packages.
+    let python = "#!/bin/sh\necho \"$0: No module named 'elastane'\" >&2; exit 1\n";
+    let path = sandbox.home().join("bare-python");
+    std::fs::write(&path, python).expect("written");
+    let allowed = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, allowed).expect("changed");
+    submit_with(&sandbox, "bare", MODEL, "./bare-python");
+    let waited = sandbox.shell("elasticdl wait bare");
+    let said = "bare-python: No module named 'elastane'";
+    assert!(waited.code == Some(1) && waited.text.contains(said), "{}", waited.text);
+    for line in ["elasticdl jobs", "elasticdl status bare", "runai explain bare"] {
+        await_text(&sandbox, line, said, PATIENCE);
+    }
+}
+
+#[test]
 fn a_training_whose_code_is_wrong_says_what_is() {
     let Some(sandbox) = prepared() else { return };
     let wrong =
@@ -169,6 +197,10 @@ fn a_training_whose_code_is_wrong_says_what_is() {
     for line in ["elasticdl status wrong", "elasticdl logs wrong", "runai explain wrong"] {
         await_text(&sandbox, line, said, PATIENCE);
     }
+    let waited = sandbox.shell("elasticdl wait wrong");
+    assert!(waited.code == Some(1) && waited.text.contains(said), "{}", waited.text);
+    let jobs = sandbox.shell("elasticdl jobs").text;
+    assert!(jobs.contains("wrong has failed: ") && jobs.contains("`elasticdl status wrong`"));
     // A name is free again as soon as its job is deleted.
     let gone = sandbox.shell("elasticdl delete wrong");
     assert_eq!(gone.code, Some(0), "{}", gone.text);
