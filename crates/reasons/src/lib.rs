@@ -481,6 +481,22 @@ impl Cause {
         }
     }
 
+    /// The same for one that saves its work before it stops.
+    #[must_use]
+    pub fn without_loss(&self) -> Self {
+        let mut cause = self.clone();
+        match &mut cause {
+            Self::Reclaimed { lost, .. }
+            | Self::Preempted { lost, .. }
+            | Self::Consolidated { lost, .. } => lost.unsaved_ms = 0,
+            Self::Resized { .. }
+            | Self::GrownBack { .. }
+            | Self::StaleGang { .. }
+            | Self::Drained { .. } => {}
+        }
+        cause
+    }
+
     /// [`Self::beneficiary`], to name another.
     pub const fn beneficiary_mut(&mut self) -> Option<&mut WorkloadRef> {
         match self {

@@ -92,6 +92,21 @@ async fn a_low_job_gives_one_worker_and_grows_back_under_the_next_number() {
 }
 
 #[tokio::test]
+async fn what_hands_its_work_back_has_not_lost_it() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 2, 1000)).await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+    w.clock.advance_ms(600_000);
+    w.submit(1, job("high", 1, 1_000_000)).await;
+    are(&w, "high", "master-high Running, worker-high-0 Running").await;
+    let events = w.events(w.id("low")).await;
+    let stopped = events.iter().find(|event| event.kind == "Preempted").expect("a stop");
+    let expected = "stopped for team-a/high of higher priority (1000000 over 1000); it has 1 s to \
+                    hand back or save its work";
+    assert_eq!(stopped.message, expected);
+}
+
+#[tokio::test]
 async fn the_master_stays_when_all_workers_go() {
     let w = World::new(machines(), &[0]).await;
     w.submit(1, job("low", 2, 1000)).await;

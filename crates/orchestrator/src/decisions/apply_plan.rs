@@ -150,6 +150,19 @@ impl State {
         }
     }
 
+    /// Why a pod is stopped, and what that costs. One of an elastic training has its grace to hand
+    /// back what it has, or to save the model.
+    fn stop_in_words(&self, (id, number): (Uuid, usize), cause: &Cause) -> String {
+        match self.workloads.get(&id).filter(|workload| workload.is_elastic_training()) {
+            None => cause.to_string(),
+            Some(training) => {
+                let grace = units::format_millis(training.spec.set_of(number).0.pod.grace_ms);
+                let cause = cause.without_loss();
+                format!("{cause}; it has {grace} s to hand back or save its work")
+            }
+        }
+    }
+
     fn carry_stop(
         &mut self,
         (id, number): (Uuid, usize),
@@ -158,7 +171,7 @@ impl State {
         then: &str,
     ) {
         let code = cause.code().code;
-        let message = format!("{cause}{then}");
+        let message = format!("{}{then}", self.stop_in_words((id, number), cause));
         self.evicted(id, code, message.clone());
         let event = EventBuilder::new(kind, message).pod(number).code(code);
         self.emit(id, if kind == "Resized" { event } else { event.warning() });

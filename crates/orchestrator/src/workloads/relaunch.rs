@@ -39,7 +39,7 @@ pub(super) enum Next {
 
 impl Workload {
     /// Whether its workers come and go.
-    pub(super) fn is_elastic_training(&self) -> bool {
+    pub(crate) fn is_elastic_training(&self) -> bool {
         self.spec.distributed.is_some_and(|of| of.framework == Framework::ElasticDl)
     }
 
