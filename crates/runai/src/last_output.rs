@@ -37,6 +37,9 @@ impl LastOutput {
 /// Adds what the run wrote that failed to why a wait has failed.
 pub(super) async fn with_why(why: Error, workload: &Workload, client: &Client) -> Error {
     let Error::Failed(why) = why else { return why };
+    if !is_due(workload) {
+        return Error::Failed(why);
+    }
     let output = async { of(workload, &client.pods(&workload.id).await?, client).await };
     Error::Failed(match output.await {
         Ok(Some(output)) => {
