@@ -19,6 +19,7 @@ mod daemon;
 mod events;
 mod files;
 mod gpu_fraction;
+mod gpu_watch;
 mod image;
 mod inspect;
 mod logs;

@@ -15,7 +15,7 @@ use crate::owner::Owner;
 use crate::program::Program;
 use crate::run_registry::{RegisteredRun, RunRegistry};
 use crate::shared::{Shared, blocking};
-use crate::{copies, events};
+use crate::{copies, events, gpu_watch};
 
 /// The options of the engine.
 #[derive(Debug, Clone)]
@@ -96,6 +96,7 @@ impl DockerEngine {
         copies::delete_earlier(&shared.copies)?;
         let own = Arc::clone(&shared);
         shared.spawn(async move { events::follow(&own).await });
+        gpu_watch::spawn(&shared);
         Ok(Self { shared })
     }
 }

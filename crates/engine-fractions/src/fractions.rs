@@ -32,6 +32,9 @@ use crate::run::{Over, Run};
 /// Where containers have the sockets of their simulated GPUs.
 const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
 
+/// So much of a GPU may be uncounted until the next measurement in turn.
+const UNCOUNTED_BYTES: u64 = 256 << 20;
+
 impl SimulatedGpu {
     fn described(&self) -> Simulated {
         Simulated { name: self.gpu.clone(), bytes: self.bytes }
@@ -490,6 +493,27 @@ impl Fractions {
             memory_bytes: Some(0),
         };
         unused.map(idle).collect()
+    }
+
+    /// Whether a measurement should not wait for its turn: the driver shows more on a GPU than is
+    /// counted of the runs there, or a run that holds too much is to be ended. `sample` asks the
+    /// driver of real GPUs, where that is needed. Blocks as that does.
+    pub fn is_urgent(&self, sample: impl FnOnce() -> Vec<Activity>) -> bool {
+        let (mut held, mut ends) = (BTreeMap::<String, u64>::new(), false);
+        for run in open(&self.runs).values() {
+            for (place, limit) in run.fraction.limits.iter().enumerate() {
+                let Some(uuid) = run.fraction.uuid(&limit.gpu) else { continue };
+                *held.entry(limit.gpu.clone()).or_default() += run.held(place, uuid);
+            }
+            ends |= self.over == MemoryOver::End && run.is_over();
+        }
+        let shows_more = |gpu: &Activity| {
+            let shown = gpu.processes.values().filter_map(|process| process.memory_bytes);
+            let shown: u64 = shown.sum();
+            held.get(&gpu.uuid).is_some_and(|held| shown > held.saturating_add(UNCOUNTED_BYTES))
+        };
+        ends || !held.is_empty()
+            && (self.activities().iter().any(shows_more) || sample().iter().any(shows_more))
     }
 
     /// What runs with limits say that they hold, in the order of their limits.

@@ -53,6 +53,11 @@ impl Run {
         pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
     }
 
+    /// Whether it was seen to hold more than it may.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.over.is_empty()
+    }
+
     /// The event about what it holds too much, and the action that follows: the first time since
     /// it held less, and when it is enough. With each goes what of it was not granted.
     pub(crate) fn judge(&mut self, over: Vec<(GpuOver, u64)>, policy: MemoryOver) -> Vec<Over> {

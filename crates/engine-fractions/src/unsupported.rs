@@ -109,6 +109,11 @@ impl Fractions {
     pub fn idle(&self, _key: RunKey, _used: &[GpuUse]) -> Vec<GpuUse> {
         Vec::new()
     }
+    /// Never.
+    #[must_use]
+    pub fn is_urgent(&self, _sample: impl FnOnce() -> Vec<Activity>) -> bool {
+        false
+    }
     /// None.
     #[must_use]
     pub fn claims(&self) -> BTreeMap<RunKey, Vec<u64>> {

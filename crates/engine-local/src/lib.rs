@@ -41,6 +41,7 @@ mod environment;
 mod events;
 mod footprint;
 mod force_kill;
+mod gpu_watch;
 mod image;
 mod isolation;
 mod launch;

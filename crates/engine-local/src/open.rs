@@ -22,6 +22,7 @@ use engine_fractions::{FractionOptions, Fractions, Runs};
 use crate::cgroup::Place;
 use crate::environment;
 use crate::events;
+use crate::gpu_watch;
 use crate::image::ImageTable;
 use crate::isolation::{Isolator, Separation};
 use crate::launch::spawn_supervisor;
@@ -113,6 +114,7 @@ impl LocalEngine {
         shared.copy_bytes_max = copy_bytes_max;
         let shared = Arc::new(shared);
         recover_all(&shared)?;
+        gpu_watch::spawn(&shared);
         let trash = Arc::clone(&shared);
         tokio::task::spawn_blocking(move || trash.paths.empty_trash());
         Ok(Self { shared })
