@@ -108,6 +108,7 @@ const NOT_KEPT: &str = "its part of the GPU would not be kept: ";
 #[must_use]
 pub fn not_kept(why: &str) -> String {
     let why = why.lines().next().filter(|line| !line.is_empty()).unwrap_or("it was ended").trim();
+    let why = why.strip_prefix("error: ").unwrap_or(why);
     if let Some(silent) = why.find(SILENT).and_then(|at| why.get(at..)) {
         return silent.to_owned();
     }

@@ -249,8 +249,8 @@ fn checked(args: &[String]) -> Result<String, String> {
     let reports = try_sizes(&sizes)?;
     let above = |most: u64| Some((most, reports.iter().find(|report| report.total > most)?));
     if let Some((most, over)) = most.and_then(above) {
-        let total = over.total;
-        return Err(format!("{}: {total} bytes are visible, and {most} are granted", over.name));
+        let (total, most) = (over.total.div_ceil(MIB), most / MIB);
+        return Err(format!("{}: {total} MiB are visible, and {most} MiB granted", over.name));
     }
     if json {
         return serde_json::to_string(&reports).map_err(|error| error.to_string());
