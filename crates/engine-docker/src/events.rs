@@ -70,11 +70,9 @@ async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     let since = (now().0 / 1000).to_string();
     let facts = daemon::facts(docker, &shared.daemon.socket).await?;
     *shared.facts.write().unwrap_or_else(PoisonError::into_inner) = facts;
-    let filters = [
-        ("type", vec!["container"]),
-        ("label", vec![RUN_LABEL]),
-        ("event", vec!["start", "die", "destroy"]),
-    ];
+    // In Docker's words and in Podman's, whose filter by the name of a label finds nothing.
+    let actions = vec!["start", "die", "destroy", "died", "remove"];
+    let filters = [("type", vec!["container"]), ("event", actions)];
     let options = EventsOptionsBuilder::default().since(&since).filters(&filters.into()).build();
     let mut events = Box::pin(docker.events(Some(options)));
     let caught_up = async {

@@ -59,9 +59,16 @@ pub(crate) fn failed(what: impl Into<String>, fault: Fault) -> Error {
     Error::Io { what: what.into(), source }
 }
 
-/// The HTTP status of an error; none: no valid answer.
+/// In Podman's answer about a container that does not run, which has the status of a fault of its own.
+const NOT_RUNNING: &str = "container state improper";
+const CONFLICT: u16 = 409;
+
+/// The HTTP status of an error, in Docker's sense; none: no valid answer.
 pub(crate) fn status(fault: &Fault) -> Option<u16> {
     match fault {
+        Fault::DockerResponseServerError { message, .. } if message.contains(NOT_RUNNING) => {
+            Some(CONFLICT)
+        }
         Fault::DockerResponseServerError { status_code, .. } => Some(*status_code),
         _ => None,
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use bollard::errors::Error as Fault;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
@@ -22,6 +23,10 @@ use crate::owner::Owner;
 use crate::program::Program;
 use crate::run_registry::{RunRegistry, has_ended};
 use crate::{container, failed, status, unless};
+
+/// How often a container is asked for again that is between two states, and the pause between.
+const SETTLE_ASKS_MAX: u32 = 100;
+const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// State shared by the engine and its tasks.
 #[derive(Debug)]
@@ -130,7 +135,7 @@ impl Shared {
         &self,
         key: RunKey,
     ) -> Result<Option<(ContainerInspectResponse, Inspected)>, Error> {
-        match self.daemon.docker.inspect_container(&names::container(key), None).await {
+        match self.inspect_settled(&names::container(key)).await {
             Ok(found) => {
                 let mut seen = inspect(&found, &self.facts(), now());
                 if self.is_news(key, &seen.state) {
@@ -141,6 +146,23 @@ impl Shared {
             }
             Err(fault) if status(&fault) == Some(404) => Ok(None),
             Err(fault) => Err(failed(format!("inspect the container of run {key}"), fault)),
+        }
+    }
+
+    /// Podman calls a container that has ended `stopped`, which is no state of Docker's, until it has
+    /// cleaned up after it.
+    async fn inspect_settled(&self, name: &str) -> Result<ContainerInspectResponse, Fault> {
+        let mut asked = 0;
+        loop {
+            match self.daemon.docker.inspect_container(name, None).await {
+                Err(Fault::JsonDataError { message, .. })
+                    if message.contains("`stopped`") && asked < SETTLE_ASKS_MAX =>
+                {
+                    asked += 1;
+                    tokio::time::sleep(SETTLE_PAUSE).await;
+                }
+                answer => return answer,
+            }
         }
     }
 

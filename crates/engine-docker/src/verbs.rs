@@ -207,6 +207,10 @@ async fn kill(shared: &Shared, key: RunKey) {
         if let Err(error) = signal(shared, key, "SIGKILL").await {
             tracing::warn!("{error}; trying again");
         }
+        // Its end may have been missed.
+        if let Err(error) = events::refresh(shared, key).await {
+            tracing::warn!("{error}; trying again");
+        }
         tokio::time::sleep(KILL_PAUSE).await;
     }
 }
