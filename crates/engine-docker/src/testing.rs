@@ -128,24 +128,31 @@ impl DockerServer {
         let path = |name: &str| self.dir.join(name).display().to_string();
         let log = fs::OpenOptions::new().create(true).append(true).open(path("log")).unwrap();
         let pid = path("pid");
-        let mut daemon = Command::new("dockerd")
-            .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
-            .args(["--host", &self.host(), "--pidfile", &pid, "--bridge", "none"])
-            .args(["--shutdown-timeout", "5"])
-            // Many small networks: each test uses some.
-            .args(["--default-address-pool", "base=10.211.0.0/16,size=26"])
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        std::thread::spawn(move || daemon.wait());
+        let start = || {
+            Command::new("dockerd")
+                .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
+                .args(["--host", &self.host(), "--pidfile", &pid, "--bridge", "none"])
+                .args(["--shutdown-timeout", "5"])
+                // Many small networks: each test uses some.
+                .args(["--default-address-pool", "base=10.211.0.0/16,size=26"])
+                .stdin(Stdio::null())
+                .stdout(log.try_clone().unwrap())
+                .stderr(log.try_clone().unwrap())
+                .spawn()
+                .unwrap()
+        };
         let began = Instant::now();
+        let mut daemon = start();
         while !block_on(async { Daemon::at(&self.socket()).await.is_ok() }) {
             let said = || fs::read_to_string(path("log")).unwrap_or_default();
             assert!(began.elapsed() < UP_WAIT, "dockerd does not answer: {}", said());
             std::thread::sleep(POLL_PAUSE);
+            // Two that begin at the same moment get into each other's way at the packet filter.
+            if daemon.try_wait().unwrap().is_some() {
+                daemon = start();
+            }
         }
+        std::thread::spawn(move || daemon.wait());
     }
 
     /// Kills it, as a crash would.
@@ -274,6 +281,12 @@ impl Image {
         let daemon = block_on(Daemon::at(socket)).unwrap();
         import(&daemon, name, archive, changes);
         Self { daemon, name: name.to_owned() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -8,11 +8,13 @@ use crate::sandbox::{Sandbox, environment, kill, wait_until};
 use crate::workers;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+/// Trainings take longer to get somewhere.
 pub(crate) const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
-const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
+pub(crate) const EXAMPLES: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
 pub(crate) const PLAIN: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/examples/digits_numpy.py");
-const MODEL: &str = "elasticdl/python/examples/mnist_functional_api.py";
+pub(crate) const MODEL: &str = "elasticdl/python/examples/mnist_functional_api.py";
 
 /// A server with the digits and the example; none without Python.
 fn prepared() -> Option<Sandbox> {
@@ -32,7 +34,7 @@ fn submit(sandbox: &Sandbox, job: &str, model: &str) {
     submit_with(sandbox, job, model, "$(command -v python3)");
 }
 
-fn submit_with(sandbox: &Sandbox, job: &str, model: &str, python: &str) {
+pub(crate) fn submit_with(sandbox: &Sandbox, job: &str, model: &str, python: &str) {
     let submitted = sandbox.shell(&format!(
         "elasticdl --job_name={job} --model_file={model} --train_data_dir=$PWD/mnist/train \
          --image_base={python} --num_epoch=3 --minibatch_size=10 \

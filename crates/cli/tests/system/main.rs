@@ -10,6 +10,7 @@ mod costs;
 mod crash;
 mod docker;
 mod document;
+mod elastic_containers;
 mod elastic_crash;
 mod elastic_training;
 mod examples;

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use engine_docker::testing::{DockerServer, Image};
+use engine_docker::testing::DockerServer;
 
 use crate::document::{self, Step};
+use crate::elastic_containers;
+use crate::elastic_training::{EXAMPLES, TRAINING_PATIENCE};
 use crate::matching::compare;
 use crate::sandbox::{Sandbox, end, free_port};
 use crate::workers;
@@ -148,10 +150,6 @@ fn fractions_with_containers() {
     }
 }
 
-const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
-/// Trainings take longer to get where a document shows them.
-const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
-
 /// The published tutorial about elastic scheduling: real processes train a real model.
 #[test]
 fn elasticdl() {
@@ -164,21 +162,12 @@ fn elasticdl() {
     }
 }
 
-/// The same in containers: the image has Python with the workers, and the model and the data where
-/// the document has them.
+/// The same in containers; the image has a name of its own.
 #[test]
 fn elasticdl_with_containers() {
-    let (Some(daemon), Some(programs)) = (DockerServer::shared(), workers::programs()) else {
-        return;
-    };
-    let sandbox = Sandbox::with_docker(daemon).with_programs(&programs);
-    let made = sandbox
-        .shell(&format!("cp -r '{EXAMPLES}' . && python3 -m elastane.digits mnist --codec bytes"));
-    assert_eq!(made.code, Some(0), "{}", made.text);
-    let files = workers::archive(&programs, &sandbox.home());
-    let path = format!("ENV PATH={}", programs.display());
-    let _image = Image::import(daemon, "gcr.io/elasticdl/elasticdl:dev", files, &[&path]);
-    if let Err(what) = follow_on(sandbox, &read("elasticdl"), TRAINING_PATIENCE) {
+    let Some((sandbox, image)) = elastic_containers::prepared() else { return };
+    let text = read("elasticdl").replace("gcr.io/elasticdl/elasticdl:dev", image.name());
+    if let Err(what) = follow_on(sandbox, &text, TRAINING_PATIENCE) {
         panic!("docs/walkthroughs/elasticdl.md with Docker, {what}");
     }
 }

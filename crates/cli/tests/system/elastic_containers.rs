@@ -1,0 +1,71 @@
+//! Elastic trainings in containers. Owns: an image in which workers run, made without a registry, and
+//! what becomes of a training whose containers are killed. Does not know about: the published
+//! tutorial (`walkthroughs`).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use engine_docker::testing::{DockerServer, Image};
+
+use crate::elastic_training::{EXAMPLES, MODEL, PATIENCE, TRAINING_PATIENCE};
+use crate::elastic_training::{await_text, submit_with};
+use crate::sandbox::{Sandbox, environment, every_process, kill, wait_until};
+use crate::workers;
+
+/// A machine whose workloads are containers, and the image: with Python and the workers, and with the
+/// model and the digits at the paths that they have on the machine. None without Docker or Python.
+pub(crate) fn prepared() -> Option<(Sandbox, Image)> {
+    let (daemon, programs) = (DockerServer::shared()?, workers::programs()?);
+    let sandbox = Sandbox::with_docker(daemon).with_programs(&programs);
+    let made = sandbox
+        .shell(&format!("cp -r '{EXAMPLES}' . && python3 -m elastane.digits mnist --codec bytes"));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let files = workers::archive(&programs, &sandbox.home());
+    let path = format!("ENV PATH={}", programs.display());
+    // Tests that run at the same time have one each.
+    let home = sandbox.home();
+    let own = home.parent().and_then(Path::file_name).expect("a folder").to_string_lossy();
+    // Podman gives no other tag than this to what it imports.
+    let name = format!("{}:latest", own.to_lowercase());
+    let image = Image::import(daemon, &name, files, &[&path]);
+    Some((sandbox, image))
+}
+
+/// Kills what the container of a pod runs.
+fn kill_pod(pod: &str) {
+    let is_its = |pid: u32| {
+        let name = environment(pid).and_then(|all| all.get("POD_NAME").cloned());
+        name.is_some_and(|name| name == pod)
+    };
+    let mut found = BTreeSet::new();
+    let seen = wait_until(PATIENCE, || {
+        found = every_process().into_iter().map(|one| one.pid).filter(|pid| is_its(*pid)).collect();
+        !found.is_empty()
+    });
+    assert!(seen, "nothing of {pod} runs");
+    found.into_iter().for_each(kill);
+}
+
+#[test]
+fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
+    let Some((mut sandbox, image)) = prepared() else { return };
+    sandbox.start_server("elastane up --nodes 1x0,cpu=8,memory=15GB");
+    let made = sandbox.shell("elastane project create default && runai config project default");
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    submit_with(&sandbox, "c", MODEL, image.name());
+    await_text(&sandbox, "elasticdl logs c", "epoch 0: ", TRAINING_PATIENCE);
+    kill_pod("elasticdl-worker-c-0");
+    await_text(&sandbox, "elasticdl pods", "elasticdl-worker-c-2", PATIENCE);
+    await_text(&sandbox, "elasticdl logs c", "epoch 1: ", TRAINING_PATIENCE);
+    // It comes again with its journal and its checkpoint, under the name where the workers look.
+    kill_pod("elasticdl-master-c");
+    let ended = "job c succeeded: 4500 records (0 unreadable) in ";
+    await_text(&sandbox, "elasticdl logs c", ended, TRAINING_PATIENCE);
+    let log = sandbox.shell("elasticdl logs c").text;
+    let own = log.lines().rfind(|line| line.starts_with("job c succeeded")).unwrap_or_default();
+    let lost = [", 0 were lost", ", 1 were lost", ", 2 were lost"];
+    assert!(lost.iter().any(|lost| own.contains(lost)), "it had two tasks at most: {own}");
+    let jobs = sandbox.shell("elasticdl jobs --no-headers").text;
+    assert_eq!(jobs.split_whitespace().take(2).collect::<Vec<_>>(), ["c", "Completed"], "{jobs}");
+    sandbox.shell("elastane down");
+}
