@@ -7,8 +7,8 @@ use std::path::Path;
 
 use engine_docker::testing::{DockerServer, Image};
 
-use crate::elastic_training::{EXAMPLES, MODEL, PATIENCE, TRAINING_PATIENCE};
-use crate::elastic_training::{await_text, submit_with};
+use crate::elastic_training::{EXAMPLES, MODEL, PATIENCE, PLAIN, TRAINING_PATIENCE};
+use crate::elastic_training::{await_text, submit_with, submit_with_servers};
 use crate::sandbox::{Sandbox, environment, every_process, kill, wait_until};
 use crate::workers;
 
@@ -17,8 +17,10 @@ use crate::workers;
 pub(crate) fn prepared() -> Option<(Sandbox, Image)> {
     let (daemon, programs) = (DockerServer::shared()?, workers::programs()?);
     let sandbox = Sandbox::with_docker(daemon).with_programs(&programs);
-    let made = sandbox
-        .shell(&format!("cp -r '{EXAMPLES}' . && python3 -m elastane.digits mnist --codec bytes"));
+    let made = sandbox.shell(&format!(
+        "cp -r '{EXAMPLES}' . && python3 -m elastane.digits mnist --codec bytes && mkdir zoo \
+         && cp '{PLAIN}' zoo && python3 -m elastane.digits plain"
+    ));
     assert_eq!(made.code, Some(0), "{}", made.text);
     let files = workers::archive(&programs, &sandbox.home());
     let path = format!("ENV PATH={}", programs.display());
@@ -46,12 +48,31 @@ fn kill_pod(pod: &str) {
     found.into_iter().for_each(kill);
 }
 
-#[test]
-fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
-    let Some((mut sandbox, image)) = prepared() else { return };
+/// A server with a project, and the image.
+fn served() -> Option<(Sandbox, Image)> {
+    let (mut sandbox, image) = prepared()?;
     sandbox.start_server("elastane up --nodes 1x0,cpu=8,memory=15GB");
     let made = sandbox.shell("elastane project create default && runai config project default");
     assert_eq!(made.code, Some(0), "{}", made.text);
+    Some((sandbox, image))
+}
+
+#[test]
+fn a_killed_parameter_server_comes_again_where_the_others_look_for_it() {
+    let Some((sandbox, image)) = served() else { return };
+    submit_with_servers(&sandbox, "p", image.name());
+    await_text(&sandbox, "elasticdl logs p", "epoch 1: ", TRAINING_PATIENCE);
+    kill_pod("elasticdl-p-ps-1");
+    let ended = "job p succeeded: 6000 records (0 unreadable) in ";
+    await_text(&sandbox, "elasticdl logs p", ended, TRAINING_PATIENCE);
+    let log = sandbox.shell("elasticdl logs p").text;
+    assert!(log.contains(", 0 were lost with a worker, 0 failed"), "{log}");
+    sandbox.shell("elastane down");
+}
+
+#[test]
+fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
+    let Some((sandbox, image)) = served() else { return };
     submit_with(&sandbox, "c", MODEL, image.name());
     await_text(&sandbox, "elasticdl logs c", "epoch 0: ", TRAINING_PATIENCE);
     kill_pod("elasticdl-worker-c-0");

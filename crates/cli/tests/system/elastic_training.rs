@@ -74,12 +74,12 @@ fn kill_pod(sandbox: &Sandbox, pod: &str, program: &str) {
 }
 
 /// A job of the final form: two workers, and two parameter servers in pods of their own.
-fn submit_with_servers(sandbox: &Sandbox, job: &str) {
+pub(crate) fn submit_with_servers(sandbox: &Sandbox, job: &str, python: &str) {
     let submitted = sandbox.shell(&format!(
         "elasticdl train --job_name={job} --model_zoo=zoo \
          --model_def=digits_numpy.custom_model --training_data=$PWD/plain/train --num_epochs=4 \
          --minibatch_size=10 --num_workers=2 --num_ps_pods=2 --grads_to_wait=2 \
-         --image_name=$(command -v python3) --checkpoint_steps=10 \
+         --image_name={python} --checkpoint_steps=10 \
          --ps_resource_request=cpu=0.5,memory=512Mi \
          --worker_resource_request=cpu=1,memory=1024Mi"
     ));
@@ -126,7 +126,7 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
         "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
     ));
     assert_eq!(made.code, Some(0), "{}", made.text);
-    submit_with_servers(&sandbox, "p");
+    submit_with_servers(&sandbox, "p", "$(command -v python3)");
     let servers = "elasticdl pods -l elasticdl_job_name=p,elasticdl-replica-type=ps --no-headers";
     await_text(&sandbox, servers, "elasticdl-p-ps-0  ", PATIENCE);
     await_text(&sandbox, servers, "elasticdl-p-ps-1  ", PATIENCE);
