@@ -15,7 +15,7 @@ use runai::Connected;
 
 /// What only jobs of this program have.
 const JOBS: (&str, &str) = ("app", "elasticdl");
-/// Of so many failed jobs it is said why.
+/// Notes below a list name at most so many failed jobs.
 const FAILURES_MAX: usize = 3;
 /// Labels of pods that their jobs do not have.
 const TYPE: &str = "elasticdl-replica-type";
@@ -59,13 +59,13 @@ async fn say_failures(client: &Client, jobs: &[Workload]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints what is found in a project: what finds it, what one is called, the table of all, and what is
-/// said after it once.
+/// Prints what is found in a project: what finds it, what one is called, the table of all, and notes
+/// below it.
 async fn shown<T: serde::Serialize>(
     format: Format,
     project: Option<String>,
     raw: &mut dyn Write,
-    (find, name, table, after): (
+    (find, name, table, notes): (
         impl AsyncFn(&Client, &str) -> Result<Vec<T>, Error>,
         impl Fn(&T) -> String,
         impl Fn(&[T], u64) -> Table,
@@ -92,7 +92,7 @@ async fn shown<T: serde::Serialize>(
             return Ok(());
         }
         out.flush()?;
-        after(&client, &all).await
+        notes(&client, &all).await
     };
     show(&how, raw, pulse, look).await
 }
