@@ -12,8 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::image::has_simulated_driver;
 use engine::{
-    Device, Enforcement, Error, FractionLimit, GpuOver, GpuUse, Mechanism, RunKey, RunSpec,
-    TimeSlicing,
+    Device, Enforcement, Error, FractionLimit, GpuOver, GpuUse, RunKey, RunSpec, TimeSlicing,
 };
 use fraction_agent::{
     Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, Writer,
@@ -28,6 +27,7 @@ use crate::contexts;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
 use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
 use crate::run::{Over, Run};
+use crate::way::{choose, kept, log_unkept, open_point};
 
 /// Where containers have the sockets of their simulated GPUs.
 const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
@@ -93,30 +93,6 @@ pub struct Fractions {
     runs: Mutex<BTreeMap<RunKey, Run>>,
 }
 
-/// What keeps fractions, once that was seen: of the installed driver's GPUs, or of simulated ones.
-fn kept(way: Way, installed: bool, time_slicing: TimeSlicing) -> FractionLimit {
-    let (mechanism, why) = match way {
-        Way::Containers if installed => (
-            Mechanism::PreloadedLibraries,
-            "a program that the loader of glibc does not start is not limited: a static one, or one \
-             of an image with musl",
-        ),
-        Way::Mounts | Way::Containers => (Mechanism::MountedLibraries, ""),
-        Way::Variables => (
-            Mechanism::Variables,
-            "a program with a cleared environment is not limited; start the server as root to mount \
-             the libraries instead",
-        ),
-    };
-    FractionLimit { level: Enforcement::Cooperative, mechanism, time_slicing, why: why.to_owned() }
-}
-
-fn log_unkept(driver: &str, limit: &FractionLimit) {
-    if limit.level == Enforcement::None {
-        tracing::info!("fractions of GPUs of the {driver} driver are not kept: {}", limit.why);
-    }
-}
-
 /// No code panics inside a change while it holds one of these locks.
 fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
@@ -161,7 +137,7 @@ impl Fractions {
     /// it may not have. `program` calls this crate's programs. Blocks for some hundredths of a
     /// second, longer with a real driver.
     #[must_use]
-    pub fn open(folder: &Path, program: &Path, runs: Runs, options: &FractionOptions) -> Self {
+    pub fn open(folder: &Path, program: &Path, runs: Runs<'_>, options: &FractionOptions) -> Self {
         let FractionOptions { policy, gpus, look_ms_max, over, time_slicing } = options;
         if let Err(error) = fraction_agent::open_folder(folder) {
             return Self::none(&format!("cannot make {}: {error}", folder.display()));
@@ -170,11 +146,10 @@ impl Fractions {
             Ok(libraries) => libraries,
             Err(error) => return Self::none(&text(&error)),
         };
-        let way = match runs {
-            Runs::Containers => Way::Containers,
-            Runs::Processes { mounts: true } if open_point().is_ok() => Way::Mounts,
-            Runs::Processes { .. } => Way::Variables,
+        let test = |installed, place| {
+            fraction_agent::self_test(program, &libraries, folder, installed, place)
         };
+        let (way, place) = choose(runs, |place| test(None, place));
         let delivered = match way {
             Way::Containers => Libraries::write_for_containers(&folder.join("container-lib")),
             Way::Mounts | Way::Variables => Ok(libraries.clone()),
@@ -191,8 +166,7 @@ impl Fractions {
             if *policy == FractionPolicy::Counted {
                 return FractionLimit::none("the server was started with --fractions none");
             }
-            let seen = fraction_agent::self_test(program, &libraries, folder, installed);
-            match seen {
+            match test(installed, place) {
                 Ok(()) => kept(way, installed.is_some(), time_slicing),
                 Err(why) => FractionLimit::none(&why),
             }
@@ -571,10 +545,6 @@ const fn policy(time_slicing: TimeSlicing) -> Option<Policy> {
         TimeSlicing::Strict => Some(Policy::Strict),
         TimeSlicing::Fair => Some(Policy::Fair),
     }
-}
-
-fn open_point() -> std::io::Result<()> {
-    fraction_agent::open_point(Path::new(fraction_agent::POINT))
 }
 
 /// Connections to simulated GPUs, whose processes stay while it has them.

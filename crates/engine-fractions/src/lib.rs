@@ -17,6 +17,8 @@ mod policy;
 mod run;
 #[cfg(not(target_arch = "x86_64"))]
 mod unsupported;
+#[cfg(target_arch = "x86_64")]
+mod way;
 
 #[cfg(target_arch = "x86_64")]
 pub use checked::{gpu_check, simulated_driver, start_checked};
@@ -24,7 +26,7 @@ pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept, refusal, si
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use newest::end_newest;
-pub use policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
+pub use policy::{FractionOptions, FractionPolicy, MemoryOver, Place, Runs};
 #[cfg(target_arch = "x86_64")]
 pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]

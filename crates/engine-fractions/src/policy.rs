@@ -1,6 +1,10 @@
 //! What an administrator chooses about GPU fractions. Owns: the choices. Does not know about: how they
 //! are kept.
 
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+
 use engine::TimeSlicing;
 
 /// Which limits of GPU fractions are relied on.
@@ -46,14 +50,17 @@ impl Default for FractionOptions {
     }
 }
 
+/// Where runs start: the user and the group of one, and what has a command start with them and with
+/// these mounts (what, and over what).
+pub type Place<'a> =
+    ((u32, u32), &'a dyn Fn(&mut Command, Vec<(PathBuf, PathBuf)>) -> io::Result<()>);
+
 /// What the runs of an engine are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Runs {
-    /// Processes of this machine.
-    Processes {
-        /// Whether they have a mount namespace that root made.
-        mounts: bool,
-    },
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "a function has no form to show")]
+pub enum Runs<'a> {
+    /// Processes of this machine; where, if root gives them accounts and mounts.
+    Processes(Option<Place<'a>>),
     /// Containers.
     Containers,
 }

@@ -50,7 +50,7 @@ impl Fractions {
     }
     /// Nothing is limited.
     #[must_use]
-    pub fn open(_: &Path, _program: &Path, _runs: Runs, _: &FractionOptions) -> Self {
+    pub fn open(_: &Path, _program: &Path, _runs: Runs<'_>, _: &FractionOptions) -> Self {
         Self {}
     }
     /// None.

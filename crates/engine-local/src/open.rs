@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use engine::{Error, IsolationKind, RunKey};
@@ -96,11 +97,14 @@ impl LocalEngine {
             }
             None => Isolator::none("the server was not asked to keep runs apart"),
         };
-        let mounts = separator.found().kind == IsolationKind::Accounts;
         let fractions = match fractions {
             Some(options) => {
-                let runs = Runs::Processes { mounts };
-                Fractions::open(&paths.fraction(), &supervisor, runs, &options)
+                let folder = paths.fraction();
+                let enter = |command: &mut Command, mounts: Vec<(PathBuf, PathBuf)>| {
+                    separator.enter_first(command, &folder, mounts)
+                };
+                let place = separator.first().map(|first| ((first.uid, first.gid), &enter as _));
+                Fractions::open(&folder, &supervisor, Runs::Processes(place), &options)
             }
             None => Fractions::none("nothing is started"),
         };

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
-use std::path::Path;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,21 @@ use fraction_broker::{Broker, Device, Driver};
 
 use crate::check::Report;
 use crate::delivery::{Delivery, Target, Way};
-use crate::libraries::Libraries;
+use crate::libraries::{Libraries, open_folder};
 use crate::pages::{Grant, Pages, Writer};
 
 const MIB: u64 = 1 << 20;
 const LIMIT: u64 = 8 * MIB;
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Where runs start: the user and the group of one, and what has a command start with them and with
+/// these mounts (what, and over what).
+pub type Place<'a> =
+    ((u32, u32), &'a dyn Fn(&mut Command, Vec<(PathBuf, PathBuf)>) -> io::Result<()>);
+
 /// Has `program gpu-check` try to exceed a limit of 8 MiB: of the simulated driver (`None`), or of the
-/// installed one's GPU with this UUID. `folder` is for what that takes.
+/// installed one's GPU with this UUID. `folder` is for what that takes. `place`: where runs start, if
+/// mounts keep their limits.
 ///
 /// # Errors
 /// What it saw, if it was not refused exactly beyond the limit.
@@ -30,12 +36,13 @@ pub fn self_test(
     libraries: &Libraries,
     folder: &Path,
     installed: Option<[u8; 16]>,
+    place: Option<Place<'_>>,
 ) -> Result<(), String> {
-    let io = |error: std::io::Error| error.to_string();
-    let place = folder.join(format!("test-{}", std::process::id()));
-    let result = attempt(program, libraries, &place, installed);
-    if place.exists() {
-        fs::remove_dir_all(&place).map_err(io)?;
+    let io = |error: io::Error| error.to_string();
+    let own = folder.join(format!("test-{}", std::process::id()));
+    let result = attempt(program, libraries, &own, installed, place);
+    if own.exists() {
+        fs::remove_dir_all(&own).map_err(io)?;
     }
     result
 }
@@ -43,18 +50,23 @@ pub fn self_test(
 fn attempt(
     program: &Path,
     libraries: &Libraries,
-    place: &Path,
+    own: &Path,
     installed: Option<[u8; 16]>,
+    place: Option<Place<'_>>,
 ) -> Result<(), String> {
     let text = |error: crate::Error| match std::error::Error::source(&error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
     };
     let (uuid, context) = (installed.unwrap_or([1; 16]), MIB);
-    let pages = Pages::at(&place.join("pages"));
-    fs::create_dir_all(place).map_err(|error| error.to_string())?;
-    pages.make(&[Grant { uuid, bytes: LIMIT, context }], Writer::Server).map_err(text)?;
-    let socket = place.join("gpu");
+    let (way, writer) = match place {
+        Some(((uid, gid), _)) => (Way::Mounts, Writer::Account(uid, gid)),
+        None => (Way::Variables, Writer::Server),
+    };
+    let pages = Pages::at(&own.join("pages"));
+    open_folder(own).map_err(|error| error.to_string())?;
+    pages.make(&[Grant { uuid, bytes: LIMIT, context }], writer).map_err(text)?;
+    let socket = own.join("gpu");
     let device = Device { uuid, bytes: 2 * LIMIT, context_bytes: context };
     let driver = Driver { cuda_version: 13_000, devices: vec![device] };
     let (target, _broker) = match installed {
@@ -64,8 +76,8 @@ fn attempt(
             (Target::Simulated(vec![socket]), Some(broker))
         }
     };
-    let pages = place.join("pages");
-    let delivery = Delivery::of(libraries, &target, Some(&pages), Way::Variables);
+    let pages = own.join("pages");
+    let delivery = Delivery::of(libraries, &target, Some(&pages), way);
     let mut env = BTreeMap::new();
     delivery.complete(&mut env);
     if let Some(uuid) = installed {
@@ -74,6 +86,9 @@ fn attempt(
     let mut command = Command::new(program);
     let sizes = [LIMIT, LIMIT - context, LIMIT - context + 1].map(|bytes| format!("{bytes}B"));
     command.args(["gpu-check", "--json"]).args(sizes).env_clear().envs(env).current_dir("/");
+    if let Some((_, enter)) = place {
+        enter(&mut command, delivery.mounts).map_err(|error| error.to_string())?;
+    }
     let seen = output(&mut command)?;
     let reports: Vec<Report> = serde_json::from_str(&seen).map_err(|_| seen.trim().to_owned())?;
     let answers = |report: &Report| {

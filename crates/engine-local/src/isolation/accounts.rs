@@ -91,6 +91,11 @@ impl Accounts {
         Ok(Self { policy, pool })
     }
 
+    /// The first private id, whoever has it.
+    pub(crate) fn first(&self) -> Account {
+        Account::private(*self.policy.pool.start())
+    }
+
     /// The account of a submitter, which stays the same until the policy changes. `id`
     /// distinguishes submitters if the name is used again.
     ///

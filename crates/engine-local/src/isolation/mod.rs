@@ -143,6 +143,28 @@ impl Isolator {
         &self.found
     }
 
+    /// The first of the accounts that runs have; none: they have the server's.
+    pub(crate) fn first(&self) -> Option<Account> {
+        self.accounts.as_ref().map(Accounts::first)
+    }
+
+    /// Has a command start as a run of that account does which may read this folder, with mounts.
+    ///
+    /// # Errors
+    /// Runs have no accounts, or a path has a zero byte.
+    pub(crate) fn enter_first(
+        &self,
+        command: &mut Command,
+        fixed: &Path,
+        mounts: Vec<(PathBuf, PathBuf)>,
+    ) -> io::Result<()> {
+        let none = || io::Error::other("runs have no accounts here");
+        let boundary = self.boundary(self.first(), Vec::new(), vec![fixed.to_owned()]);
+        let boundary = boundary.ok_or_else(none)?.mounting(mounts);
+        sys::behind(command, boundary.entry(Path::new("/"))?.with(|why| why));
+        Ok(())
+    }
+
     /// The account of a submitter's runs; none: that of the server.
     pub(crate) fn account(&self, submitter: &str, id: &str) -> Result<Option<Account>, Error> {
         self.accounts.as_ref().map(|accounts| accounts.of(submitter, id)).transpose()

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::{
-    Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, LogRange, Mechanism, Output, RunKey,
-    RunSpec, RunState, TimeSlicing,
+    Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, IsolationKind, LogRange, Mechanism,
+    Output, RunKey, RunSpec, RunState, TimeSlicing,
 };
 use engine_conformance::Fixture as _;
 use engine_fractions::{FractionOptions, FractionPolicy, MemoryOver};
@@ -207,7 +207,9 @@ async fn a_cleared_environment_shows_no_more_where_libraries_are_mounted() {
     let script = "L=$LD_LIBRARY_PATH S=$ELASTANE_SIMULATED_DRIVER; \
                   env -i LD_LIBRARY_PATH=$L ELASTANE_SIMULATED_DRIVER=$S $(command -v gpu-check) 9GiB";
     let text = run(&bench, share(&bench, script, 500)).await;
-    if fractions.mechanism == Mechanism::MountedLibraries {
+    let accounts = bench.engine().capabilities().isolation.kind == IsolationKind::Accounts;
+    assert_eq!(accounts, fractions.mechanism == Mechanism::MountedLibraries, "{fractions:?}");
+    if accounts {
         assert!(text.contains("8192 MiB") && text.contains("refused: out of memory"), "{text}");
     } else {
         assert!(fractions.why.contains("cleared environment"), "{fractions:?}");
