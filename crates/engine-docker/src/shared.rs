@@ -135,7 +135,7 @@ impl Shared {
         &self,
         key: RunKey,
     ) -> Result<Option<(ContainerInspectResponse, Inspected)>, Error> {
-        match self.inspect_settled(&names::container(key)).await {
+        match Box::pin(self.inspect_settled(&names::container(key))).await {
             Ok(found) => {
                 let mut seen = inspect(&found, &self.facts(), now());
                 if self.is_news(key, &seen.state) {
