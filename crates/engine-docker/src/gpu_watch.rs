@@ -11,14 +11,15 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Measures out of turn where the driver shows more than the containers with limits account for.
 pub(crate) fn spawn(shared: &Arc<Shared>) {
-    let own = Arc::clone(shared);
+    // Its own, as each answers one question at a time.
+    let (own, driver) = (Arc::clone(shared), Arc::<gpu::Driver>::default());
     shared.spawn(async move {
         loop {
             tokio::time::sleep(EVERY).await;
-            let looking = Arc::clone(&own);
+            let (looking, driver) = (Arc::clone(&own), Arc::clone(&driver));
             let look = blocking(move || {
-                // A driver that owes an answer is reported by the measurements.
-                let sample = || looking.driver.sample().unwrap_or_default();
+                // One that owes an answer is reported by the measurements.
+                let sample = || driver.sample().unwrap_or_default();
                 Ok(looking.fractions.fractions.is_urgent(sample))
             });
             match look.await {

@@ -29,7 +29,12 @@ const CACHES: [&str; 2] = ["total_inactive_file", "inactive_file"];
 pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
     let own = Arc::clone(shared);
     let sampled = tokio::task::spawn_blocking(move || (claims(&own), sample(&own))).await;
-    let (claims, gpus) = sampled.unwrap_or_default();
+    // Without an answer nothing is known of what containers hold.
+    let (claims, gpus) = match sampled {
+        Ok((claims, Ok(gpus))) => (claims, gpus),
+        Ok((_, Err(gpus))) => (BTreeMap::new(), gpus),
+        Err(_) => (BTreeMap::new(), Vec::new()),
+    };
     let runs = shared.runs.all();
     let running = runs.into_iter().filter(|run| matches!(run.state, RunState::Running { .. }));
     let runs: Vec<(String, RunUse)> = stream::iter(running)
@@ -107,18 +112,23 @@ fn claims(shared: &Shared) -> BTreeMap<RunKey, Vec<u64>> {
     shared.fractions.fractions.claims()
 }
 
-/// GPU activity, and the container of each process on a GPU. Blocks.
-fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
-    let mut gpus = shared.driver.sample().unwrap_or_else(|error| {
-        tracing::warn!(%error, "what GPUs do is not known");
-        Vec::new()
-    });
-    gpus.extend(shared.fractions.fractions.activities());
+type ByContainer = Vec<(Activity, BTreeMap<u32, String>)>;
+
+/// GPU activity, and the container of each process on a GPU; only of simulated ones where the driver
+/// does not answer. Blocks.
+fn sample(shared: &Shared) -> Result<ByContainer, ByContainer> {
     let homes = |gpu: Activity| {
         let homes = gpu.processes.keys().filter_map(|pid| Some((*pid, home(*pid)?))).collect();
         (gpu, homes)
     };
-    gpus.into_iter().map(homes).collect()
+    let simulated = shared.fractions.fractions.activities();
+    match shared.driver.sample() {
+        Ok(gpus) => Ok(gpus.into_iter().chain(simulated).map(homes).collect()),
+        Err(error) => {
+            tracing::warn!(%error, "what GPUs do is not known");
+            Err(simulated.into_iter().map(homes).collect())
+        }
+    }
 }
 
 /// The health of these GPUs; none without a driver.

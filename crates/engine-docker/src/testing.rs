@@ -147,7 +147,7 @@ impl DockerServer {
             let said = || fs::read_to_string(path("log")).unwrap_or_default();
             assert!(began.elapsed() < UP_WAIT, "dockerd does not answer: {}", said());
             std::thread::sleep(POLL_PAUSE);
-            // Two that begin at the same moment get into each other's way at the packet filter.
+            // Two that begin at the same moment change the packet filter together, and one fails.
             if daemon.try_wait().unwrap().is_some() {
                 daemon = start();
             }

@@ -204,11 +204,13 @@ async fn kill(shared: &Shared, key: RunKey) {
         if shared.runs.state(key).is_none_or(|state| has_ended(&state)) {
             return;
         }
-        if let Err(error) = signal(shared, key, "SIGKILL").await {
-            tracing::warn!("{error}; trying again");
-        }
+        let sent = signal(shared, key, "SIGKILL").await;
         // Its end may have been missed.
-        if let Err(error) = events::refresh(shared, key).await {
+        let seen = match sent {
+            Ok(()) => events::refresh(shared, key).await,
+            failed => failed,
+        };
+        if let Err(error) = seen {
             tracing::warn!("{error}; trying again");
         }
         tokio::time::sleep(KILL_PAUSE).await;

@@ -1,41 +1,59 @@
 //! What a context takes of a real GPU, which the driver of each model decides. Owns: having one made
-//! on each GPU, and asking the driver what it takes. Does not know about: who is charged for it.
+//! on each GPU that nothing uses, and asking the driver what it takes. Does not know about: who is
+//! charged for it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::channel;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use gpu::{Activity, Sampler};
 
-/// What each of those that make a context takes besides, so that it says when it has one.
+/// Memory that each process allocates, so that it prints a line once it has a context.
 const TAKEN: u64 = 2 << 20;
 /// A driver that nothing used before needs some seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes that a context takes of each of these real GPUs, by UUID; of one that does not say it, none.
-/// `program` is the server's. Blocks for a second or so.
+/// Bytes that a context takes of these real GPUs, by UUID. One that is in use is not touched: it counts
+/// like the one that takes most; without any, none. `program` is the server's. Blocks for a second or
+/// so.
 pub(crate) fn measure(program: &Path, gpus: &[String]) -> BTreeMap<String, u64> {
-    measure_by(program, gpus, || Sampler::open().map(|driver| driver.sample()).unwrap_or_default())
+    measure_by(program, gpus, &sample, PATIENCE)
+}
+
+/// What the GPUs do; nothing where the driver does not answer in time.
+fn sample() -> Vec<Activity> {
+    let (sender, answer) = channel();
+    let ask = move || Sampler::open().map(|driver| driver.sample()).unwrap_or_default();
+    // It has no way to be stopped inside a driver. The other end may have given up.
+    let asked = std::thread::Builder::new().spawn(move || sender.send(ask()));
+    let answer = asked.ok().and_then(|_thread| answer.recv_timeout(PATIENCE).ok());
+    answer.unwrap_or_default()
 }
 
 fn measure_by(
     program: &Path,
     gpus: &[String],
-    sample: impl FnOnce() -> Vec<Activity>,
+    sample: &dyn Fn() -> Vec<Activity>,
+    patience: Duration,
 ) -> BTreeMap<String, u64> {
+    let before = sample();
+    let is_idle = |gpu: &&String| {
+        before.iter().any(|activity| activity.uuid == **gpu && activity.processes.is_empty())
+    };
     let mut made = Vec::new();
-    for gpu in gpus {
+    for gpu in gpus.iter().filter(is_idle) {
         match start(program, gpu) {
-            Ok(child) => made.push((gpu, child)),
+            Ok((child, line)) => made.push((gpu, child, line)),
             Err(error) => tracing::warn!("what a context takes of {gpu} is not known: {error}"),
         }
     }
-    let until = Instant::now() + PATIENCE;
-    made.retain_mut(|(gpu, child)| {
-        let ready = child.stdout.take().is_some_and(|out| says(out, until));
+    let until = Instant::now() + patience;
+    made.retain_mut(|(gpu, child, line)| {
+        let left = until.saturating_duration_since(Instant::now());
+        let ready = line.recv_timeout(left).is_ok_and(|line| line.contains("granted"));
         if !ready {
             tracing::warn!("what a context takes of {gpu} is not known: none was made");
             end(child);
@@ -44,86 +62,115 @@ fn measure_by(
     });
     let seen = if made.is_empty() { Vec::new() } else { sample() };
     let mut taken = BTreeMap::new();
-    for (gpu, mut child) in made {
+    for (gpu, mut child, _line) in made {
         let activity = seen.iter().find(|activity| activity.uuid == *gpu);
         let own = activity.and_then(|activity| activity.of(|pid| pid == child.id()));
-        if let Some(bytes) = own.and_then(|own| own.memory_bytes) {
-            taken.insert(gpu.clone(), bytes.saturating_sub(TAKEN));
+        match own.and_then(|own| own.memory_bytes) {
+            Some(bytes) => drop(taken.insert(gpu.clone(), bytes.saturating_sub(TAKEN))),
+            None => tracing::warn!("the driver does not show what a context takes of {gpu}"),
         }
         end(&mut child);
+    }
+    let most = taken.values().copied().max();
+    for (gpu, most) in gpus.iter().filter_map(|gpu| Some((gpu, most?))) {
+        taken.entry(gpu.clone()).or_insert(most);
     }
     taken
 }
 
-/// A process that makes a context and keeps it.
-fn start(program: &Path, gpu: &str) -> std::io::Result<Child> {
+/// A process that makes a context and keeps it until its input ends, also with this process; and its
+/// first line.
+fn start(program: &Path, gpu: &str) -> io::Result<(Child, Receiver<String>)> {
     let mut command = Command::new(program);
-    command.args(["gpu-check", "--hold", &format!("{TAKEN}B")]);
+    command.args(["gpu-check", "--until-eof", &format!("{TAKEN}B")]);
     command.env_clear().env("CUDA_VISIBLE_DEVICES", gpu).current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
-}
-
-/// Whether it says in time that it has a context.
-fn says(out: ChildStdout, until: Instant) -> bool {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let out = child.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
     let (sender, line) = channel();
     // It ends with the process.
-    let reader = std::thread::Builder::new().spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut line = String::new();
-        let read = BufReader::new(out).read_line(&mut line);
-        // The other end may have given up.
-        let _sent = sender.send(read.map(|_bytes| line));
-    });
-    let left = until.saturating_duration_since(Instant::now());
-    let line = reader.ok().and_then(|_thread| line.recv_timeout(left).ok());
-    line.is_some_and(|line| line.is_ok_and(|line| line.contains("granted")))
+        if BufReader::new(out).read_line(&mut line).is_ok() {
+            // The other end may have given up.
+            let _sent = sender.send(line);
+        }
+    })?;
+    Ok((child, line))
 }
 
+/// Ends a process. One that its driver does not let go is waited for by a thread.
 fn end(child: &mut Child) {
-    let ended = child.kill().and_then(|()| child.wait());
-    if let Err(error) = ended {
+    drop(child.stdin.take());
+    if let Err(error) = child.kill() {
         tracing::warn!("a program that made a context of a GPU cannot be ended: {error}");
     }
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        match child.try_wait() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            Ok(Some(_)) | Err(_) => return,
+        }
+    }
+    tracing::warn!("a program that made a context of a GPU does not end: process {}", child.id());
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::PathBuf;
 
     use super::*;
 
-    fn program(folder: &Path, does: &str) -> std::path::PathBuf {
+    fn program(folder: &Path, does: &str) -> PathBuf {
         let path = folder.join("program");
         std::fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
 
+    /// A GPU with these processes, each with so many MiB.
+    fn gpu(name: &str, processes: &[(u32, u64)]) -> Activity {
+        let process = |&(pid, mib): &(u32, u64)| {
+            (pid, gpu::ProcessActivity { busy_millis: None, memory_bytes: Some(mib << 20) })
+        };
+        let processes = processes.iter().map(process).collect();
+        let uuid = name.to_owned();
+        Activity { uuid, busy_millis: None, memory_bytes: None, processes }
+    }
+
+    fn names(all: &[&str]) -> Vec<String> {
+        all.iter().map(|name| (*name).to_owned()).collect()
+    }
+
     #[test]
     fn where_no_context_is_made_none_is_measured() {
         let folder = tempfile::tempdir().unwrap();
         let ends = program(folder.path(), "exit 1");
-        let gpus = ["GPU-1".to_owned(), "GPU-2".to_owned()];
-        let never = || -> Vec<Activity> { panic!("there is nothing to ask for") };
-        assert!(measure_by(&ends, &gpus, never).is_empty());
-        assert!(measure_by(Path::new("/none"), &gpus, never).is_empty());
+        let idle = || vec![gpu("1", &[]), gpu("2", &[])];
+        assert!(measure_by(&ends, &names(&["1", "2"]), &idle, PATIENCE).is_empty());
+        assert!(measure_by(Path::new("/none"), &names(&["1"]), &idle, PATIENCE).is_empty());
     }
 
     #[test]
-    fn what_the_driver_shows_of_it_is_what_it_takes() {
+    fn a_silent_gpu_hides_no_other_and_one_in_use_is_not_touched() {
         let folder = tempfile::tempdir().unwrap();
+        let pids = folder.path().join("pids");
         let keep = format!(
-            "echo $$ >> {}/pids\necho '2 MiB: granted, and kept'\nexec sleep 100",
-            folder.path().display()
+            "[ $CUDA_VISIBLE_DEVICES = silent ] && exec sleep 100\n\
+             echo $$ >> {}\necho '2 MiB: granted, and kept'\nexec sleep 100",
+            pids.display()
         );
         let keeps = program(folder.path(), &keep);
         let sample = || {
-            let pid = std::fs::read_to_string(folder.path().join("pids")).unwrap();
-            let memory_bytes = Some(500 << 20);
-            let own = gpu::ProcessActivity { busy_millis: None, memory_bytes };
-            let processes = [(pid.trim().parse().unwrap(), own), (1, own)].into();
-            vec![Activity { uuid: "GPU-1".to_owned(), busy_millis: None, memory_bytes, processes }]
+            let made = std::fs::read_to_string(&pids).unwrap_or_default();
+            let made: Vec<_> = made.lines().map(|pid| (pid.parse().unwrap(), 500)).collect();
+            vec![gpu("silent", &[]), gpu("idle", &made), gpu("used", &[(1, 9000)])]
         };
-        let measured = measure_by(&keeps, &["GPU-1".to_owned()], sample);
-        assert_eq!(measured, [("GPU-1".to_owned(), 498 << 20)].into());
+        let patience = Duration::from_secs(4);
+        let measured = measure_by(&keeps, &names(&["silent", "idle", "used"]), &sample, patience);
+        let each = |name: &str| (name.to_owned(), 498 << 20);
+        assert_eq!(measured, ["silent", "idle", "used"].map(each).into());
+        assert_eq!(std::fs::read_to_string(&pids).unwrap().lines().count(), 1);
     }
 }

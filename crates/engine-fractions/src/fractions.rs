@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use engine::image::has_simulated_driver;
 use engine::{
@@ -26,8 +27,8 @@ use crate::burst::{Holder, divide};
 use crate::contexts;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
 use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
-use crate::run::{Over, Run};
-use crate::way::{choose, kept, log_unkept, open_point};
+use crate::run::{Over, Run, held};
+use crate::way::{Chosen, choose, kept, log_unkept, open_point};
 
 /// Where containers have the sockets of their simulated GPUs.
 const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
@@ -91,6 +92,8 @@ pub struct Fractions {
     contexts: BTreeMap<String, u64>,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
     runs: Mutex<BTreeMap<RunKey, Run>>,
+    /// What was shown on a GPU and not counted when that was last looked at.
+    uncounted: Mutex<BTreeMap<String, u64>>,
 }
 
 /// No code panics inside a change while it holds one of these locks.
@@ -130,6 +133,7 @@ impl Fractions {
             contexts: BTreeMap::new(),
             connections: Mutex::default(),
             runs: Mutex::default(),
+            uncounted: Mutex::default(),
         }
     }
 
@@ -149,7 +153,11 @@ impl Fractions {
         let test = |installed, place| {
             fraction_agent::self_test(program, &libraries, folder, installed, place)
         };
-        let (way, place) = choose(runs, |place| test(None, place));
+        let counts = *policy == FractionPolicy::Counted;
+        let Chosen { way, place, failed } = choose(runs, |place| match counts {
+            true => Ok(()),
+            false => test(None, place),
+        });
         let delivered = match way {
             Way::Containers => Libraries::write_for_containers(&folder.join("container-lib")),
             Way::Mounts | Way::Variables => Ok(libraries.clone()),
@@ -163,11 +171,11 @@ impl Fractions {
         let turner = turner.ok();
         let time_slicing = turner.as_ref().map_or(TimeSlicing::None, |_| *time_slicing);
         let attempt = |installed| {
-            if *policy == FractionPolicy::Counted {
+            if counts {
                 return FractionLimit::none("the server was started with --fractions none");
             }
             match test(installed, place) {
-                Ok(()) => kept(way, installed.is_some(), time_slicing),
+                Ok(()) => kept(way, installed.is_some(), time_slicing, failed.as_deref()),
                 Err(why) => FractionLimit::none(&why),
             }
         };
@@ -420,7 +428,7 @@ impl Fractions {
         let holder = |(run, place, limit, uuid): &(&Run, usize, &Limit, _)| Holder {
             guaranteed: limit.bytes,
             most: limit.most(),
-            held: run.held(*place, *uuid),
+            held: held(&run.pages, *place, *uuid),
         };
         let holders: Vec<Holder> = on.iter().map(holder).collect();
         let device = on.iter().map(|(_, _, limit, _)| limit.device).max().unwrap_or(0);
@@ -469,25 +477,43 @@ impl Fractions {
         unused.map(idle).collect()
     }
 
-    /// Whether a measurement should not wait for its turn: the driver shows more on a GPU than is
-    /// counted of the runs there, or a run that holds too much is to be ended. `sample` asks the
-    /// driver of real GPUs, where that is needed. Blocks as that does.
+    /// Whether a measurement should not wait for its turn: since the last answer the driver shows more
+    /// on a GPU that is not counted of the runs there, or a look more decides whether a process is
+    /// ended. `sample` asks the driver of real GPUs, where that is needed. Blocks as that does.
     pub fn is_urgent(&self, sample: impl FnOnce() -> Vec<Activity>) -> bool {
-        let (mut held, mut ends) = (BTreeMap::<String, u64>::new(), false);
-        for run in open(&self.runs).values() {
-            for (place, limit) in run.fraction.limits.iter().enumerate() {
-                let Some(uuid) = run.fraction.uuid(&limit.gpu) else { continue };
-                *held.entry(limit.gpu.clone()).or_default() += run.held(place, uuid);
-            }
-            ends |= self.over == MemoryOver::End && run.is_over();
+        let runs = open(&self.runs);
+        let limited = runs.values().filter(|run| !run.fraction.limits.is_empty());
+        let limited: Vec<_> =
+            limited.map(|run| (run.pages.clone(), run.fraction.clone())).collect();
+        let may_end = runs.values().any(|run| run.may_end);
+        drop(runs);
+        if limited.is_empty() {
+            return false;
         }
-        let shows_more = |gpu: &Activity| {
+        let mut uncounted = BTreeMap::new();
+        for gpu in self.activities().into_iter().chain(sample()) {
             let shown = gpu.processes.values().filter_map(|process| process.memory_bytes);
-            let shown: u64 = shown.sum();
-            held.get(&gpu.uuid).is_some_and(|held| shown > held.saturating_add(UNCOUNTED_BYTES))
+            let shown = shown.fold(0, u64::saturating_add);
+            if shown > UNCOUNTED_BYTES {
+                uncounted.insert(gpu.uuid, shown);
+            }
+        }
+        for (pages, fraction) in limited {
+            for (place, limit) in fraction.limits.iter().enumerate() {
+                let Some(shown) = uncounted.get_mut(&limit.gpu) else { continue };
+                let own = fraction.uuid(&limit.gpu).map_or(0, |uuid| held(&pages, place, uuid));
+                *shown = shown.saturating_sub(own);
+            }
+        }
+        // What a measurement does not explain is no news the next time: a process of no run.
+        let mut known = open(&self.uncounted);
+        let is_news = |(gpu, bytes): (&String, &u64)| {
+            let known = known.get(gpu).copied().unwrap_or(0);
+            *bytes > known.saturating_add(UNCOUNTED_BYTES)
         };
-        ends || !held.is_empty()
-            && (self.activities().iter().any(shows_more) || sample().iter().any(shows_more))
+        let is_urgent = uncounted.iter().any(is_news);
+        *known = uncounted;
+        may_end || is_urgent
     }
 
     /// What runs with limits say that they hold, in the order of their limits.
@@ -535,7 +561,7 @@ impl Fractions {
         let may_grow = fraction.limits.iter().filter(|limit| limit.most() > limit.bytes);
         self.divide(may_grow.map(|limit| limit.gpu.as_str()));
         let mut runs = open(&self.runs);
-        runs.get_mut(&key).map_or_else(Vec::new, |run| run.judge(over, self.over))
+        runs.get_mut(&key).map_or_else(Vec::new, |run| run.judge(over, self.over, Instant::now()))
     }
 }
 

@@ -2,7 +2,8 @@
 //! follow where that is more than it may. Does not know about: other runs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use engine::GpuOver;
 use fraction_agent::Pages;
@@ -15,6 +16,16 @@ use crate::policy::MemoryOver;
 const OVER_BYTES: u64 = 1 << 30;
 /// for so many measurements in a row.
 const OVER_TIMES: u32 = 2;
+/// that are so far apart at least.
+const LOOK_PAUSE: Duration = Duration::from_millis(900);
+
+/// What a run with these pages holds of a GPU, by what its processes say and the driver shows.
+pub(crate) fn held(pages: &Path, device: usize, uuid: [u8; 16]) -> u64 {
+    let pages = Pages::at(pages);
+    let limits = pages.limits().unwrap_or_default();
+    let own = limits.iter().find(|limit| limit.uuid == uuid);
+    pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
+}
 
 /// A GPU of which a run holds more than it may.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +42,16 @@ pub(crate) struct Run {
     pub(crate) fraction: Fraction,
     /// The folder of its pages.
     pub(crate) pages: PathBuf,
-    /// The GPUs of which it was seen to hold more than it may, and how often in a row.
-    over: BTreeMap<String, u32>,
+    /// The GPUs of which it was seen to hold more than it may, how often in a row, and when that
+    /// was counted.
+    over: BTreeMap<String, (u32, Instant)>,
+    /// A look more decides whether a process of it is ended.
+    pub(crate) may_end: bool,
 }
 
 impl Run {
     pub(crate) const fn new(fraction: Fraction, pages: PathBuf) -> Self {
-        Self { fraction, pages, over: BTreeMap::new() }
+        Self { fraction, pages, over: BTreeMap::new(), may_end: false }
     }
 
     /// Its limit of a GPU, and the place of that in its pages.
@@ -45,30 +59,30 @@ impl Run {
         self.fraction.limits.iter().enumerate().find(|(_, limit)| limit.gpu == gpu)
     }
 
-    /// What it holds of a GPU, by what its processes say and the driver shows.
-    pub(crate) fn held(&self, device: usize, uuid: [u8; 16]) -> u64 {
-        let pages = Pages::at(&self.pages);
-        let limits = pages.limits().unwrap_or_default();
-        let own = limits.iter().find(|limit| limit.uuid == uuid);
-        pages.claimed(device).saturating_add(own.map_or(0, |limit| limit.uncounted))
-    }
-
-    /// Whether it was seen to hold more than it may.
-    pub(crate) fn is_over(&self) -> bool {
-        !self.over.is_empty()
-    }
-
     /// The event about what it holds too much, and the action that follows: the first time since
     /// it held less, and when it is enough. With each goes what of it was not granted.
-    pub(crate) fn judge(&mut self, over: Vec<(GpuOver, u64)>, policy: MemoryOver) -> Vec<Over> {
+    pub(crate) fn judge(
+        &mut self,
+        over: Vec<(GpuOver, u64)>,
+        policy: MemoryOver,
+        now: Instant,
+    ) -> Vec<Over> {
         let before = std::mem::take(&mut self.over);
+        self.may_end = false;
         let mut told = Vec::new();
         for (seen, not_granted) in over {
-            let times = before.get(&seen.gpu).map_or(1, |times| times + 1);
-            let enough = times >= OVER_TIMES && not_granted > OVER_BYTES;
-            let ends = enough && policy == MemoryOver::End;
-            self.over.insert(seen.gpu.clone(), if ends { 0 } else { times });
-            if ends || times == 1 {
+            let known = before.get(&seen.gpu).copied();
+            let (times, at) = match known {
+                None => (1, now),
+                // Two measurements at the same moment are one look.
+                Some((times, at)) if now.saturating_duration_since(at) < LOOK_PAUSE => (times, at),
+                Some((times, _)) => (times + 1, now),
+            };
+            let much = not_granted > OVER_BYTES && policy == MemoryOver::End;
+            let ends = much && times >= OVER_TIMES;
+            self.may_end |= much && !ends;
+            self.over.insert(seen.gpu.clone(), (if ends { 0 } else { times }, at));
+            if ends || known.is_none() {
                 told.push(Over { seen, ends });
             }
         }

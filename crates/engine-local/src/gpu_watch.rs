@@ -11,14 +11,15 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Measures out of turn where the driver shows more than the runs with limits account for.
 pub(crate) fn spawn(shared: &Arc<Shared>) {
-    let own = Arc::clone(shared);
+    // Its own, as each answers one question at a time.
+    let (own, driver) = (Arc::clone(shared), Arc::<gpu::Driver>::default());
     shared.spawn(async move {
         loop {
             tokio::time::sleep(EVERY).await;
-            let own = Arc::clone(&own);
+            let (own, driver) = (Arc::clone(&own), Arc::clone(&driver));
             let look = blocking(move || {
-                // A driver that owes an answer is reported by the measurements.
-                if own.fractions.is_urgent(|| own.driver.sample().unwrap_or_default()) {
+                // One that owes an answer is reported by the measurements.
+                if own.fractions.is_urgent(|| driver.sample().unwrap_or_default()) {
                     let _reported = measure(&own);
                 }
                 Ok(())

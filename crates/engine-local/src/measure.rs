@@ -19,7 +19,10 @@ use crate::shared::Shared;
 /// wakes up.
 pub(crate) fn measure(shared: &Shared) -> Measured {
     let claims = shared.fractions.claims();
-    let mut gpus = shared.driver.sample().unwrap_or_else(|error| {
+    let sampled = shared.driver.sample();
+    // Without an answer nothing is known of what runs hold.
+    let claims = if sampled.is_ok() { claims } else { BTreeMap::new() };
+    let mut gpus = sampled.unwrap_or_else(|error| {
         tracing::warn!(%error, "GPU activity is unknown");
         Vec::new()
     });

@@ -224,27 +224,29 @@ pub fn leave(code: u8) -> ! {
 }
 
 fn checked(args: &[String]) -> Result<String, String> {
-    let (mut most, mut json, mut hold, mut sizes) = (None, false, false, Vec::new());
+    let (mut most, mut json, mut hold, mut sizes) = (None, false, None, Vec::new());
     let size = |text: &str| parse_bytes(text).map_err(|error| error.to_string());
     for arg in args {
         match (arg.strip_prefix("--most="), arg.as_str()) {
             (Some(text), _) => most = Some(size(text)?),
             (None, "--json") => json = true,
             (None, word) if word.starts_with("--kernels=") => return kernels::launch(word),
-            (None, "--hold") => hold = true,
+            (None, "--hold") => hold = Some(Hold::UntilStopped),
+            // For the server: so it ends with who started it.
+            (None, "--until-eof") => hold = Some(Hold::UntilEndOfInput),
             (None, word) if word.starts_with('-') => {
                 return Err(format!(
                     "`{word}` is no option of gpu-check; give sizes to try such as 9GiB, \
-                     --hold to keep what is granted until it is stopped, --kernels=MS to launch \
-                     virtual kernels of so many milliseconds, --most=SIZE to fail where \
-                     a GPU shows more, --within=MS to fail where the driver does not answer, or --json"
+                     --hold to keep what is granted until it is stopped, --until-eof to keep it \
+                     until its input ends, --kernels=MS to launch virtual kernels of so many \
+                     milliseconds, --most=SIZE to fail where a GPU shows more, --within=MS to fail where the driver does not answer, or --json"
                 ));
             }
             (None, text) => sizes.push(size(text)?),
         }
     }
-    if hold {
-        return keep(&sizes);
+    if let Some(hold) = hold {
+        return keep(&sizes, hold);
     }
     let reports = try_sizes(&sizes)?;
     let above = |most: u64| Some((most, reports.iter().find(|report| report.total > most)?));
@@ -258,8 +260,15 @@ fn checked(args: &[String]) -> Result<String, String> {
     Ok(text(&reports))
 }
 
-/// Takes memory of the first GPU and keeps it until this process is stopped.
-fn keep(sizes: &[u64]) -> Result<String, String> {
+/// How long memory is kept.
+#[derive(Clone, Copy)]
+enum Hold {
+    UntilStopped,
+    UntilEndOfInput,
+}
+
+/// Takes memory of the first GPU and keeps it.
+fn keep(sizes: &[u64], hold: Hold) -> Result<String, String> {
     let cuda = Cuda::open()?;
     match cuda.enter(0)? {
         0 => {}
@@ -273,8 +282,14 @@ fn keep(sizes: &[u64]) -> Result<String, String> {
         };
         writeln!(out, "{} MiB: {said}", bytes / MIB).map_err(|error| error.to_string())?;
     }
-    loop {
-        std::thread::park();
+    match hold {
+        Hold::UntilStopped => loop {
+            std::thread::park();
+        },
+        Hold::UntilEndOfInput => {
+            let read = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            read.map(|_bytes| String::new()).map_err(|error| error.to_string())
+        }
     }
 }
 

@@ -183,8 +183,8 @@ pub fn open_folder(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
 }
 
-/// Makes the folder over which the pages of a run are mounted, and opens the way to it, which an
-/// earlier server may have closed.
+/// Makes the folder over which the pages of a run are mounted. It and its parent, which an earlier
+/// server may have left closed, are open to every account.
 ///
 /// # Errors
 /// What the system answers.

@@ -91,7 +91,7 @@ impl Accounts {
         Ok(Self { policy, pool })
     }
 
-    /// The first private id, whoever has it.
+    /// The first id of the pool, which a submitter may have.
     pub(crate) fn first(&self) -> Account {
         Account::private(*self.policy.pool.start())
     }

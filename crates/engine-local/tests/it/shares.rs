@@ -345,13 +345,16 @@ async fn memory_that_was_not_granted_is_told_and_its_process_ended_where_policy_
         let mut told = Vec::new();
         for _ in 0..2 {
             // No measurement is asked for here.
-            told.push(loop {
-                match seen.try_recv().map(|seen| seen.state) {
-                    Ok(RunState::GpuOver(over)) => break over,
-                    Ok(_) => {}
-                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+            let news = async {
+                loop {
+                    let news = seen.recv().await.expect("an engine");
+                    if let RunState::GpuOver(over) = news.state {
+                        break over;
+                    }
                 }
-            });
+            };
+            let patience = std::time::Duration::from_secs(60);
+            told.push(tokio::time::timeout(patience, news).await.expect("it is noticed"));
             if over == MemoryOver::Report {
                 break;
             }
