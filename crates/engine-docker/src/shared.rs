@@ -24,7 +24,7 @@ use crate::program::Program;
 use crate::run_registry::{RunRegistry, has_ended};
 use crate::{container, failed, status, unless};
 
-/// How often a container is asked for again that is between two states, and the pause between.
+/// How many more looks at a container that is between two states, and the pause between them.
 const SETTLE_ASKS_MAX: u32 = 100;
 const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 

@@ -344,7 +344,7 @@ async fn memory_that_was_not_granted_is_told_and_its_process_ended_where_policy_
         bench.engine().start(spec).await.expect("started");
         let mut told = Vec::new();
         for _ in 0..2 {
-            // No measurement is asked for here.
+            // The engine notices by itself.
             let news = async {
                 loop {
                     let news = seen.recv().await.expect("an engine");
