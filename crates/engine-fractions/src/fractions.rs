@@ -170,11 +170,12 @@ impl Fractions {
         let turner = turner.map_err(|error| tracing::error!("no compute time is divided: {error}"));
         let turner = turner.ok();
         let time_slicing = turner.as_ref().map_or(TimeSlicing::None, |_| *time_slicing);
-        let attempt = |installed| {
+        let attempt = |installed: Option<[u8; 16]>| {
             if counts {
                 return FractionLimit::none("the server was started with --fractions none");
             }
-            match test(installed, place) {
+            let is_known = installed.is_none() && place.is_some(); // the way was chosen by it
+            match if is_known { Ok(()) } else { test(installed, place) } {
                 Ok(()) => kept(way, installed.is_some(), time_slicing, failed.as_deref()),
                 Err(why) => FractionLimit::none(&why),
             }
