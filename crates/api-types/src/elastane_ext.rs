@@ -50,6 +50,9 @@ pub struct WorkloadExtras {
     /// Annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
+    /// When it last reported that it saved its progress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpointed_at: Option<Time>,
     /// How far it is, if it is an elastic training, as of the last second. The stream of changes does
     /// not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -403,6 +406,10 @@ pub struct Explanation {
     /// When it may start; none when it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_estimate: Option<crate::StartEstimate>,
+    /// Since when its work would be lost if it were stopped for others: its last checkpoint, or its
+    /// start. Left out of what has no place, and of what is never stopped for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsaved_since: Option<Time>,
     /// How far it is, if it is an elastic training that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<JobTraining>,

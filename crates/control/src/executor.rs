@@ -18,6 +18,8 @@ use orchestrator::{Action, Input, PortsWanted};
 
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;
+/// How long an eviction waits for checkpoints that are announced.
+const AWAIT_CHECKPOINT_MS: u64 = 20_000;
 /// Longest wait between two tries to change limits of GPUs.
 const LIMIT_RETRY_MS_MAX: u64 = 10_000;
 /// Longest wait between two tries to delete a volume.
@@ -106,6 +108,7 @@ impl Executor {
         let pod = match &action {
             Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
+            Action::Evict { run, .. } => run.pod,
             Action::Forget(pod) => *pod,
             Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
@@ -140,6 +143,10 @@ impl Executor {
                 }
                 Action::Stop(key, grace_ms) => {
                     stop(&engine, key, grace_ms, &open).await;
+                }
+                Action::Evict { run, grace_ms, awaited } => {
+                    await_checkpoints(&engine, &awaited).await;
+                    stop(&engine, run, grace_ms, &open).await;
                 }
                 Action::LimitGpus(key, most) => limit_gpus(&engine, key, most, &open).await,
                 Action::Remove(key) => remove(&engine, key).await,
@@ -228,6 +235,17 @@ async fn stop(engine: &Counted, key: RunKey, grace_ms: u64, open: &Gate) -> bool
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
     }
+}
+
+/// Waits for the checkpoints that these runs have announced.
+async fn await_checkpoints(engine: &Counted, runs: &[RunKey]) {
+    let each = async {
+        for run in runs {
+            engine.engine.await_checkpoint(*run, AWAIT_CHECKPOINT_MS).await;
+        }
+    };
+    // What was not saved by then is lost.
+    let _late = tokio::time::timeout(Duration::from_millis(AWAIT_CHECKPOINT_MS), each).await;
 }
 
 /// Changes limits of GPUs. What still fails after some tries is asked for again at the next start.

@@ -36,6 +36,7 @@ pub fn explanation(
         events,
         diagnosis,
         start_estimate,
+        unsaved_since: view.unsaved_since.filter(|_| view.spec.preemptible).map(Into::into),
         training: None,
     }
 }

@@ -367,6 +367,7 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
         pods: states(&view.pods),
         labels: labels.clone(),
         annotations: annotations.clone(),
+        checkpointed_at: view.checkpointed_at.map(Into::into),
         training: None,
     }
 }

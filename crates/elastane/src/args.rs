@@ -102,6 +102,8 @@ pub(crate) enum Command {
     /// Rotate the keys that credentials are encrypted with
     #[command(subcommand)]
     Keys(Keys),
+    /// Report a checkpoint, from within a workload: what stopping it costs counts from then on
+    Checkpoint(Checkpoint),
     /// Print a token of the local administrator, valid for at most 15 minutes
     Token {
         /// Revoke all earlier ones first
@@ -124,6 +126,21 @@ pub(crate) enum Command {
     },
     /// Train a small model on the CPU: the workload of the quick start
     QuickstartWorkload,
+}
+
+/// `checkpoint …`.
+#[derive(Debug, Args)]
+pub(crate) struct Checkpoint {
+    /// File that was written, or a folder with such files; the workload must be able to write it
+    #[arg(required_unless_present = "next_in")]
+    pub(crate) path: Option<PathBuf>,
+    /// Step of the training that it has, which only rises
+    #[arg(long, requires = "path")]
+    pub(crate) step: Option<u64>,
+    /// In how many seconds the next checkpoint will be complete; an eviction waits for one that is at
+    /// most 20 s away
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) next_in: Option<f64>,
 }
 
 /// `config …`.

@@ -5,6 +5,7 @@ mod addresses;
 mod args;
 mod backup;
 mod certificate;
+mod checkpoint;
 mod complete;
 mod config;
 mod config_map;
@@ -127,6 +128,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),
         Command::Restore(flags) => with_client(backup::restore(dir, flags)),
         Command::Keys(verb) => keys::run(dir, verb),
+        Command::Checkpoint(what) => checkpoint::run(&what),
         Command::Token { revoke } => status::token(&state_dir(dir)?, revoke),
         Command::Version => {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;

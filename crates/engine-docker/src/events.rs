@@ -160,6 +160,7 @@ pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> 
     shared.runs.is_at(key, address);
     if let RunState::Exited { exit, .. } = &mut state {
         shared.fractions.fractions.forget(key);
+        shared.channels.close(key);
         if let Exit::Code(code) = exit
             && NOT_EXECUTABLE.contains(code)
             && let Some(fault) = start_error(shared, key).await

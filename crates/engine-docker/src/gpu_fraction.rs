@@ -43,7 +43,7 @@ fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { what, source }
 }
 
-fn bind((from, to): &(PathBuf, PathBuf), read_only: bool) -> Mount {
+pub(crate) fn bind((from, to): &(PathBuf, PathBuf), read_only: bool) -> Mount {
     Mount {
         typ: Some(MountType::BIND),
         source: Some(from.display().to_string()),
@@ -183,7 +183,7 @@ impl GpuFractions {
     }
 }
 
-fn delete(path: &Path) {
+pub(crate) fn delete(path: &Path) {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             tracing::warn!("cannot delete {}: {error}", path.display());

@@ -12,6 +12,7 @@
 //! a run is *lost*, whatever its exit code: the workload restarts without using up a retry.
 
 mod base_image;
+mod channel;
 mod container;
 mod container_options;
 mod copies;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use engine::{Error, Installation, KeyedLock, RunKey, RunState};
+use engine::{Error, Installation, KeyedLock, Observation, RunKey, RunState};
+use engine_channel::Channels;
 use engine_fractions::FractionOptions;
 use tokio::task::JoinSet;
 
+use crate::channel::RunChannels;
 use crate::daemon::Daemon;
 use crate::gpu_fraction::GpuFractions;
 use crate::inspect::Inspected;
@@ -68,12 +70,19 @@ impl DockerEngine {
         let state = installation.directory().to_owned();
         let opened = move || GpuFractions::open(&state, fractions.as_ref());
         let fractions = Arc::new(blocking(opened).await?);
+        let runs = RunRegistry::default();
+        let reported = Arc::clone(&runs.observations);
+        let channels = Channels::new(move |key, news| {
+            reported.report(Observation { key, state: RunState::Checkpoint(news) });
+        });
+        let channels = RunChannels::new(channels, installation.directory().join("channels"));
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
             outage: Mutex::default(),
             daemon,
             owner: Owner::new(&installation, output_bytes_max),
-            runs: RunRegistry::default(),
+            runs,
+            channels,
             programs,
             nvidia_smi,
             job_program,
@@ -92,6 +101,7 @@ impl DockerEngine {
             adopt(&shared, key).await?;
         }
         let (fractions, containers) = (Arc::clone(&shared.fractions), shared.runs.all());
+        shared.channels.adopt(&containers);
         blocking(move || fractions.adopt(&containers)).await?;
         copies::delete_earlier(&shared.copies)?;
         let own = Arc::clone(&shared);

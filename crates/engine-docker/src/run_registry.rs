@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{KeyedLock, ListedRun, Observation, Observations, RunKey, RunPlace, RunState};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// The registered runs.
 #[derive(Debug, Default)]
 pub(crate) struct RunRegistry {
-    pub(crate) observations: Observations,
+    pub(crate) observations: Arc<Observations>,
     runs: Mutex<BTreeMap<RunKey, RegisteredRun>>,
     /// Operations of one run are serialized.
     pub(crate) turns: KeyedLock,

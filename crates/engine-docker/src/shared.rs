@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use units::Instant;
 
+use crate::channel::RunChannels;
 use crate::daemon::{self, Daemon, DaemonProperties};
 use crate::gpu_fraction::GpuFractions;
 use crate::inspect::{Inspected, inspect};
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) nvidia_smi: Option<Program>,
     pub(crate) job_program: Option<Program>,
     pub(crate) fractions: Arc<GpuFractions>,
+    pub(crate) channels: RunChannels,
     pub(crate) pull_pause: Duration,
     /// The base image of programs, once it is created.
     pub(crate) tools: tokio::sync::Mutex<Option<String>>,
@@ -192,6 +194,7 @@ impl Shared {
         unless(removed, &[404])
             .map_err(|fault| failed(format!("remove the container of run {key}"), fault))?;
         self.fractions.forget(key);
+        self.channels.forget(key);
         Ok(())
     }
 }

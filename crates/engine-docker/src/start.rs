@@ -239,6 +239,7 @@ async fn create(
         let fractions = Arc::clone(&shared.fractions);
         blocking(move || fractions.prepare(key, &added.fraction)).await?;
     }
+    shared.channels.add(key, &mut body);
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
     match docker.create_container(Some(options), body).await {
         Ok(_) => {}

@@ -71,6 +71,10 @@ impl Engine for DockerEngine {
         stop(&self.shared, key, grace_ms).await
     }
 
+    async fn await_checkpoint(&self, key: RunKey, most_ms: u64) {
+        self.shared.channels.await_checkpoint(key, Duration::from_millis(most_ms)).await;
+    }
+
     async fn limit_gpus(&self, key: RunKey, most: BTreeMap<String, u64>) -> Result<(), Error> {
         let _turn = self.shared.runs.turns.take(key).await;
         let fractions = Arc::clone(&self.shared.fractions);
@@ -180,7 +184,8 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         | RunState::Preparing(_)
         | RunState::PullFailed(_)
         | RunState::Struck(_)
-        | RunState::GpuOver(_) => {
+        | RunState::GpuOver(_)
+        | RunState::Checkpoint(_) => {
             shared.remove_container(key).await?;
             let stopped = RunState::Exited { exit: Exit::Signal(start::TERM), at: now() };
             shared.runs.report(key, stopped);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::{
@@ -67,6 +68,11 @@ impl Engine for LocalEngine {
 
     async fn limit_gpus(&self, key: RunKey, most: BTreeMap<String, u64>) -> Result<(), Error> {
         self.in_turn(key, move |shared| shared.fractions.set_most(key, &most)).await
+    }
+
+    async fn await_checkpoint(&self, key: RunKey, most_ms: u64) {
+        let most = Duration::from_millis(most_ms);
+        self.shared.channels.await_checkpoint(key, most).await;
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
@@ -197,7 +203,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     let argv = shared.images.argv(spec)?;
     let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
     check(shared, spec, &argv, account.as_ref())?;
-    let shims = shared.paths.shims();
+    let (shims, tools) = (shared.paths.shims(), shared.paths.tools());
     let folders = Folders {
         home: shared.paths.home(spec.key.pod),
         checkpoint: shared.paths.checkpoint(spec.key.pod),
@@ -206,6 +212,8 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         secrets: shared.dir(spec.key).secrets_folder(),
         copies: shared.dir(spec.key).copies(),
         hostfile: shared.dir(spec.key).hostfile(),
+        channel: shared.dir(spec.key).channel(),
+        tools: &tools,
     };
     let inherited = environment::of_account(&shared.inherited, account.as_ref());
     let mut env = environment::environment(&inherited, spec, &folders)?;
@@ -226,9 +234,9 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         Some(own) => environment::working_dir(&folders.copies, own, &spec.container),
         None => shared.paths.work(spec.key.pod),
     };
-    let mut visible =
-        vec![shared.paths.pod(spec.key.pod), folders.secrets, folders.copies, folders.hostfile];
-    let mut fixed = vec![shims.clone()];
+    let pod = shared.paths.pod(spec.key.pod);
+    let mut visible = vec![pod, folders.secrets, folders.copies, folders.hostfile, folders.channel];
+    let mut fixed = vec![shims.clone(), tools.clone()];
     if fraction.is_some() {
         visible.push(dir.fraction());
         fixed.push(shared.fractions.folder().to_owned());

@@ -14,6 +14,8 @@ use engine::{
     RunSpec, Secret, SecretPlace,
 };
 
+use engine_channel::{CHANNEL_VARIABLE, SOCKET};
+
 use crate::container;
 use crate::isolation::{Account, first_closed};
 use crate::secrets::{FOLDER_VARIABLE, below};
@@ -47,6 +49,10 @@ pub(crate) struct Folders<'a> {
     pub(crate) copies: PathBuf,
     /// The hostfile of MPI, for runs that need one.
     pub(crate) hostfile: PathBuf,
+    /// Where the socket of its channel is.
+    pub(crate) channel: PathBuf,
+    /// Programs of the platform, where the search path has no others of their names.
+    pub(crate) tools: &'a Path,
 }
 
 /// The variables of this process's environment that runs inherit.
@@ -120,6 +126,8 @@ pub(crate) fn environment(
     env.extend(spec.env.clone());
     engine::environment::complete(&mut env, spec)?;
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), folders.checkpoint.display().to_string());
+    env.insert(CHANNEL_VARIABLE.into(), folders.channel.join(SOCKET).display().to_string());
+    put_last(&mut env, folders.tools);
     let in_file = |secret: &Secret| matches!(secret.to, SecretPlace::File { .. });
     if spec.secrets.iter().any(in_file) {
         env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
@@ -161,6 +169,13 @@ pub(crate) fn working_dir(copies: &Path, folder: &Path, container: &Container) -
     if copied { below(copies, folder) } else { folder.to_owned() }
 }
 
+/// Has programs be looked for in this folder last.
+fn put_last(env: &mut BTreeMap<String, String>, folder: &Path) {
+    let path = env.get("PATH").map_or(PATH_DEFAULT, String::as_str);
+    let path = format!("{path}:{}", folder.display());
+    env.insert("PATH".into(), path);
+}
+
 /// The address at which the pods of a gang reach each other: all nodes of this engine are one
 /// machine.
 pub(crate) fn address(_: &Member) -> String {
@@ -199,6 +214,8 @@ pub(crate) mod tests {
             secrets: "/s".into(),
             copies: "/m".into(),
             hostfile: "/hosts".into(),
+            channel: "/channel".into(),
+            tools: Path::new("/tools"),
         };
         environment(&inherited, spec, &folders).expect("an environment")
     }
@@ -216,8 +233,9 @@ pub(crate) mod tests {
             ("GPU_PORTION", "1"),
             ("CUDA_VISIBLE_DEVICES", "2,3"),
             ("NVIDIA_VISIBLE_DEVICES", "GPU-2,GPU-3"),
-            ("PATH", "/bin"),
+            ("PATH", "/bin:/tools"),
             ("HOME", "/h"),
+            ("ELASTANE_CHANNEL", "/channel/socket"),
             ("ELASTANE_RUN", "00000000-0000-0000-0000-000000000007.2"),
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
@@ -235,7 +253,7 @@ pub(crate) mod tests {
         assert_eq!(env["GPU_MEMORY_LIMIT"], (8_u64 << 30).to_string());
         assert_eq!(env["RUNAI_NUM_OF_GPUS"], "0.5");
         assert_eq!(env["ELASTANE_SIMULATED_GPUS"], "1");
-        assert_eq!(env["PATH"], "/shims:/bin");
+        assert_eq!(env["PATH"], "/shims:/bin:/tools");
     }
 
     #[test]
@@ -251,7 +269,7 @@ pub(crate) mod tests {
             .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
         let env = seen(&spec);
-        assert_eq!((&*env["PATH"], &*env["HOME"]), ("/mine", "/my"));
+        assert_eq!((&*env["PATH"], &*env["HOME"]), ("/mine:/tools", "/my"));
         assert_eq!(env["CUDA_VISIBLE_DEVICES"], "");
         assert_eq!(env["NVIDIA_VISIBLE_DEVICES"], "void");
         assert_ne!(env["ELASTANE_RUN"], "x");

@@ -26,6 +26,9 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     let dir = shared.dir(key);
     let fresh = !dir.exists();
     let spawned = prepare(shared, &dir, spec, file).and_then(|()| {
+        let Runtime::Process(process) = &file.runtime;
+        let account = process.boundary.as_ref().and_then(Boundary::account);
+        shared.open_channel(key, account, true);
         spawn_supervisor(shared, &dir).map_err(|source| Error::io("start the supervisor", source))
     });
     match spawned {
@@ -35,6 +38,7 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
             Ok(())
         }
         Err(error) => {
+            shared.channels.close(key);
             // A directory that existed before may have a supervisor that is starting.
             if fresh && let Err(left) = shared.paths.discard(dir.path()) {
                 tracing::warn!("cannot delete {}: {left}", dir.path().display());

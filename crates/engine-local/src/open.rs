@@ -5,6 +5,7 @@
 //! runs/<pod>.<generation>/     one run (`record`)
 //! pods/<pod>/work, home, checkpoint  what a pod keeps from one run to the next
 //! shims/nvidia-smi, gpu-check  put on the PATH of runs with simulated GPUs
+//! tools/elastane               at the end of the PATH of every run
 //! fraction/                    libraries of GPU fractions, sockets of simulated GPUs
 //! trash/                       removed, being deleted
 //! ```
@@ -25,7 +26,7 @@ use crate::environment;
 use crate::events;
 use crate::gpu_watch;
 use crate::image::ImageTable;
-use crate::isolation::{Isolator, Separation};
+use crate::isolation::{Boundary, Isolator, Separation};
 use crate::launch::spawn_supervisor;
 use crate::paths::{Paths, make_dir};
 use crate::process;
@@ -84,12 +85,13 @@ impl LocalEngine {
             .canonicalize()
             .map_err(|source| Error::io(format!("find {}", state_dir.display()), source))?;
         let paths = Paths { root };
-        for folder in [paths.runs(), paths.pods(), paths.shims(), paths.trash()] {
+        for folder in [paths.runs(), paths.pods(), paths.shims(), paths.tools(), paths.trash()] {
             make_dir(&folder)?;
         }
         for name in ["nvidia-smi", "gpu-check"] {
             write_shim(&paths.shims(), name, &supervisor)?;
         }
+        write_program(&paths.tools(), "elastane", &supervisor)?;
         let separator = match separation {
             Some(wanted) => {
                 let seen = [&*paths.pods(), &*paths.shims()];
@@ -132,8 +134,20 @@ impl Drop for LocalEngine {
 }
 
 fn write_shim(folder: &Path, name: &str, binary: &Path) -> Result<(), Error> {
-    let quoted = shell_words::quote(&binary.display().to_string()).into_owned();
-    let script = format!("#!/bin/sh\nexec {quoted} {name} \"$@\"\n");
+    write_script(folder, name, &format!("{} {name}", quoted(binary)))
+}
+
+/// So that runs find the program although the `PATH` of the server does not have it.
+fn write_program(folder: &Path, name: &str, binary: &Path) -> Result<(), Error> {
+    write_script(folder, name, &quoted(binary))
+}
+
+fn quoted(binary: &Path) -> String {
+    shell_words::quote(&binary.display().to_string()).into_owned()
+}
+
+fn write_script(folder: &Path, name: &str, command: &str) -> Result<(), Error> {
+    let script = format!("#!/bin/sh\nexec {command} \"$@\"\n");
     let path = folder.join(name);
     let write = || {
         // A run may be executing the old file: replace it, never rewrite it.
@@ -177,13 +191,13 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
                 unbounded += usize::from(has_no_boundary(&dir));
                 let kills = dir.group().map_or(0, |group| group.out_of_memory_kills());
                 shared.restore_out_of_memory_kills(key, kills);
-                adopt_fraction(shared, key, &dir);
+                adopt(shared, key, &dir);
                 shared.know(key, state);
                 events::spawn_adopted(shared, key);
             }
             Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
             Ok(Found::Prepared) => {
-                adopt_fraction(shared, key, &dir);
+                adopt(shared, key, &dir);
                 finish_start(shared, key, &dir);
             }
             // Deleted with the trash: copies may be large.
@@ -212,10 +226,12 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Follows what a run has of GPUs. Its limits hold without that.
-fn adopt_fraction(shared: &Shared, key: RunKey, dir: &RunDir) {
+/// Opens the channel of a run again, and follows what it has of GPUs. It works, and its limits hold,
+/// without that.
+fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
     let Ok(spec) = dir.read_spec() else { return };
     let Runtime::Process(process) = spec.runtime;
+    shared.open_channel(key, process.boundary.as_ref().and_then(Boundary::account), false);
     let Some(fraction) = process.fraction else { return };
     if let Err(error) = shared.fractions.adopt(key, &fraction, &dir.fraction()) {
         tracing::warn!("what {key} has of GPUs is not measured: {error}");

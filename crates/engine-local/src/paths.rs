@@ -37,6 +37,9 @@ impl Paths {
     pub(crate) fn shims(&self) -> PathBuf {
         self.root.join("shims")
     }
+    pub(crate) fn tools(&self) -> PathBuf {
+        self.root.join("tools")
+    }
     pub(crate) fn fraction(&self) -> PathBuf {
         self.root.join("fraction")
     }

@@ -31,6 +31,17 @@ struct Entry {
     cpu_ticks: u64,
 }
 
+/// Whether a process is another's child, or a child of one.
+pub(crate) fn is_below(root: Pid, pid: i32) -> bool {
+    let root = root.as_raw_nonzero().get();
+    let mut at = look_up(pid).map(|entry| entry.parent);
+    // As deep as processes go: their ids are bounded.
+    while let Some(parent) = at.filter(|parent| *parent > 1 && *parent != root) {
+        at = look_up(parent).map(|entry| entry.parent);
+    }
+    at == Some(root)
+}
+
 /// The processes below a supervisor, of which there may be none. Identifies the supervisor even
 /// after its id is reused.
 #[derive(Debug, Clone, Copy)]

@@ -238,6 +238,11 @@ impl RunDir {
         self.0.join("fraction")
     }
 
+    /// The folder of the socket of its channel.
+    pub(crate) fn channel(&self) -> PathBuf {
+        self.0.join("channel")
+    }
+
     /// The hosts that an MPI launcher starts its ranks on.
     pub(crate) fn hostfile(&self) -> PathBuf {
         self.0.join("hostfile")

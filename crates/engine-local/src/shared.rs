@@ -4,18 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Error, KeyedLock, ListedRun, Observation, Observations, RunKey, RunState};
+use engine_channel::{Channels, Owner, Storage};
 use engine_fractions::Fractions;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::cgroup::Place;
 use crate::image::ImageTable;
-use crate::isolation::Isolator;
+use crate::isolation::{Account, Isolator};
 use crate::paths::Paths;
-use crate::process::kill_marked;
+use crate::process::{is_below, kill_marked};
 use crate::record::{RunDir, StateFile};
 
 /// Ends the processes of runs that lost their supervisor; returns the keys of the survivors.
@@ -42,7 +43,9 @@ pub(crate) struct Shared {
     pub(crate) driver: gpu::Driver,
     /// What keeps runs within their part of a GPU.
     pub(crate) fractions: Fractions,
-    pub(crate) observations: Observations,
+    pub(crate) observations: Arc<Observations>,
+    /// Where runs report their checkpoints.
+    pub(crate) channels: Channels,
     /// Out-of-memory kills of each run that were reported.
     kills: Mutex<BTreeMap<RunKey, u64>>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
@@ -68,6 +71,11 @@ impl Shared {
         images: ImageTable,
         inherited: BTreeMap<String, String>,
     ) -> Self {
+        let observations = Arc::new(Observations::default());
+        let reported = Arc::clone(&observations);
+        let channels = Channels::new(move |key, news| {
+            reported.report(Observation { key, state: RunState::Checkpoint(news) });
+        });
         Self {
             paths,
             supervisor,
@@ -81,7 +89,8 @@ impl Shared {
             kill_marked,
             driver: gpu::Driver::default(),
             fractions: Fractions::none("nothing was looked for"),
-            observations: Observations::default(),
+            observations,
+            channels,
             kills: Mutex::default(),
             states: Mutex::default(),
             turns: KeyedLock::default(),
@@ -134,6 +143,7 @@ impl Shared {
         open(&self.states).remove(&key);
         open(&self.kills).remove(&key);
         self.fractions.forget(key);
+        self.channels.close(key);
     }
 
     /// Reports out-of-memory kills since the last report; `kills` counts from the start of the
@@ -168,6 +178,23 @@ impl Shared {
         if has_ended {
             // What it held is free for others at once.
             self.fractions.forget(key);
+            self.channels.close(key);
+        }
+    }
+
+    /// Opens the channel of a run; `begins`: it has not started yet. A run works without.
+    pub(crate) fn open_channel(&self, key: RunKey, account: Option<&Account>, begins: bool) {
+        let dir = self.dir(key);
+        let folder = dir.channel();
+        let is_own = move |pid| {
+            // Its supervisor adopts what its processes leave behind.
+            dir.holder().is_ok_and(|holder| holder.is_some_and(|root| is_below(root, pid)))
+        };
+        let account = account.map(|account| (account.uid, account.gid));
+        let owner = Owner::Processes { account, is_own: Box::new(is_own) };
+        let opened = self.channels.open(key, &folder, (owner, Storage::Machine), begins);
+        if let Err(error) = opened {
+            tracing::warn!("run {key} cannot report checkpoints: {error}");
         }
     }
 

@@ -30,11 +30,11 @@ pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
-    BadRunKey, Bounds, Bucket, Container, Device, Exit, ForeignProcess, Framework, Gang, GpuHealth,
-    GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits, LimitsKept,
-    ListedRun, Login, MASTER, Member, Mount, MountSource, Observation, Port, Propagation,
-    PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunPlace, RunSpec, RunState,
-    Seccomp, Secret, SecretPlace, Security, TASKS_MAX, TimeSlicing, User, WORKER,
+    BadRunKey, Bounds, Bucket, CheckpointNews, Container, Device, Exit, ForeignProcess, Framework,
+    Gang, GpuHealth, GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits,
+    LimitsKept, ListedRun, Login, MASTER, Member, Mount, MountSource, Observation, Port,
+    Propagation, PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunPlace, RunSpec,
+    RunState, Seccomp, Secret, SecretPlace, Security, TASKS_MAX, TimeSlicing, User, WORKER,
 };
 pub use timestamps::Timestamps;
 
@@ -194,6 +194,10 @@ pub trait Engine: Send + Sync + 'static {
     async fn limit_gpus(&self, _key: RunKey, _most: BTreeMap<String, u64>) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Waits for the next checkpoint of a run that has announced one to come within `most_ms`; returns at
+    /// once in every other case.
+    async fn await_checkpoint(&self, _key: RunKey, _most_ms: u64) {}
 
     /// Asks a run to end: SIGTERM, its grace, then SIGKILL to all its processes. A run that is
     /// unknown or has ended is no error.

@@ -169,7 +169,7 @@ impl State {
                 Ok(Subject::Nothing)
             }
             Command::NoteCheckpoint { id, ago_ms } => {
-                self.note_checkpoint(id, ago_ms);
+                self.note_checkpoint_ago(id, ago_ms);
                 Ok(Subject::Nothing)
             }
             Command::Record(_) => Ok(Subject::Nothing),

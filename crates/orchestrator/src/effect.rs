@@ -39,6 +39,16 @@ pub enum Action {
     LimitGpus(RunKey, BTreeMap<String, u64>),
     /// A run ends, after so many milliseconds at most.
     Stop(RunKey, u64),
+    /// The same for others, who wait: after the next checkpoint of these runs, if one of them has
+    /// announced it to come within seconds.
+    Evict {
+        /// The run.
+        run: RunKey,
+        /// How long it has, in milliseconds.
+        grace_ms: u64,
+        /// Whose checkpoint is waited for.
+        awaited: Vec<RunKey>,
+    },
     /// What a run has left is removed.
     Remove(RunKey),
     /// The pod will not run again.

@@ -97,9 +97,9 @@ impl Primary {
     }
 
     /// No decision is asked for because of this, and no plan depends on it.
-    pub(crate) fn set_checkpointed(&mut self, workload: WorkloadId, at: Instant) {
-        self.cluster.set_checkpointed(workload, Some(at));
-        self.ops.push(Box::new(move |cluster| cluster.set_checkpointed(workload, Some(at))));
+    pub(crate) fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
+        self.cluster.set_checkpointed(workload, at);
+        self.ops.push(Box::new(move |cluster| cluster.set_checkpointed(workload, at)));
     }
 
     pub(crate) fn carry(&mut self, now: Instant, plan: &Arc<Plan>) {

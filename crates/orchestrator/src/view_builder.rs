@@ -385,11 +385,16 @@ impl State {
             }
         }
         let department = (department_id, self.org.department_name(department_id));
+        let model = workload.model.map(|model| &self.cluster.workloads()[model]);
         WorkloadView {
             allocated: self.allocated(workload),
             pods,
             pending: reasons,
             pool: self.pool_in_use(workload),
+            checkpointed_at: model.and_then(|model| model.checkpointed_at),
+            unsaved_since: model
+                .filter(|model| model.placed > 0)
+                .and_then(|model| model.last_start.max(model.checkpointed_at)),
             ..without_places(workload, self.org.project_name(workload.project_id), department)
         }
     }
@@ -489,6 +494,8 @@ pub(crate) fn without_places(
         revisions: workload.revisions.clone(),
         pending: workload.pending.clone(),
         last_eviction: workload.last_eviction.clone(),
+        checkpointed_at: None,
+        unsaved_since: None,
         restarts: workload.restarts,
         failure: workload.failure().map(str::to_owned),
         pool: None,

@@ -160,6 +160,7 @@ fn asked(action: &Action) -> String {
         }
         Action::LimitGpus(key, limits) => format!("engine: limit {key} to {limits:?}"),
         Action::Stop(key, grace_ms) => format!("engine: stop {key} in {grace_ms} ms"),
+        Action::Evict { run, grace_ms, .. } => format!("engine: evict {run} in {grace_ms} ms"),
         Action::Remove(key) => format!("engine: remove {key}"),
         Action::Forget(pod) => format!("engine: forget {pod}"),
         Action::RemoveVolume(name) => format!("engine: remove volume {name}"),

@@ -9,7 +9,7 @@ use super::describe::training;
 use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::local_time::exact;
-use cli_kit::table::wrapped;
+use cli_kit::table::{age, wrapped};
 use dialects::intent::{OutputOptions, Target};
 
 /// Before a command in the lines of a diagnosis.
@@ -38,6 +38,9 @@ pub(super) async fn run(
     }
     if let Some(training) = &explanation.training {
         writeln!(out, "{}", wrapped(&would_lose(training, now_ms())))?;
+    } else if let Some(since) = explanation.unsaved_since {
+        let saved = workload.additional_fields.checkpointed_at;
+        writeln!(out, "{}", wrapped(&would_lose_work(since, saved, now_ms())))?;
     }
     if !last_output::is_due(&workload) {
         return Ok(());
@@ -58,6 +61,20 @@ fn would_lose(training: &JobTraining, now_ms: u64) -> String {
          model is saved first. What does not answer within its grace is stopped without that, and the \
          work since the checkpoint is lost"
     )
+}
+
+/// What a stop would cost a workload that is no elastic training.
+fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
+    let span = age(now_ms.saturating_sub(since.0.0));
+    match saved {
+        Some(saved) if saved.0 >= since.0 => format!(
+            "If it were stopped for others now, {span} of work since its last checkpoint would be lost"
+        ),
+        _ => format!(
+            "If it were stopped for others now, {span} of work since its start would be lost: it has \
+             reported no checkpoint since (`elastane checkpoint FILE` does)"
+        ),
+    }
 }
 
 /// The answer, the most important first.

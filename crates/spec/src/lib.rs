@@ -47,8 +47,9 @@ pub use pods::{
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use priority::Priority;
 pub use run::{
-    BadRunKey, Device, Exit, ForeignProcess, GpuHealth, GpuOver, LimitsKept, ListedRun,
-    Observation, PullFailure, RunKey, RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
+    BadRunKey, CheckpointNews, Device, Exit, ForeignProcess, GpuHealth, GpuOver, LimitsKept,
+    ListedRun, Observation, PullFailure, RunKey, RunPlace, RunSpec, RunState,
+    SIMULATED_DRIVER_LABEL, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

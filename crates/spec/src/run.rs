@@ -184,12 +184,31 @@ pub enum RunState {
     Struck(u64),
     /// It runs on, and holds more memory of a GPU than it may.
     GpuOver(GpuOver),
+    /// It runs on, and there is news of its checkpoints.
+    Checkpoint(CheckpointNews),
     /// Every process of the run is gone.
     Exited {
         /// How.
         exit: Exit,
         /// When.
         at: Instant,
+    },
+}
+
+/// What a run has reported of its checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckpointNews {
+    /// One that was verified was written so many milliseconds ago.
+    Saved {
+        /// How long ago.
+        ago_ms: u64,
+    },
+    /// The newest one is there no more.
+    Gone,
+    /// The run is to stop, and its next one is waited for, so many milliseconds at most.
+    Awaited {
+        /// How long at most.
+        within_ms: u64,
     },
 }
 

@@ -86,6 +86,11 @@ pub struct WorkloadView {
     pub pending: Arc<[PendingReason]>,
     /// Its last eviction, move or resize, and for whom.
     pub last_eviction: Option<ReasonView>,
+    /// When it last saved its progress, as it reported.
+    pub checkpointed_at: Option<Instant>,
+    /// Since when its work would be lost if it were stopped: its start, or its last checkpoint. None
+    /// while it has no place.
+    pub unsaved_since: Option<Instant>,
     /// How often it was started again after a failure.
     pub restarts: u32,
     /// What it failed of, if it did; of an inference what its newest revision did.

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 55] = [
+const MAY_USE: [(&str, &[&str]); 56] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -35,8 +35,9 @@ const MAY_USE: [(&str, &[&str]); 55] = [
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),
     ("engine-fractions", &["units", "gpu", "engine", "fraction-agent", "fraction-lease"]),
-    ("engine-local", &["units", "model", "gpu", "engine", "engine-fractions"]),
-    ("engine-docker", &["units", "gpu", "engine", "engine-fractions", "skip"]),
+    ("engine-channel", &["engine"]),
+    ("engine-local", &["units", "model", "gpu", "engine", "engine-channel", "engine-fractions"]),
+    ("engine-docker", &["units", "gpu", "engine", "engine-channel", "engine-fractions", "skip"]),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),
     ("orchestrator", &["units", "spec", "records", "model", "reasons", "sched", "view"]),
@@ -204,6 +205,7 @@ const MAY_USE: [(&str, &[&str]); 55] = [
             "engine",
             "engine-local",
             "engine-docker",
+            "engine-channel",
             "engine-fractions",
             "quickstart",
             "spec",

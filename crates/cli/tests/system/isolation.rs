@@ -130,19 +130,28 @@ fn every_attack(lab: &Lab) -> String {
     let own = lab.attack("echo \"$HOME\" | sed 's,/home$,,'");
     let own = own.trim();
     let mut script = String::from("exec 2>/dev/null\n");
-    for path in lab.private().iter().filter(|path| !path.starts_with(own)) {
-        // What the run has of it are the stand-ins for programs.
-        if path.components().any(|part| part.as_os_str() == "shims") {
+    let channel = lab.attack("echo $ELASTANE_CHANNEL");
+    let is_own = |path: &PathBuf| path.starts_with(own) || path.as_os_str() == channel.trim();
+    for path in lab.private().iter().filter(|path| !is_own(path)) {
+        // What the run has of it are programs.
+        if ["shims", "tools"].iter().any(|name| path.iter().any(|part| part == *name)) {
             continue;
         }
         let path = path.display();
         script += &format!("head -c1 {path} | grep -q . && echo 'read {path}'\n");
         script += &format!("( : >> {path} ) && echo 'wrote {path}'\n");
         script += &format!("test -S {path} && echo 'saw the socket {path}'\n");
+        script += &format!(
+            "test -S {path} && ELASTANE_CHANNEL={path} elastane checkpoint --next-in 1 && echo \
+             'reported in {path}'\n"
+        );
     }
     let state = lab.0.state_dir();
     script += &format!("( : > {}/new ) && echo 'made a file'\n", state.display());
-    script += &format!("ls {}/runs/* | grep . && echo 'listed runs'\n", state.display());
+    script += &format!(
+        "ls {}/runs/* | grep -v '^channel$' | grep . && echo 'listed runs'\n",
+        state.display()
+    );
     let victim = lab.victim();
     for pid in [lab.server(), victim, lab.supervisor_of(victim)] {
         for file in ["environ", "mem", "maps", "auxv", "stack"] {

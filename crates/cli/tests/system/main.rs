@@ -5,6 +5,7 @@
 
 mod archived;
 mod browser;
+mod checkpoints;
 mod commands;
 mod costs;
 mod crash;

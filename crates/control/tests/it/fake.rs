@@ -25,6 +25,8 @@ struct Machine {
     /// Stops take until [`FakeEngine::let_go`].
     stubborn: bool,
     held_back: Vec<RunKey>,
+    /// Runs have announced checkpoints, which they are writing.
+    saving: bool,
     /// Stops that will fail before one is carried out.
     stops_failing: u32,
     /// Deletions of volumes that will fail before one is carried out.
@@ -69,6 +71,11 @@ impl FakeEngine {
 
     pub(crate) fn stubborn(&self, stubborn: bool) {
         self.with(|m| m.stubborn = stubborn);
+    }
+
+    /// Whether runs are writing checkpoints that they have announced.
+    pub(crate) fn saving(&self, saving: bool) {
+        self.with(|m| m.saving = saving);
     }
 
     /// What is used from now on.
@@ -182,7 +189,9 @@ impl FakeEngine {
     /// Puts a run into a state and reports it.
     pub(crate) fn tell(&self, key: RunKey, state: RunState) {
         self.with(|m| {
-            if let Some(run) = m.runs.get_mut(&key) {
+            if let Some(run) = m.runs.get_mut(&key)
+                && !matches!(state, RunState::Checkpoint(_))
+            {
                 run.1 = state.clone();
             }
             m.report(key, state);
@@ -307,6 +316,12 @@ impl Engine for FakeEngine {
             m.calls.push(format!("limit {} {most:?}", name.unwrap_or_default()));
         });
         Ok(())
+    }
+
+    async fn await_checkpoint(&self, _key: RunKey, _most_ms: u64) {
+        while self.with(|m| m.saving) {
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn stop(&self, key: RunKey, _grace_ms: u64) -> Result<(), Error> {

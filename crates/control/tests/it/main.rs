@@ -4,6 +4,7 @@
 
 mod archived;
 mod chaos;
+mod checkpoints;
 mod clock;
 mod container;
 mod elastic_training;

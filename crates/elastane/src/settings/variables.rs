@@ -8,8 +8,16 @@ use super::{ALL, Origins, Setting, VARIABLE_PREFIX};
 
 /// Names, without the prefix, of variables that are no settings of the server: what its clients
 /// read, and what workloads find in their environment, in which a server may be started as well.
-const OTHERS: [&str; 7] =
-    ["CA", "CHECKPOINT_DIR", "DEVICES", "MOUNTS_DIR", "RUN", "SECRETS_DIR", "SIMULATED_GPUS"];
+const OTHERS: [&str; 8] = [
+    "CA",
+    "CHANNEL",
+    "CHECKPOINT_DIR",
+    "DEVICES",
+    "MOUNTS_DIR",
+    "RUN",
+    "SECRETS_DIR",
+    "SIMULATED_GPUS",
+];
 
 /// Warns of the variables of this process that were probably meant as settings.
 pub(crate) fn warn() {

@@ -58,7 +58,8 @@ async fn prepared_only(bench: &mut Bench, spec: &RunSpec) {
     output(&*bench.engine(), spec.key).await;
     bench.close();
     for entry in std::fs::read_dir(&run).expect("a run directory").flatten() {
-        if entry.file_name() != "spec.json" {
+        // The folder of its channel is prepared as well.
+        if entry.file_name() != "spec.json" && !entry.path().is_dir() {
             std::fs::remove_file(entry.path()).expect("removed");
         }
     }

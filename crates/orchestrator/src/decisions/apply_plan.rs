@@ -175,7 +175,7 @@ impl State {
         self.evicted(id, code, message.clone());
         let event = EventBuilder::new(kind, message).pod(number).code(code);
         self.emit(id, if kind == "Resized" { event } else { event.warning() });
-        self.stop_run(id, number);
+        self.evict_run(id, number);
         self.rewind_if_stopped(id);
     }
 }

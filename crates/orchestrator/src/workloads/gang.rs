@@ -248,7 +248,7 @@ impl State {
             let next = Some(place.clone());
             let again = PodBinding { current: Some(place), releasing: true, next };
             self.cluster.set_binding(model, again);
-            self.stop_run(id, other);
+            self.evict_run(id, other);
         }
         self.rewind(id);
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::PodId;
-use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
+use spec::{Device, PodSet, RunKey, RunSpec, SecretUse, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -203,6 +203,15 @@ impl State {
     /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process
     /// is in its place, that is free at once.
     pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) {
+        self.stop_run_by(id, number, Action::Stop);
+    }
+
+    pub(super) fn stop_run_by(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        action: impl FnOnce(RunKey, u64) -> Action,
+    ) {
         let now = self.clock;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
@@ -218,7 +227,7 @@ impl State {
                 self.cluster.vacate(model);
             }
         } else {
-            self.outbox.act([Action::Stop(run, grace_ms)]);
+            self.outbox.act([action(run, grace_ms)]);
         }
         self.touch(id);
     }

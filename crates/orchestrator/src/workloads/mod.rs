@@ -4,6 +4,7 @@
 
 mod archive;
 mod binding;
+mod checkpoints;
 mod commands;
 mod gang;
 mod lifecycle;

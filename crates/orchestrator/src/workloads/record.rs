@@ -65,6 +65,9 @@ pub(crate) struct Pod {
     pub(crate) held_since: Option<Instant>,
     pub(crate) started_at: Option<Instant>,
     pub(crate) resized_at: Option<Instant>,
+    /// When its run last reported that it saved its progress. Not stored: of one pod the model has it,
+    /// and several report again.
+    pub(crate) saved_at: Option<Instant>,
     /// The run has ended and is to be started again in its place at this time. While this is
     /// set the pod holds its place without a process.
     pub(crate) restart_at: Option<Instant>,

@@ -5,7 +5,6 @@
 
 use records::{Desired, Relaunch};
 use spec::{BACKOFF_LIMIT_DEFAULT, Exit, Framework, WORKER};
-use units::Instant;
 use uuid::Uuid;
 
 use crate::state::State;
@@ -88,17 +87,6 @@ impl Workload {
 }
 
 impl State {
-    /// Keeps when a training saved its progress. It changes what stopping it costs, and is no reason
-    /// to decide anything.
-    pub(crate) fn note_checkpoint(&mut self, id: Uuid, ago_ms: u64) {
-        let at = Instant(self.now.0.saturating_sub(ago_ms));
-        let Some(model) = self.workloads.get(&id).and_then(|workload| workload.model) else {
-            return;
-        };
-        self.cluster.set_checkpointed(model, at);
-        self.touch(id);
-    }
-
     /// A pod has lost its place. A worker of an elastic training is another pod from now on.
     pub(super) fn relaunch(&mut self, id: Uuid, number: usize, has_failed: bool) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };

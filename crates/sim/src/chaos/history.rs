@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use orchestrator::{Command, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
-use spec::{Exit, GpuOver, Observation, PullFailure, RunKey, RunState};
+use spec::{CheckpointNews, Exit, GpuOver, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
 use view::GpuFault;
 
@@ -326,7 +326,10 @@ impl History {
             [
                 RunState::Struck(1),
                 RunState::GpuOver(GpuOver { gpu, held_bytes, limit_bytes, ended: None }),
-            ][rng.below(2)]
+                RunState::Checkpoint(CheckpointNews::Saved { ago_ms: 1500 }),
+                RunState::Checkpoint(CheckpointNews::Gone),
+                RunState::Checkpoint(CheckpointNews::Awaited { within_ms: 1500 }),
+            ][rng.below(5)]
             .clone()
         };
         self.say(|| format!("run {key} says: {state:?}"));

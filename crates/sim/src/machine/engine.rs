@@ -217,7 +217,9 @@ impl Engine {
     /// A run is in another state, or says something.
     pub fn tell(&mut self, key: RunKey, state: RunState) {
         let Some(run) = self.runs.get_mut(&key) else { return };
-        if !matches!(state, RunState::Struck(_) | RunState::GpuOver(_)) {
+        let goes_on =
+            matches!(state, RunState::Struck(_) | RunState::GpuOver(_) | RunState::Checkpoint(_));
+        if !goes_on {
             run.state = state.clone();
         }
         self.seen.push_back(Observation { key, state });

@@ -34,6 +34,7 @@ impl Executor {
         let chain = match &action {
             Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::LimitGpus(key, _) | Action::Remove(key) => key.pod,
+            Action::Evict { run, .. } => run.pod,
             Action::Forget(pod) => *pod,
             Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
@@ -100,7 +101,7 @@ fn carry_out(action: &Action, tries: u32, engine: &mut Engine, told: &mut VecDeq
         },
         // No program is there that could hold memory.
         Action::LimitGpus(..) => Next::Done,
-        Action::Stop(key, _) => again(engine.stop(*key)),
+        Action::Stop(run, _) | Action::Evict { run, .. } => again(engine.stop(*run)),
         Action::Remove(_) if tries > TRIES => Next::Done,
         Action::Remove(key) => again(engine.remove(*key)),
         Action::Forget(pod) => {

@@ -1,0 +1,132 @@
+//! The side of the run. Owns: finding the newest file of a checkpoint, opening it, and one request. The
+//! Python package has the same.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::OFlags;
+
+use crate::protocol::{Reply, Request, Saved};
+use crate::socket;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How deep a checkpoint that is a folder is looked through, and how many files of it.
+const DEPTH_MAX: u32 = 4;
+const ENTRIES_MAX: usize = 10_000;
+
+/// What a run reports.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Report<'a> {
+    /// The file that was written, or a folder with such files.
+    pub path: Option<&'a Path>,
+    /// The step of the training.
+    pub step: Option<u64>,
+    /// In how many seconds the next checkpoint will be complete.
+    pub next_in_s: Option<f64>,
+}
+
+/// Why a report did not arrive.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The path cannot be opened for writing, or is an empty folder.
+    File(PathBuf, io::Error),
+    /// The server does not answer.
+    Channel(io::Error),
+    /// It was not accepted, with the reason.
+    Refused(String),
+}
+
+impl std::fmt::Display for ClientError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Channel(error) => write!(f, "the server does not answer: {error}"),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+/// Reports on the channel at this path, and waits for the answer.
+///
+/// # Errors
+/// See [`ClientError`]. The run can go on: a report only changes what stopping it costs.
+pub fn report(channel: &Path, what: Report<'_>) -> Result<(), ClientError> {
+    let file = what.path.map(open).transpose()?;
+    let checkpoint = file.as_ref().map(|_| Saved { step: what.step });
+    let request = Request { checkpoint, next_in_s: what.next_in_s };
+    let reply = ask(channel, &request, file.as_ref()).map_err(ClientError::Channel)?;
+    if reply.ok {
+        return Ok(());
+    }
+    Err(ClientError::Refused(reply.why.unwrap_or_else(|| "refused".to_owned())))
+}
+
+fn ask(channel: &Path, request: &Request, file: Option<&File>) -> io::Result<Reply> {
+    let folder = File::open(channel.parent().unwrap_or(Path::new("/")))?;
+    let name = channel.file_name().unwrap_or_default().to_string_lossy();
+    let stream = UnixStream::connect(socket::short(&folder, &name))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    let sent = socket::send(&stream, &line, file.map(File::as_fd))?;
+    if sent < line.len() {
+        return Err(io::ErrorKind::WriteZero.into());
+    }
+    let mut answer = Vec::new();
+    (&stream).take(crate::protocol::REQUEST_BYTES_MAX as u64).read_to_end(&mut answer)?;
+    if answer.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&answer)?)
+}
+
+/// Opens a file, or the newest that has content of those below a folder, for writing, which proves that
+/// this process may.
+fn open(path: &Path) -> Result<File, ClientError> {
+    let failed = |error| ClientError::File(path.to_owned(), error);
+    let newest = if fs::metadata(path).map_err(failed)?.is_dir() {
+        let mut newest = None;
+        let mut left = ENTRIES_MAX;
+        search(path, DEPTH_MAX, &mut left, &mut newest).map_err(failed)?;
+        newest.ok_or_else(|| failed(io::Error::other("no file with content is in it")))?.1
+    } else {
+        path.to_owned()
+    };
+    // A pipe would be waited for.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(newest).map_err(failed)
+}
+
+fn search(
+    folder: &Path,
+    depth: u32,
+    left: &mut usize,
+    newest: &mut Option<(SystemTime, PathBuf)>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let found = entry.metadata()?;
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return Ok(());
+        }
+        if found.is_dir() && depth > 0 {
+            search(&entry.path(), depth - 1, left, newest)?;
+        } else if found.is_file() && found.len() > 0 {
+            let written = found.modified()?;
+            if newest.as_ref().is_none_or(|(before, _)| *before < written) {
+                *newest = Some((written, entry.path()));
+            }
+        }
+    }
+    Ok(())
+}

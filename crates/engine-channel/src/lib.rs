@@ -1,0 +1,24 @@
+//! The channel of a run: a socket on which its processes report their checkpoints.
+//!
+//! ```text
+//! a process of the run -> opens its checkpoint for writing, passes the open file -> socket of the run
+//! socket -> verified (file) -> paced (progress) -> Observation -> what a stop would cost
+//! ```
+//!
+//! Owns: the sockets, the protocol on both of its sides, what counts as a checkpoint, and waiting for one
+//! that is due. Does not know about: which runs exist, and what a checkpoint holds.
+
+mod client;
+mod environment;
+mod file;
+mod progress;
+mod protocol;
+mod server;
+mod socket;
+
+pub use client::{ClientError, Report, report};
+pub use environment::CHANNEL_VARIABLE;
+pub use server::{Channels, IsOwn, Owner, Storage};
+
+/// The name of the socket in its folder.
+pub const SOCKET: &str = "socket";

@@ -1,0 +1,333 @@
+//! The side of the server. Owns: one socket for each run, one request after another on each, and what the
+//! scheduler gets to know of them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use engine::{CheckpointNews, RunKey};
+use rustix::process::{getgid, getuid};
+use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::net::unix::UCred;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+pub use crate::file::Storage;
+use crate::file::{self, Stamp};
+use crate::progress::{NOTE_EVERY, Now, Progress};
+use crate::protocol::{REQUEST_BYTES_MAX, Reply, Request};
+use crate::socket;
+
+/// How long a request may take to arrive, and its answer to leave. Until then no other of the run is
+/// heard.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The pause after each request: a run that reports without end costs little.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Whether a process is one of a run, by its id.
+pub type IsOwn = Box<dyn Fn(i32) -> bool + Send + Sync>;
+
+/// Who may report.
+pub enum Owner {
+    /// Processes of the run.
+    Processes {
+        /// Their user and group; none: those of the server.
+        account: Option<(u32, u32)>,
+        /// Which they are: others may have the same account.
+        is_own: IsOwn,
+    },
+    /// Everyone who can reach the folder: a container, into which it is mounted.
+    Container,
+}
+
+impl Owner {
+    fn may_report(&self, peer: &UCred) -> bool {
+        match self {
+            Self::Processes { account, is_own } => {
+                let uid = account.map_or_else(|| getuid().as_raw(), |(uid, _)| uid);
+                peer.uid() == uid && peer.pid().is_some_and(is_own)
+            }
+            Self::Container => true,
+        }
+    }
+
+    /// Whose the socket is; none: everyone's.
+    fn account(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Processes { account, .. } => {
+                Some(account.unwrap_or_else(|| (getuid().as_raw(), getgid().as_raw())))
+            }
+            Self::Container => None,
+        }
+    }
+}
+
+/// Takes what a run has reported.
+type Listener = Arc<dyn Fn(RunKey, CheckpointNews) + Send + Sync>;
+
+/// The channels of all runs of an engine. Dropping it closes them.
+pub struct Channels {
+    listener: Listener,
+    open: Mutex<BTreeMap<RunKey, Channel>>,
+}
+
+impl std::fmt::Debug for Channels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Channels").finish_non_exhaustive()
+    }
+}
+
+struct Channel {
+    run: Arc<Run>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What is known of a run.
+struct Run {
+    key: RunKey,
+    owner: Owner,
+    storage: Storage,
+    /// The moment from which time is counted.
+    start: Instant,
+    progress: Mutex<Progress>,
+    /// How many checkpoints there were.
+    saved: watch::Sender<u64>,
+    listener: Listener,
+}
+
+impl Channels {
+    /// Those of an engine that passes on what is reported so.
+    pub fn new(listener: impl Fn(RunKey, CheckpointNews) + Send + Sync + 'static) -> Self {
+        Self { listener: Arc::new(listener), open: Mutex::default() }
+    }
+
+    /// Opens the channel of a run in this folder; `begins`: the run has not started yet. Must be called in
+    /// a tokio runtime.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn open(
+        &self,
+        key: RunKey,
+        folder: &Path,
+        (owner, storage): (Owner, Storage),
+        begins: bool,
+    ) -> io::Result<()> {
+        let listener = UnixListener::from_std(socket::listen(folder, owner.account())?)?;
+        let start = Instant::now();
+        let began = Now { passed: Duration::ZERO, wall_ms: wall_ms() };
+        let progress = if begins { Progress::new(began) } else { Progress::default() };
+        let run = Arc::new(Run {
+            key,
+            owner,
+            storage,
+            start,
+            progress: Mutex::new(progress),
+            saved: watch::Sender::new(0),
+            listener: Arc::clone(&self.listener),
+        });
+        let task = tokio::spawn(serve(listener, Arc::clone(&run)));
+        lock(&self.open).insert(key, Channel { run, task });
+        Ok(())
+    }
+
+    /// Closes the channel of a run that has ended.
+    pub fn close(&self, key: RunKey) {
+        // Dropped outside the lock.
+        let closed = lock(&self.open).remove(&key);
+        drop(closed);
+    }
+
+    /// Waits for the next checkpoint of a run, if it was announced to come within `most`, and no longer
+    /// than that.
+    pub async fn await_checkpoint(&self, key: RunKey, most: Duration) {
+        let Some(run) = lock(&self.open).get(&key).map(|channel| Arc::clone(&channel.run)) else {
+            return;
+        };
+        let mut saved = run.saved.subscribe();
+        let before = *saved.borrow_and_update();
+        let Some(wait) = lock(&run.progress).wait(most, run.now()) else { return };
+        run.tell(CheckpointNews::Awaited { within_ms: millis(wait) });
+        // The run may end, and its channel be closed: who waits holds what is known of it.
+        let comes = saved.wait_for(|now| *now != before);
+        let ends = async {
+            while lock(&self.open).contains_key(&key) {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        };
+        let wait = tokio::time::sleep(wait);
+        tokio::select! {
+            _ = comes => {}
+            () = ends => {}
+            () = wait => {}
+        }
+    }
+}
+
+impl Run {
+    fn now(&self) -> Now {
+        Now { passed: self.start.elapsed(), wall_ms: wall_ms() }
+    }
+
+    fn tell(&self, news: CheckpointNews) {
+        (self.listener)(self.key, news);
+    }
+
+    /// Tells the scheduler, if it is time to.
+    fn note(&self) {
+        let noted = lock(&self.progress).note(self.now());
+        if let Some(ago) = noted {
+            self.tell(CheckpointNews::Saved { ago_ms: millis(ago) });
+        }
+    }
+
+    fn take(&self, request: Request, stamp: Option<Stamp>) -> Result<(), String> {
+        let now = self.now();
+        let mut progress = lock(&self.progress);
+        if let (Some(saved), Some(stamp)) = (request.checkpoint, stamp) {
+            progress.save(stamp, saved.step, now)?;
+        }
+        if let Some(seconds) = request.next_in_s {
+            let within = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+            progress.announce(within, now);
+        }
+        Ok(())
+    }
+}
+
+/// Hears one request after another, and looks now and then whether the newest checkpoint is still there.
+async fn serve(listener: UnixListener, run: Arc<Run>) {
+    let mut newest: Option<Newest> = None;
+    loop {
+        let is_idle = newest.is_none() && !lock(&run.progress).has_unnoted();
+        tokio::select! {
+            connected = listener.accept() => match connected {
+                Ok((stream, _)) => {
+                    let heard = tokio::time::timeout(PATIENCE, hear(stream, &run)).await;
+                    match heard {
+                        Ok(Ok(Some(file))) => newest = Some(Newest { file: Arc::new(file), misses: 0 }),
+                        Ok(Ok(None)) => {}
+                        Ok(Err(error)) => tracing::debug!(run = %run.key, %error, "a report broke off"),
+                        Err(_) => tracing::debug!(run = %run.key, "a report took too long"),
+                    }
+                }
+                // Descriptors are short; it passes.
+                Err(error) => tracing::debug!(run = %run.key, %error, "a report was not heard"),
+            },
+            () = tokio::time::sleep(NOTE_EVERY), if !is_idle => {
+                if let Some(kept) = newest.take() {
+                    newest = kept.look().await;
+                    if newest.is_none() {
+                        lock(&run.progress).lose();
+                        run.tell(CheckpointNews::Gone);
+                    }
+                }
+            }
+        }
+        run.note();
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The newest checkpoint.
+struct Newest {
+    file: Arc<File>,
+    /// How often in a row it was not there: one that is replaced is not for a moment.
+    misses: u32,
+}
+
+impl Newest {
+    /// None if it has gone.
+    async fn look(mut self) -> Option<Self> {
+        let file = Arc::clone(&self.file);
+        // It may be on a slow file system.
+        let gone = tokio::task::spawn_blocking(move || file::has_vanished(&file)).await;
+        self.misses = if gone.unwrap_or(false) { self.misses + 1 } else { 0 };
+        (self.misses < 2).then_some(self)
+    }
+}
+
+/// Hears one request and answers it. Returns the file if it is a new checkpoint.
+async fn hear(mut stream: UnixStream, run: &Run) -> io::Result<Option<File>> {
+    // Read in any case: a connection that is closed before gets no answer.
+    let (line, files) = receive(&stream).await?;
+    let answer = match run.owner.may_report(&stream.peer_cred()?) {
+        true => take(run, &line, files).await,
+        false => Err("this channel is another run's".to_owned()),
+    };
+    let (file, why) = match answer {
+        Ok(file) => (file, None),
+        Err(why) => (None, Some(why)),
+    };
+    if file.is_some() {
+        run.saved.send_modify(|count| *count += 1);
+    }
+    let reply = Reply { ok: why.is_none(), why };
+    let mut line = serde_json::to_vec(&reply)?;
+    line.push(b'\n');
+    // The checkpoint counts, whether the answer arrives or not.
+    if let Err(error) = stream.write_all(&line).await {
+        tracing::debug!(run = %run.key, %error, "an answer did not arrive");
+    }
+    Ok(file)
+}
+
+async fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let (mut line, mut files) = (Vec::new(), Vec::new());
+    let mut buffer = [0; REQUEST_BYTES_MAX];
+    while line.len() < REQUEST_BYTES_MAX && !line.contains(&b'\n') {
+        let part = stream.async_io(Interest::READABLE, || socket::receive(stream, &mut buffer));
+        let (bytes, more) = part.await?;
+        files.extend(more);
+        if bytes == 0 {
+            break;
+        }
+        line.extend_from_slice(&buffer[..bytes]);
+    }
+    Ok((line, files))
+}
+
+async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Option<File>, String> {
+    let request = Request::read(line)?;
+    if request.checkpoint.is_none() {
+        return run.take(request, None).map(|()| None);
+    }
+    let [file] = <[OwnedFd; 1]>::try_from(files)
+        .map_err(|files| format!("{} open files came with the message, not one", files.len()))?;
+    let (file, storage) = (File::from(file), run.storage);
+    let verified = tokio::task::spawn_blocking(move || {
+        let stamp = file::verify(&file, storage)?;
+        Ok::<_, String>((file, stamp))
+    });
+    let (file, stamp) = verified.await.map_err(|error| error.to_string())??;
+    run.take(request, Some(stamp))?;
+    Ok(Some(file))
+}
+
+fn wall_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// No code panics inside a change while it holds one of these locks.
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

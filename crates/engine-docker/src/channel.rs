@@ -1,0 +1,86 @@
+//! The channels of containers. Owns: the folder of each socket, which its container mounts, and the
+//! channels of runs of an earlier server. Does not know about: what is reported.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bollard::models::ContainerCreateBody;
+use engine::{ListedRun, RunKey};
+use engine_channel::{CHANNEL_VARIABLE, Channels, Owner, SOCKET, Storage};
+
+use crate::gpu_fraction::{bind, delete};
+use crate::run_registry::has_ended;
+
+/// The folder of the socket in a container.
+const CHANNEL_DIR: &str = "/run/elastane/channel";
+
+/// The channels of this server's containers.
+#[derive(Debug)]
+pub(crate) struct RunChannels {
+    channels: Channels,
+    /// The folders of runs. No other account of the machine gets through it.
+    folder: PathBuf,
+}
+
+impl RunChannels {
+    pub(crate) fn new(channels: Channels, folder: PathBuf) -> Self {
+        Self { channels, folder }
+    }
+
+    fn of(&self, key: RunKey) -> PathBuf {
+        self.folder.join(key.to_string())
+    }
+
+    /// Opens the channel of a run, and has its container find it. A run works without.
+    pub(crate) fn add(&self, key: RunKey, body: &mut ContainerCreateBody) {
+        if let Err(error) = self.open(key, true) {
+            return tracing::warn!("run {key} cannot report checkpoints: {error}");
+        }
+        let host = body.host_config.get_or_insert_default();
+        let mount = bind(&(self.of(key), CHANNEL_DIR.into()), true);
+        host.mounts.get_or_insert_default().push(mount);
+        let variable = format!("{CHANNEL_VARIABLE}={CHANNEL_DIR}/{SOCKET}");
+        body.env.get_or_insert_default().push(variable);
+    }
+
+    fn open(&self, key: RunKey, begins: bool) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let who = (Owner::Container, Storage::Mounts);
+        self.channels.open(key, &self.of(key), who, begins)
+    }
+
+    /// Opens the channels of an earlier server's containers again, and deletes what is left of others.
+    pub(crate) fn adopt(&self, containers: &[ListedRun]) {
+        let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in found {
+            let key = entry.file_name().to_str().and_then(|name| name.parse::<RunKey>().ok());
+            let lives = |run: &&ListedRun| Some(run.key) == key && !has_ended(&run.state);
+            let Some(run) = containers.iter().find(lives) else {
+                delete(&entry.path());
+                continue;
+            };
+            if let Err(error) = self.open(run.key, false) {
+                tracing::warn!("run {} cannot report checkpoints: {error}", run.key);
+            }
+        }
+    }
+
+    /// See [`Channels::await_checkpoint`].
+    pub(crate) async fn await_checkpoint(&self, key: RunKey, most: Duration) {
+        self.channels.await_checkpoint(key, most).await;
+    }
+
+    /// The run has ended.
+    pub(crate) fn close(&self, key: RunKey) {
+        self.channels.close(key);
+    }
+
+    /// The container of a run is gone.
+    pub(crate) fn forget(&self, key: RunKey) {
+        self.close(key);
+        delete(&self.of(key));
+    }
+}

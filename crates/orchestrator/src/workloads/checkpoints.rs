@@ -1,0 +1,91 @@
+//! What workloads save of their progress. Owns: what a report of one pod means for its workload, and
+//! whose next checkpoint an eviction waits for. Does not know about: how a checkpoint is verified, and
+//! what follows from it for the choice of victims (`sched`).
+
+use spec::{CheckpointNews, RunKey};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::effect::Action;
+use crate::emit::EventBuilder;
+use crate::state::State;
+use crate::workloads::{Pod, Workload};
+
+/// Of so many pods that work together the next checkpoint is waited for: the first ones write them.
+const AWAITED_MAX: usize = 8;
+
+impl State {
+    /// Keeps when a workload saved its progress; none: nothing of it is left. It changes what stopping
+    /// it costs, and is no reason to decide anything.
+    pub(crate) fn note_checkpoint(&mut self, id: Uuid, at: Option<Instant>) {
+        let Some(model) = self.workloads.get(&id).and_then(|workload| workload.model) else {
+            return;
+        };
+        self.cluster.set_checkpointed(model, at);
+        self.touch(id);
+    }
+
+    /// The same, by how long ago it was.
+    pub(crate) fn note_checkpoint_ago(&mut self, id: Uuid, ago_ms: u64) {
+        self.note_checkpoint(id, Some(Instant(self.now.0.saturating_sub(ago_ms))));
+    }
+
+    /// A pod has reported. The master of an elastic training speaks for all of its pods.
+    pub(super) fn checkpoint_news(&mut self, id: Uuid, number: usize, news: &CheckpointNews) {
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if workload.is_elastic_training() {
+            return;
+        }
+        let Some(pod) = workload.pods.get_mut(number) else { return };
+        match news {
+            CheckpointNews::Saved { ago_ms } => {
+                pod.saved_at = Some(Instant(now.0.saturating_sub(*ago_ms)));
+                self.note_saved(id, number);
+            }
+            CheckpointNews::Gone => {
+                pod.saved_at = None;
+                self.note_checkpoint(id, None);
+            }
+            CheckpointNews::Awaited { within_ms } => {
+                let seconds = within_ms.div_ceil(1000);
+                let message = format!(
+                    "it has announced a checkpoint, and is stopped after that, or after {seconds} s"
+                );
+                self.emit(id, EventBuilder::new("AwaitsCheckpoint", message).pod(number));
+            }
+        }
+    }
+
+    /// What one pod of several that work together has saved is the state of all. Of pods that work each
+    /// for itself counts what was saved the longest ago, once each of those that run has saved something.
+    fn note_saved(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let holds = |pod: &&Pod| self.binding(pod).current.is_some();
+        let saved = |pod: &Pod| pod.saved_at;
+        let at = if workload.spec.distributed.is_some() {
+            workload.pods.get(number).and_then(saved)
+        } else {
+            let all: Option<Vec<Instant>> = workload.pods.iter().filter(holds).map(saved).collect();
+            all.and_then(|all| all.into_iter().min())
+        };
+        if at.is_some() {
+            self.note_checkpoint(id, at);
+        }
+    }
+
+    /// Asks the engine to stop the run of a pod that others need the place of: as
+    /// [`State::stop_run`], after a checkpoint that is seconds away.
+    pub(crate) fn evict_run(&mut self, id: Uuid, number: usize) {
+        let awaited = self.workloads.get(&id).map(|workload| awaited(workload, number));
+        let awaited = awaited.unwrap_or_default();
+        self.stop_run_by(id, number, |run, grace_ms| Action::Evict { run, grace_ms, awaited });
+    }
+}
+
+/// The runs whose next checkpoint is one of this pod's.
+fn awaited(workload: &Workload, number: usize) -> Vec<RunKey> {
+    let works_with = |pod: &&Pod| workload.spec.distributed.is_some() || pod.number() == number;
+    let runs = |pod: &&Pod| pod.started_at.is_some();
+    workload.pods.iter().filter(works_with).filter(runs).map(Pod::run).take(AWAITED_MAX).collect()
+}
