@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 
 use model::{PodId, WorkloadId};
-use units::GPU_MILLIS;
+use units::{GPU_MILLIS, Resources};
 
 use super::eviction_units::part_of;
-use super::{EvictionUnit, Rule, freed};
+use super::{EvictionUnit, Rule};
 use crate::session::Session;
 
 /// What a set of pieces costs; the least is taken, by the first difference.
@@ -20,8 +20,8 @@ pub(crate) struct EvictionCost {
     pub(super) priority: u32,
     /// Workloads that are moved, where none may lose its place.
     pub(super) interrupted: u32,
-    /// GPU time that is lost, in thousandths of GPU minutes; see [`lost`].
-    pub(super) lost: u64,
+    /// Work that is lost; see [`lost`].
+    pub(super) lost: WorkLost,
     /// Pods that restart.
     pub(super) restarts: u32,
     /// Workloads of other queues.
@@ -39,7 +39,7 @@ impl EvictionCost {
         entitled: 0,
         priority: 0,
         interrupted: 0,
-        lost: 0,
+        lost: WorkLost::NONE,
         restarts: 0,
         foreign: 0,
         saturation: Reverse(u64::MAX),
@@ -52,7 +52,7 @@ impl EvictionCost {
             entitled: self.entitled + other.entitled,
             priority: self.priority.max(other.priority),
             interrupted: self.interrupted + other.interrupted,
-            lost: self.lost.saturating_add(other.lost),
+            lost: self.lost.and(other.lost),
             restarts: self.restarts.saturating_add(other.restarts),
             foreign: self.foreign + other.foreign,
             saturation: self.saturation.max(other.saturation),
@@ -60,7 +60,7 @@ impl EvictionCost {
         }
     }
 
-    pub(super) const fn lost(&self) -> u64 {
+    pub(super) const fn lost(&self) -> WorkLost {
         self.lost
     }
 
@@ -72,28 +72,87 @@ impl EvictionCost {
     /// Whether more is lost than so many GPU thousandths that were never stopped before and have
     /// all their work saved.
     pub(super) const fn exceeds(&self, gpu_millis: u64) -> bool {
-        self.lost > gpu_millis
+        self.lost.gpu > gpu_millis
     }
 }
 
-/// The GPU time lost by these pieces, in thousandths of GPU minutes: the work of all pods that
-/// stop since it was last saved, in whole minutes; and for the GPUs that are gone a minute each
-/// for the restart, or as many minutes as the workload was stopped before. Thus a large gang costs
-/// more than a small one, who was stopped again and again more than others, and who has just saved
-/// its work costs least.
-pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUnit]) -> u64 {
-    let (gone_millis, restarting_millis) = touched(s, eviction_units);
-    work_lost(gone_millis, restarts(s, id), restarting_millis, s.unsaved_ms(id))
+/// What pods hold, as far as their work counts: their GPUs, or, of those without, their cores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Weight {
+    pub(super) gpu_millis: u64,
+    pub(super) cpu_millis: u64,
+}
+
+impl Weight {
+    /// Of one pod that holds this.
+    pub(super) const fn of(held: Resources) -> Self {
+        match held.gpu_millis {
+            0 => Self { gpu_millis: 0, cpu_millis: held.cpu_millis },
+            gpu_millis => Self { gpu_millis, cpu_millis: 0 },
+        }
+    }
+
+    /// Of one pod, by its place.
+    pub(super) fn held(s: &Session<'_>, pod: PodId) -> Self {
+        let place = s.cluster.pods()[pod].binding.effective();
+        place.map_or_else(Self::default, |place| Self::of(s.cluster.amounts(pod, place)))
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            gpu_millis: self.gpu_millis.saturating_add(other.gpu_millis),
+            cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
+        }
+    }
+
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self {
+            gpu_millis: self.gpu_millis.saturating_sub(other.gpu_millis),
+            cpu_millis: self.cpu_millis.saturating_sub(other.cpu_millis),
+        }
+    }
+}
+
+/// Work that is lost, in thousandths of GPU minutes; where that is equal, in thousandths of core
+/// minutes of pods without GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct WorkLost {
+    pub(super) gpu: u64,
+    pub(super) cpu: u64,
+}
+
+impl WorkLost {
+    pub(super) const NONE: Self = Self { gpu: 0, cpu: 0 };
+
+    const fn and(self, other: Self) -> Self {
+        Self { gpu: self.gpu.saturating_add(other.gpu), cpu: self.cpu.saturating_add(other.cpu) }
+    }
+}
+
+/// The work lost by these pieces: that of all pods that stop since it was last saved, in whole
+/// minutes; and for the GPUs that are gone a minute each for the restart, or as many minutes as the
+/// workload was stopped before. Thus a large gang costs more than a small one, who was stopped again
+/// and again more than others, and who has just saved its work costs least. The same for the cores of
+/// pods without GPUs.
+pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUnit]) -> WorkLost {
+    let (gone, restarting) = touched(s, eviction_units);
+    work_lost(gone, restarts(s, id), restarting, s.unsaved_ms(id))
 }
 
 /// The same for pods that hold so much, all of which stop.
-pub(super) fn lost_here(s: &Session<'_>, id: WorkloadId, gpu_millis: u64) -> u64 {
-    work_lost(gpu_millis, restarts(s, id), gpu_millis, s.unsaved_ms(id))
+pub(super) fn lost_here(s: &Session<'_>, id: WorkloadId, held: Weight) -> WorkLost {
+    work_lost(held, restarts(s, id), held, s.unsaved_ms(id))
 }
 
-fn work_lost(gone_millis: u64, times: u64, restarting_millis: u64, unsaved_ms: u64) -> u64 {
-    let unsaved = restarting_millis.saturating_mul(unsaved_ms / MINUTE_MS);
-    gone_millis.saturating_mul(times).saturating_add(unsaved)
+fn work_lost(gone: Weight, times: u64, restarting: Weight, unsaved_ms: u64) -> WorkLost {
+    let sum = |gone: u64, restarting: u64| {
+        let unsaved = restarting.saturating_mul(unsaved_ms / MINUTE_MS);
+        gone.saturating_mul(times).saturating_add(unsaved)
+    };
+    WorkLost {
+        gpu: sum(gone.gpu_millis, restarting.gpu_millis),
+        cpu: sum(gone.cpu_millis, restarting.cpu_millis),
+    }
 }
 
 /// How often a workload was stopped before, at least once.
@@ -112,9 +171,9 @@ pub(super) fn importance(s: &Session<'_>, id: WorkloadId) -> u32 {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// What it does not have any more.
-    pub(super) gone_millis: u64,
+    pub(super) gone: Weight,
     /// What the pods that are stopped or moved had.
-    pub(super) restarting_millis: u64,
+    pub(super) restarting: Weight,
     /// Pods that are stopped or moved, and those that have no place any more.
     pub(super) pods: u32,
     pub(super) stopped: u32,
@@ -150,14 +209,14 @@ impl Standing {
     /// What this has cost. What is moved loses nothing but the work that it had not saved; where none
     /// may lose its place, that and its restart.
     pub(super) fn cost(&self, tally: &Tally, moves: bool) -> EvictionCost {
-        let gone_millis = if moves { tally.restarting_millis } else { tally.gone_millis };
+        let gone = if moves { tally.restarting } else { tally.gone };
         let is_gone = tally.stopped > 0 && !moves;
         let ends = is_gone && tally.stopped >= self.placed;
         EvictionCost {
             entitled: u32::from(self.entitled && is_gone),
             priority: if ends { self.importance } else { 0 },
             interrupted: u32::from(moves),
-            lost: work_lost(gone_millis, self.restarts, tally.restarting_millis, self.unsaved_ms),
+            lost: work_lost(gone, self.restarts, tally.restarting, self.unsaved_ms),
             restarts: tally.pods,
             foreign: u32::from(self.foreign),
             seq: Reverse(self.seq),
@@ -168,12 +227,12 @@ impl Standing {
 
 const MINUTE_MS: u64 = 60_000;
 
-/// GPU thousandths that are gone after these pieces, and those of all pods that stop for it.
-/// Pieces of an elastic workload add up pod by pod, so the last one of each pod counts; all of it
-/// covers what came before.
-fn touched(s: &Session<'_>, eviction_units: &[EvictionUnit]) -> (u64, u64) {
-    if let Some(&last @ EvictionUnit::All(_)) = eviction_units.last() {
-        let all = freed(s, last).gpu_millis;
+/// What is gone after these pieces, and what all pods held that stop for it. Pieces of an elastic
+/// workload add up pod by pod, so the last one of each pod counts; all of it covers what came before.
+fn touched(s: &Session<'_>, eviction_units: &[EvictionUnit]) -> (Weight, Weight) {
+    if let Some(EvictionUnit::All(id)) = eviction_units.last() {
+        let pods = s.cluster.workloads()[*id].pods.iter();
+        let all = pods.map(|&pod| Weight::held(s, pod)).fold(Weight::default(), Weight::and);
         return (all, all);
     }
     let mut sizes: Vec<(PodId, u64)> = Vec::new();
@@ -192,9 +251,10 @@ fn touched(s: &Session<'_>, eviction_units: &[EvictionUnit]) -> (u64, u64) {
         sizes.retain(|(other, _)| *other != pod);
         sizes.push((pod, left));
     }
-    let held = |pod: PodId| freed(s, EvictionUnit::One(pod)).gpu_millis;
-    sizes.into_iter().fold((0, 0), |(gone, stops), (pod, left)| {
-        let held = held(pod);
-        (gone + held.saturating_sub(left), stops + held)
+    let none = Weight::default();
+    sizes.into_iter().fold((none, none), |(gone, stops), (pod, left)| {
+        let held = Weight::held(s, pod);
+        let kept = Weight { gpu_millis: left, cpu_millis: 0 };
+        (gone.and(held.without(kept)), stops.and(held))
     })
 }

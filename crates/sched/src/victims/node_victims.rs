@@ -10,7 +10,7 @@ use model::{Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
-use super::eviction_cost::{EvictionCost, importance, lost_here};
+use super::eviction_cost::{EvictionCost, Weight, WorkLost, importance, lost_here};
 use super::eviction_units::whole_workload;
 use super::node_cost::missing_millis;
 use super::{Need, Rule};
@@ -38,8 +38,9 @@ struct Victim {
     held: Resources,
     /// Pods with a place, on any node, if it goes as a whole or not at all.
     whole: Option<u32>,
-    /// What is lost with its pods there.
-    lost: u64,
+    /// What counts of its work there, and what is lost with it.
+    weight: Weight,
+    lost: WorkLost,
 }
 
 /// How a queue stands that holds so much.
@@ -140,7 +141,10 @@ impl NodeVictims {
                 entitled: u32::from(rule.spares_the_entitled() && !is_over_share),
                 priority: if is_whole && !stays { importance(s, victim.id) } else { 0 },
                 interrupted: if stays { asked } else { 0 },
-                lost: missing_millis.max(if is_whole { victim.lost } else { 0 }),
+                lost: least_lost(
+                    missing_millis,
+                    if is_whole { victim.lost } else { WorkLost::NONE },
+                ),
                 restarts: asked,
                 foreign: u32::from(queue != own),
                 saturation: Reverse(saturation),
@@ -169,6 +173,11 @@ pub(super) fn at_most(request: GpuRequest) -> GpuRequest {
 pub(super) fn nodes_of(s: &Session<'_>, queue: QueueId) -> BTreeSet<NodeId> {
     let pods = s.workloads_in(queue).flat_map(|id| &s.cluster.workloads()[id].pods);
     pods.filter_map(|&pod| Some(s.cluster.pods()[pod].binding.effective()?.node)).collect()
+}
+
+/// What is lost at the least where so much has to come free.
+fn least_lost(missing_millis: u64, lost: WorkLost) -> WorkLost {
+    WorkLost { gpu: lost.gpu.max(missing_millis), ..lost }
 }
 
 /// How many at least have to give way so that so much comes free.
@@ -210,15 +219,18 @@ fn look(s: &Session<'_>, node: NodeId) -> Vec<Victim> {
             let is_whole = whole_workload(s, id).len() == 1;
             let whole = is_whole.then(|| s.cluster.workloads()[id].placed);
             let held = Resources::ZERO;
-            victims.push(Victim { id, devices: SmallVec::new(), held, whole, lost: 0 });
+            let (weight, lost) = (Weight::default(), WorkLost::NONE);
+            victims.push(Victim { id, devices: SmallVec::new(), held, whole, weight, lost });
             victims.len() - 1
         });
         let victim = &mut victims[at];
         victim.devices.extend(place.devices.iter().map(|at| (at.gpu as usize, at.millis)));
-        victim.held += s.cluster.amounts(pod, place);
+        let held = s.cluster.amounts(pod, place);
+        victim.held += held;
+        victim.weight = victim.weight.and(Weight::of(held));
     }
     for victim in &mut victims {
-        victim.lost = lost_here(s, victim.id, victim.held.gpu_millis);
+        victim.lost = lost_here(s, victim.id, victim.weight);
     }
     victims
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
 
-use super::eviction_cost::{EvictionCost, Standing, Tally, lost};
+use super::eviction_cost::{EvictionCost, Standing, Tally, Weight, lost};
 use super::together::Together;
 use super::{EvictionUnit, EvictionUnits, PreemptionAttempt, freed};
 use crate::session::Session;
@@ -141,7 +141,7 @@ impl PreemptionAttempt<'_> {
         if !done || moves {
             return self.was_refused || (moves && done && !self.givers.is_empty());
         }
-        let gone: u64 = changes.iter().map(|change| gone_millis(s, change)).sum();
+        let gone: u64 = changes.iter().map(|change| gone(s, change).gpu_millis).sum();
         let is_moved = |(pod, before, after): &Changed| {
             s.cluster.pods()[*pod].workload != self.need.id
                 && before.effective().is_some()
@@ -290,11 +290,12 @@ fn changes_since(s: &Session<'_>, start: Checkpoint) -> Vec<Changed> {
 }
 
 /// What a pod has lost of what it had.
-fn gone_millis(s: &Session<'_>, (pod, before, after): &Changed) -> u64 {
+fn gone(s: &Session<'_>, (pod, before, after): &Changed) -> Weight {
     let held = |binding: &PodBinding| {
-        binding.effective().map_or(0, |place| s.cluster.amounts(*pod, place).gpu_millis)
+        let place = binding.effective();
+        place.map_or_else(Weight::default, |place| Weight::of(s.cluster.amounts(*pod, place)))
     };
-    held(before).saturating_sub(held(after))
+    held(before).without(held(after))
 }
 
 /// What has become of those that were asked.
@@ -313,8 +314,8 @@ fn cost_of(
             continue;
         };
         let tally = tallies.entry(id).or_default();
-        tally.gone_millis += gone_millis(s, change);
-        tally.restarting_millis += s.cluster.amounts(*pod, place).gpu_millis;
+        tally.gone = tally.gone.and(gone(s, change));
+        tally.restarting = tally.restarting.and(Weight::of(s.cluster.amounts(*pod, place)));
         tally.pods += 1;
         tally.stopped += u32::from(after.effective().is_none());
     }

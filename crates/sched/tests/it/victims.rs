@@ -105,6 +105,47 @@ fn preemption_counts_cost_too() {
     assert_eq!(w.waiting(), "x");
 }
 
+/// Two jobs without GPUs share the cores of a node; one of higher priority needs one of the two.
+fn two_on_cores(script: &str) -> World {
+    let mut w = World::new("n1:0:20", "a");
+    w.run("submit a/x -g 0 --cpu 10; submit a/y -g 0 --cpu 10");
+    w.run(script);
+    w.run("submit a/taker -g 0 --cpu 10 --priority 90");
+    w
+}
+
+#[test]
+fn of_jobs_without_gpus_goes_who_loses_least() {
+    assert_eq!(two_on_cores("wait 600000").waiting(), "y");
+    assert_eq!(two_on_cores("wait 600000; checkpoint x").waiting(), "x");
+    assert_eq!(two_on_cores("wait 600000; checkpoint y").waiting(), "y");
+    assert_eq!(two_on_cores("restarts y 3").waiting(), "x");
+}
+
+#[test]
+fn few_cores_lose_less_than_many() {
+    let mut w = World::new("n1:0:30", "a");
+    w.run("submit a/small -g 0 --cpu 10; submit a/large -g 0 --cpu 20; wait 600000");
+    w.run("submit a/taker -g 0 --cpu 10 --priority 90");
+    assert_eq!(w.waiting(), "small");
+}
+
+#[test]
+fn a_job_without_gpus_goes_before_one_with() {
+    let mut w = World::new("n1:1:20", "a");
+    w.run("submit a/gpu --cpu 10; submit a/cores -g 0 --cpu 10; wait 600000; checkpoint gpu");
+    w.run("submit a/taker -g 0 --cpu 10 --priority 90");
+    assert_eq!(w.waiting(), "cores");
+}
+
+#[test]
+fn the_node_is_taken_whose_job_without_gpus_loses_least() {
+    let mut w = World::new("n1:0:10 n2:0:10", "a");
+    w.run("submit a/x -g 0 --cpu 10; submit a/y -g 0 --cpu 10; wait 600000; checkpoint x");
+    w.run("submit a/taker -g 0 --cpu 10 --priority 90");
+    assert_eq!(w.waiting(), "x");
+}
+
 #[test]
 fn a_move_takes_who_loses_least() {
     let mut w = World::new("n1:2 n2:2", "a:4");
