@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api_types::{JobTraining, PodTraining};
 use control::{Clock as _, SystemClock};
@@ -13,7 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::{Checkpoints, Moment};
 use crate::conversation::{Master, MasterRun, Progress, news};
 
 /// Between two looks at a training of which nothing is heard.
@@ -120,13 +120,15 @@ impl Service {
     }
 
     async fn talk(&self, run: &MasterRun, mut master: Master, wake: &Notify) {
-        let mut checkpoints = Checkpoints::default();
+        let (mut checkpoints, began) = (Checkpoints::default(), Instant::now());
         while run.is_in(&self.control.view()) {
             match master.status(StatusRequest {}).await {
                 Ok(status) => {
                     let status = status.into_inner();
                     self.tell(run, &mut master, &status).await;
-                    self.see(run.workload, &status, &mut checkpoints).await;
+                    let wall_ms = SystemClock.now().0;
+                    let now = Moment { passed: began.elapsed(), wall_ms };
+                    self.see(run.workload, &status, (&mut checkpoints, now)).await;
                 }
                 // It does not listen yet, or not any more.
                 Err(error) => tracing::debug!(workload = %run.workload, %error, "no answer"),
@@ -152,8 +154,13 @@ impl Service {
         }
     }
 
-    async fn see(&self, id: Uuid, status: &StatusReply, checkpoints: &mut Checkpoints) {
-        let due = checkpoints.see(status.checkpoint_version, SystemClock.now().0);
+    async fn see(
+        &self,
+        id: Uuid,
+        status: &StatusReply,
+        (checkpoints, now): (&mut Checkpoints, Moment),
+    ) {
+        let due = checkpoints.see(status.checkpoint_version, now);
         let progress = Progress::of(status, checkpoints.saved_ms());
         self.lock().insert(id, progress);
         if let Some(ago_ms) = due

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use elastic_master::{Clock, Master, Print, Settings, Sync};
 use elastic_proto::Credentials;
-use elastic_proto::v1::{RegisterRequest, StatusReply, StatusRequest};
+use elastic_proto::v1::{
+    GetTaskRequest, RegisterRequest, ReportTaskRequest, StatusReply, StatusRequest, TaskOutcome,
+};
 use tokio::task::JoinHandle;
 
 use crate::cluster::{client, job};
@@ -43,26 +45,62 @@ async fn status(master: &mut crate::worker::Master) -> StatusReply {
     master.status(StatusRequest {}).await.expect("an answer").into_inner()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_master_that_comes_again_after_the_clock_was_set_back_finds_silent_workers_in_time() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn settings(folder: &tempfile::TempDir) -> Settings {
     let token_file = folder.path().join("token");
     std::fs::write(&token_file, "a-token-of-this-job").expect("a token");
-    let settings = Settings {
+    Settings {
         listen: "127.0.0.1:0".parse().expect("an address"),
         token_file,
         journal_dir: folder.path().join("journal"),
         journal_sync: Sync::Os,
         linger_ms: 0,
         job: job(100),
-    };
-    let at = |ms| ByHand(Arc::new(AtomicU64::new(ms)));
-    let (mut master, first) = open(&settings, &at(3_600_000)).await;
+    }
+}
+
+fn at(ms: u64) -> ByHand {
+    ByHand(Arc::new(AtomicU64::new(ms)))
+}
+
+/// A master with a worker that has a task comes and goes at this moment. Returns the worker and the task.
+async fn first_master(settings: &Settings, ms: u64) -> (u32, u64) {
+    let (mut master, serves) = open(settings, &at(ms)).await;
     let request = RegisterRequest { pod: "worker-0".into(), instance: 1, host: String::new() };
-    master.register(request).await.expect("registered");
+    let worker_id = master.register(request).await.expect("registered").into_inner().worker_id;
+    let ask = GetTaskRequest { worker_id, holding: Vec::new(), wait_ms: 1000 };
+    let task = master.get_task(ask).await.expect("answered").into_inner().task.expect("a task");
     drop(master);
-    first.abort();
-    let _aborted = first.await;
+    serves.abort();
+    let _aborted = serves.await;
+    (worker_id, task.task_id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_comes_again_after_the_clock_was_set_forward_gives_up_no_worker_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = settings(&folder);
+    let (worker_id, task_id) = first_master(&settings, 1_000).await;
+    let clock = at(86_400_000);
+    let (mut master, second) = open(&settings, &clock).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let workers = status(&mut master).await.workers;
+    assert_eq!(workers[0].task_ids, [task_id], "it was silent for no time");
+    let report = ReportTaskRequest {
+        worker_id,
+        task_id,
+        outcome: TaskOutcome::Finished.into(),
+        ..Default::default()
+    };
+    master.report_task(report).await.expect("it counts");
+    assert_eq!(status(&mut master).await.records, 20);
+    second.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_comes_again_after_the_clock_was_set_back_finds_silent_workers_in_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = settings(&folder);
+    first_master(&settings, 3_600_000).await;
 
     let clock = at(1_000);
     let (mut master, second) = open(&settings, &clock).await;
