@@ -36,7 +36,11 @@ impl Outside for Quiet {
 }
 
 fn channel(address: &str) -> Channel {
-    Endpoint::from_shared(format!("http://{address}")).expect("an address").connect_lazy()
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    endpoint
+        .initial_stream_window_size(elastic_proto::WINDOW_BYTES)
+        .initial_connection_window_size(elastic_proto::WINDOW_BYTES)
+        .connect_lazy()
 }
 
 fn config(tasks: u64, parameter_servers: u32) -> JobConfig {

@@ -8,8 +8,8 @@ use elastic_proto::v1::master_server::MasterServer;
 use elastic_proto::{Credentials, CredentialsError};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::TcpIncoming;
 use units::Instant;
 
 use crate::clock::{Clock, Steady};
@@ -129,9 +129,9 @@ impl Master {
         let limit = settings.job.message_bytes_max;
         let service = MasterServer::new(Service(handle)).max_decoding_message_size(limit);
         let serving = tonic::transport::Server::builder()
-            .tcp_nodelay(true)
             .add_service(InterceptedService::new(service, credentials))
-            .serve_with_incoming(TcpListenerStream::new(listener));
+            // The builder's own setting is for listeners of its own.
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
         let ended = tokio::select! {
             ended = ended => ended.map_err(|_| Error::Thread("it panicked".to_owned()))?,
             broken = serving => return Err(broken.err().map_or_else(

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use elastic_proto::v1::parameter_server_server::ParameterServerServer;
 use elastic_proto::{Credentials, WINDOW_BYTES};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::TcpIncoming;
 
 use crate::server::Connected;
 use crate::service::Service;
@@ -78,11 +78,11 @@ impl Server {
             .max_decoding_message_size(limit)
             .max_encoding_message_size(limit);
         let serving = tonic::transport::Server::builder()
-            .tcp_nodelay(true)
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .add_service(InterceptedService::new(service, credentials))
-            .serve_with_incoming(TcpListenerStream::new(listener));
+            // The builder's own setting is for listeners of its own.
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
         let stopped = Arc::clone(&server);
         let introduction = orders::introduction(&server, advertised);
         let ended = async {
