@@ -83,6 +83,37 @@ async fn containers_are_the_installations_wherever_its_directory_is() {
 }
 
 #[tokio::test]
+async fn a_container_finds_its_channel_and_the_next_server_hears_on_it() {
+    let Some(mut bench) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&bench);
+    let script = "test -S \"$ELASTANE_CHANNEL\" && echo there; \
+                  ( : > \"$ELASTANE_CHANNEL.new\" ) 2>/dev/null || echo fixed; exec sleep 600";
+    let key = watched.start(bench.script(script)).await;
+    watched.running(key).await;
+    let folder = bench.folder.path().join("channels").join(key.to_string());
+    // All processes that reach the folder are heard.
+    let announced = |seconds| {
+        let socket = folder.join(engine_channel::SOCKET);
+        let next_in_s = Some(seconds);
+        let report = engine_channel::Report { next_in_s, ..engine_channel::Report::default() };
+        tokio::task::spawn_blocking(move || engine_channel::report(&socket, report))
+    };
+    announced(1.0).await.expect("a thread").expect("heard");
+    drop(watched);
+    bench.reopen().await;
+    announced(600.0).await.expect("a thread").expect("heard again");
+    let mut watched = Watched::new(&bench);
+    // It is too far away to be waited for.
+    watched.engine.await_checkpoint(key, 20_000).await;
+    watched.engine.stop(key, 0).await.expect("stopped");
+    watched.end(key).await;
+    assert_eq!(watched.output(key).await, "there\nfixed\n");
+    assert!(announced(1.0).await.expect("a thread").is_err(), "it is closed");
+    watched.engine.remove(key).await.expect("removed");
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
 async fn output_without_end_is_bounded_and_its_end_is_read() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);
