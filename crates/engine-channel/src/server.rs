@@ -14,7 +14,7 @@ use rustix::process::{getgid, getuid};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -102,6 +102,8 @@ struct Run {
     /// The moment from which time is counted.
     start: Instant,
     progress: Mutex<Progress>,
+    /// Looks at one file at a time: one on a file system that does not answer holds up a thread.
+    looks: Arc<Semaphore>,
     /// How many checkpoints there were.
     saved: watch::Sender<u64>,
     listener: Listener,
@@ -135,6 +137,7 @@ impl Channels {
             storage,
             start,
             progress: Mutex::new(progress),
+            looks: Arc::new(Semaphore::new(1)),
             saved: watch::Sender::new(0),
             listener: Arc::clone(&self.listener),
         });
@@ -287,7 +290,8 @@ async fn hear(mut stream: UnixStream, run: &Run) -> io::Result<Option<File>> {
 async fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let (mut line, mut files) = (Vec::new(), Vec::new());
     let mut buffer = [0; REQUEST_BYTES_MAX];
-    while line.len() < REQUEST_BYTES_MAX && !line.contains(&b'\n') {
+    // Each piece may bring more files, of which the server has no more than of anything else.
+    while line.len() < REQUEST_BYTES_MAX && files.len() <= 1 && !line.contains(&b'\n') {
         let part = stream.async_io(Interest::READABLE, || socket::receive(stream, &mut buffer));
         let (bytes, more) = part.await?;
         files.extend(more);
@@ -307,7 +311,10 @@ async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Option<File
     let [file] = <[OwnedFd; 1]>::try_from(files)
         .map_err(|files| format!("{} open files came with the message, not one", files.len()))?;
     let (file, storage) = (File::from(file), run.storage);
+    let look = Arc::clone(&run.looks).try_acquire_owned();
+    let look = look.map_err(|_| "a file that was reported before does not answer".to_owned())?;
     let verified = tokio::task::spawn_blocking(move || {
+        let _look = look;
         let stamp = file::verify(&file, storage)?;
         Ok::<_, String>((file, stamp))
     });

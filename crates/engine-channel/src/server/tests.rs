@@ -131,6 +131,27 @@ async fn what_is_no_request_is_answered_and_the_next_one_is_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_in_pieces_brings_no_more_files_than_one() {
+    let bench = Bench::new();
+    let (socket, path) = (bench.socket(), bench.write("model", "weights"));
+    let answer = tokio::task::spawn_blocking(move || {
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        let file = fs::File::open(path).unwrap();
+        for piece in [b"{", b" ", b" "] {
+            let sent = socket::send(&stream, piece, Some(std::os::fd::AsFd::as_fd(&file)));
+            if sent.is_err() {
+                break;
+            }
+        }
+        let mut answer = String::new();
+        let _reset = stream.read_to_string(&mut answer);
+        answer
+    });
+    // Without waiting for the rest.
+    assert!(answer.await.unwrap().contains("cannot be read"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_run_is_refused_although_it_has_the_same_account() {
     let bench = Bench::of(Owner::Processes { account: None, is_own: Box::new(|_| false) });
     let mode = fs::metadata(bench.socket()).unwrap().permissions().mode() & 0o777;
