@@ -27,6 +27,8 @@ use crate::socket;
 /// How long a request may take to arrive, and its answer to leave. Until then no other of the run is
 /// heard.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same for a process of another run.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_millis(100);
 /// The pause after each request: a run that reports without end costs little.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -159,10 +161,14 @@ impl Channels {
         let Some(run) = lock(&self.open).get(&key).map(|channel| Arc::clone(&channel.run)) else {
             return;
         };
+        let is_first = run.saved.receiver_count() == 0;
         let mut saved = run.saved.subscribe();
         let before = *saved.borrow_and_update();
         let Some(wait) = lock(&run.progress).wait(most, run.now()) else { return };
-        run.tell(CheckpointNews::Awaited { within_ms: millis(wait) });
+        // Of a gang each pod waits for the same.
+        if is_first {
+            run.tell(CheckpointNews::Awaited { within_ms: millis(wait) });
+        }
         // The run may end, and its channel be closed: who waits holds what is known of it.
         let comes = saved.wait_for(|now| *now != before);
         let ends = async {
@@ -213,6 +219,8 @@ impl Run {
 /// Hears one request after another, and looks now and then whether the newest checkpoint is still there.
 async fn serve(listener: UnixListener, run: Arc<Run>) {
     let mut newest: Option<Newest> = None;
+    // Whatever is reported meanwhile.
+    let mut next_look = Instant::now() + NOTE_EVERY;
     loop {
         let is_idle = newest.is_none() && !lock(&run.progress).has_unnoted();
         tokio::select! {
@@ -229,9 +237,10 @@ async fn serve(listener: UnixListener, run: Arc<Run>) {
                 // Descriptors are short; it passes.
                 Err(error) => tracing::debug!(run = %run.key, %error, "a report was not heard"),
             },
-            () = tokio::time::sleep(NOTE_EVERY), if !is_idle => {
+            () = tokio::time::sleep_until(next_look), if !is_idle => {
+                next_look = Instant::now() + NOTE_EVERY;
                 if let Some(kept) = newest.take() {
-                    newest = kept.look().await;
+                    newest = kept.look(&run.looks).await;
                     if newest.is_none() {
                         lock(&run.progress).lose();
                         run.tell(CheckpointNews::Gone);
@@ -253,22 +262,29 @@ struct Newest {
 
 impl Newest {
     /// None if it has gone.
-    async fn look(mut self) -> Option<Self> {
+    async fn look(mut self, looks: &Arc<Semaphore>) -> Option<Self> {
+        let Ok(look) = Arc::clone(looks).try_acquire_owned() else { return Some(self) };
         let file = Arc::clone(&self.file);
-        // It may be on a slow file system.
-        let gone = tokio::task::spawn_blocking(move || file::has_vanished(&file)).await;
-        self.misses = if gone.unwrap_or(false) { self.misses + 1 } else { 0 };
+        let gone = tokio::task::spawn_blocking(move || {
+            let _look = look;
+            file::has_vanished(&file)
+        });
+        // It may be on a file system that does not answer.
+        let gone = tokio::time::timeout(PATIENCE, gone).await;
+        self.misses = if matches!(gone, Ok(Ok(true))) { self.misses + 1 } else { 0 };
         (self.misses < 2).then_some(self)
     }
 }
 
 /// Hears one request and answers it. Returns the file if it is a new checkpoint.
 async fn hear(mut stream: UnixStream, run: &Run) -> io::Result<Option<File>> {
-    // Read in any case: a connection that is closed before gets no answer.
-    let (line, files) = receive(&stream).await?;
-    let answer = match run.owner.may_report(&stream.peer_cred()?) {
-        true => take(run, &line, files).await,
-        false => Err("this channel is another run's".to_owned()),
+    let answer = if run.owner.may_report(&stream.peer_cred()?) {
+        let (line, files) = receive(&stream).await?;
+        take(run, &line, files).await
+    } else {
+        // Read all the same: a connection that is closed before gets no answer.
+        let _unread = tokio::time::timeout(PATIENCE_WITH_OTHERS, receive(&stream)).await;
+        Err("this channel is another run's".to_owned())
     };
     let (file, why) = match answer {
         Ok(file) => (file, None),

@@ -171,6 +171,31 @@ async fn another_account_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_run_that_says_nothing_is_not_waited_for_long() {
+    let bench = Bench::of(Owner::Processes { account: None, is_own: Box::new(|_| false) });
+    let silent = std::os::unix::net::UnixStream::connect(bench.socket()).unwrap();
+    let answer = tokio::task::spawn_blocking(move || {
+        let mut answer = String::new();
+        (&silent).read_to_string(&mut answer).map(|_| answer)
+    });
+    assert!(answer.await.unwrap().unwrap().contains("another run's"));
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_answer_holds_up_one_look() {
+    let top = tempfile::tempdir().unwrap();
+    let path = top.path().join("model");
+    fs::write(&path, "weights").unwrap();
+    let file = Arc::new(fs::File::open(&path).unwrap());
+    fs::remove_file(&path).unwrap();
+    let looks = Arc::new(Semaphore::new(1));
+    let under_way = Arc::clone(&looks).try_acquire_owned().unwrap();
+    let kept = Newest { file, misses: 1 }.look(&looks).await.expect("it was not looked at");
+    drop(under_way);
+    assert!(kept.look(&looks).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_eviction_waits_for_what_is_announced_and_no_longer() {
     let bench = Bench::new();
     let most = Duration::from_secs(300);
@@ -223,11 +248,12 @@ async fn a_checkpoint_that_is_replaced_for_a_moment_has_not_gone() {
     fs::write(&path, "weights").unwrap();
     let file = Arc::new(fs::OpenOptions::new().write(true).open(&path).unwrap());
     fs::write(&path, "").unwrap();
-    let kept = Newest { file, misses: 0 }.look().await.expect("missed once");
+    let looks = Arc::new(Semaphore::new(1));
+    let kept = Newest { file, misses: 0 }.look(&looks).await.expect("missed once");
     fs::write(&path, "weights").unwrap();
-    let kept = kept.look().await.expect("it is there again");
+    let kept = kept.look(&looks).await.expect("it is there again");
     assert_eq!(kept.misses, 0);
     fs::remove_file(&path).unwrap();
-    let kept = kept.look().await.expect("missed once");
-    assert!(kept.look().await.is_none());
+    let kept = kept.look(&looks).await.expect("missed once");
+    assert!(kept.look(&looks).await.is_none());
 }

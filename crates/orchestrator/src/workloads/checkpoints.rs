@@ -11,7 +11,8 @@ use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::{Pod, Workload};
 
-/// Of so many pods that work together the next checkpoint is waited for: the first ones write them.
+/// Of so many pods the next checkpoint is waited for: of those that work together the first ones write
+/// them.
 const AWAITED_MAX: usize = 8;
 
 impl State {
@@ -83,9 +84,10 @@ impl State {
     }
 }
 
-/// The runs whose next checkpoint is one of this pod's.
+/// The runs whose next checkpoint is one of this pod's: its own, and the first of those that it works with.
 fn awaited(workload: &Workload, number: usize) -> Vec<RunKey> {
-    let works_with = |pod: &&Pod| workload.spec.distributed.is_some() || pod.number() == number;
-    let runs = |pod: &&Pod| pod.started_at.is_some();
-    workload.pods.iter().filter(works_with).filter(runs).map(Pod::run).take(AWAITED_MAX).collect()
+    let is_own = |pod: &&Pod| pod.number() == number;
+    let works_with = |pod: &&Pod| workload.spec.distributed.is_some() && !is_own(pod);
+    let all = workload.pods.iter().filter(is_own).chain(workload.pods.iter().filter(works_with));
+    all.filter(|pod| pod.started_at.is_some()).map(Pod::run).take(AWAITED_MAX).collect()
 }
