@@ -49,6 +49,7 @@ def test_outside_of_a_workload_nothing_happens(monkeypatch, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert elastane.checkpoint(tmp_path / "missing") is False
+        assert elastane.checkpoint(tmp_path, step="ten") is False
         assert elastane.next_checkpoint(5) is False
 
 
@@ -82,6 +83,9 @@ def test_what_fails_is_a_warning(tmp_path, monkeypatch):
         monkeypatch.setenv("ELASTANE_CHANNEL", Server(folder, answer).path)
         with pytest.warns(UserWarning, match=text):
             assert elastane.checkpoint(path) is False
+    for step, next_in in [("ten", None), (None, []), (float("inf"), None)]:
+        with pytest.warns(UserWarning, match="not reported"):
+            assert elastane.checkpoint(path, step=step, next_in=next_in) is False
     with pytest.warns(UserWarning, match="No such file"):
         assert elastane.checkpoint(tmp_path / "missing") is False
     monkeypatch.setenv("ELASTANE_CHANNEL", str(tmp_path / "nothing" / "socket"))

@@ -37,10 +37,7 @@ def checkpoint(path, step=None, next_in=None):
 
     Returns whether it counts.
     """
-    what = {"checkpoint": {} if step is None else {"step": int(step)}}
-    if next_in is not None:
-        what["next_in_s"] = float(next_in)
-    return _report(what, path)
+    return _report(path, step, next_in)
 
 
 def next_checkpoint(seconds):
@@ -48,16 +45,21 @@ def next_checkpoint(seconds):
 
     Returns whether the server knows now.
     """
-    return _report({"next_in_s": float(seconds)}, None)
+    return _report(None, None, seconds)
 
 
-def _report(what, path):
+def _report(path, step, next_in):
     channel = os.environ.get(VARIABLE)
     if not channel:
         return False
+    what = {}
     try:
+        if path is not None:
+            what["checkpoint"] = {} if step is None else {"step": int(step)}
+        if next_in is not None:
+            what["next_in_s"] = float(next_in)
         reply = _ask(channel, what, path)
-    except (OSError, ValueError) as error:
+    except (OSError, OverflowError, TypeError, ValueError) as error:
         warnings.warn(f"the checkpoint was not reported: {error}", stacklevel=3)
         return False
     if reply.get("ok") is True:
