@@ -46,6 +46,23 @@ impl RunChannels {
         body.env.get_or_insert_default().push(variable);
     }
 
+    /// Takes the channel from a container that could not be made, if that is why: a daemon that sees other
+    /// folders than this server cannot mount it.
+    pub(crate) fn take_back(&self, key: RunKey, why: &str, body: &mut ContainerCreateBody) -> bool {
+        if !why.contains(&*self.of(key).to_string_lossy()) {
+            return false;
+        }
+        tracing::warn!("run {key} cannot report checkpoints: {why}");
+        self.forget(key);
+        if let Some(mounts) = body.host_config.as_mut().and_then(|host| host.mounts.as_mut()) {
+            mounts.retain(|mount| mount.target.as_deref() != Some(CHANNEL_DIR));
+        }
+        if let Some(variables) = &mut body.env {
+            variables.retain(|variable| !variable.starts_with(&format!("{CHANNEL_VARIABLE}=")));
+        }
+        true
+    }
+
     fn open(&self, key: RunKey, begins: bool) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let who = (Owner::Container, Storage::Mounts);

@@ -241,7 +241,13 @@ async fn create(
     }
     shared.channels.add(key, &mut body);
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
-    match docker.create_container(Some(options), body).await {
+    let mut made = docker.create_container(Some(options.clone()), body.clone()).await;
+    if let Err(Fault::DockerResponseServerError { message, .. }) = &made
+        && shared.channels.take_back(key, message, &mut body)
+    {
+        made = docker.create_container(Some(options), body).await;
+    }
+    match made {
         Ok(_) => {}
         Err(Fault::DockerResponseServerError { status_code: 400 | 404, message }) => {
             return Err(Error::Invalid(message));

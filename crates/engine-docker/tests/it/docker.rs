@@ -83,6 +83,22 @@ async fn containers_are_the_installations_wherever_its_directory_is() {
 }
 
 #[tokio::test]
+async fn a_container_starts_without_a_channel_that_its_daemon_cannot_see() {
+    let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
+    // The daemon has another file there, or none.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let folder = std::fs::File::open(elsewhere.path()).expect("it is there");
+    let folder = rustix::io::fcntl_dupfd_cloexec(&folder, 700).expect("a number");
+    let seen_here = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
+    std::os::unix::fs::symlink(seen_here, bench.folder.path().join("channels")).expect("a link");
+    let mut watched = Watched::new(&bench);
+    let key = watched.start(bench.script("echo \"${ELASTANE_CHANNEL-none}\"")).await;
+    watched.end(key).await;
+    assert_eq!(watched.output(key).await, "none\n");
+    assert!(!elsewhere.path().join(key.to_string()).exists(), "its folder is gone");
+}
+
+#[tokio::test]
 async fn a_container_finds_its_channel_and_the_next_server_hears_on_it() {
     let Some(mut bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);
