@@ -15,6 +15,7 @@ use super::settings::{self, Flags, KeyFile, Server, Storage};
 use cli_kit::color::Color;
 use cli_kit::complete::Shell;
 use cli_kit::output::{Format, One};
+use cli_kit::parse_number::whole;
 use dialects::key_value;
 
 /// Heading of the flags that every command has.
@@ -135,12 +136,18 @@ pub(crate) struct Checkpoint {
     #[arg(required_unless_present = "next_in")]
     pub(crate) path: Option<PathBuf>,
     /// Step of the training that it has, which only rises
-    #[arg(long, requires = "path")]
+    #[arg(long, requires = "path", value_parser = whole(0..=u64::MAX))]
     pub(crate) step: Option<u64>,
     /// In how many seconds the next checkpoint will be complete; an eviction waits for one that is at
     /// most 20 s away
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_of_a_day)]
     pub(crate) next_in: Option<f64>,
+}
+
+/// A number of seconds that a channel takes.
+fn seconds_of_a_day(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "write a number of seconds from 0 to 86400".to_owned())
 }
 
 /// `config …`.

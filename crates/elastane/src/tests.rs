@@ -478,6 +478,8 @@ fn help_of_the_program() {
           backup               Save the state to a file, while the server runs or not
           restore              Restore the state from a backup, into SQLite or PostgreSQL
           keys                 Rotate the keys that credentials are encrypted with
+          checkpoint           Report a checkpoint, from within a workload: what stopping it costs counts
+                               from then on
           token                Print a token of the local administrator, valid for at most 15 minutes
           completion           Print the completion script of a shell
           version              Print the version
