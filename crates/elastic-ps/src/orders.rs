@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elastic_proto::v1::{AttendReply, AttendRequest};
-use tonic::{Code, Request};
+use tokio::task::JoinHandle;
+use tonic::{Code, Request, Response};
 
 use crate::Error;
 use crate::checkpoint::{self, CheckpointError};
@@ -17,6 +18,8 @@ const WAIT_MS: u64 = 5_000;
 /// A reply takes at most the time to wait, and some more.
 const PATIENCE: Duration = Duration::from_millis(3 * WAIT_MS);
 const AGAIN: Duration = Duration::from_millis(200);
+/// The revision of no orders: those that there are come without waiting.
+const AT_ONCE: u64 = 0;
 
 /// What a server that listens at an address says of itself.
 pub(crate) fn introduction(server: &Connected, address: String) -> AttendRequest {
@@ -34,23 +37,42 @@ pub(crate) async fn say_saved(server: &Connected, introduction: AttendRequest) {
     }
 }
 
+/// The last checkpoint, while it is made.
+struct Finishing {
+    generation: u64,
+    task: JoinHandle<bool>,
+}
+
 /// Follows the master until the job has ended.
+///
+/// Asking never waits for the state of the server: an update or the last checkpoint may hold it
+/// until another server is there, and only the next orders say where that is, or end it.
 pub(crate) async fn follow(
     server: Arc<Connected>,
     introduction: AttendRequest,
 ) -> Result<(), Error> {
-    let mut attend = introduction;
+    let mut attend = AttendRequest { wait_ms: WAIT_MS, ..introduction };
+    let mut finishing: Option<Finishing> = None;
     loop {
-        // An update that waits for another server holds the state; its end is in the orders.
         if let Ok(core) = server.core.try_lock() {
             attend.model_generation = core.generation;
             attend.model_version = core.version;
         }
-        attend.wait_ms = WAIT_MS;
         let mut request = Request::new(attend.clone());
         request.set_timeout(PATIENCE);
-        let orders = match server.master.clone().attend(request).await {
-            Ok(orders) => orders.into_inner(),
+        let mut master = server.master.clone();
+        let orders = tokio::select! {
+            orders = master.attend(request) => orders.map(Response::into_inner),
+            (generation, done) = finished(&mut finishing) => {
+                finishing = None;
+                // One of a generation that is over counts for nothing.
+                attend.done = done && *server.wanted.borrow() == generation;
+                attend.revision = AT_ONCE;
+                continue;
+            }
+        };
+        let orders = match orders {
+            Ok(orders) => orders,
             Err(status) if refuses(status.code()) => {
                 return Err(Error::Refused(status.message().to_owned()));
             }
@@ -59,20 +81,32 @@ pub(crate) async fn follow(
                 continue;
             }
         };
-        if attend.done && orders.ended {
+        let was_done = attend.done && attend.model_generation == orders.model_generation;
+        if orders.ended && was_done {
             return Ok(());
         }
+        attend.done = false;
         (attend.unreadable_version, attend.message) = (None, String::new());
-        attend.revision = orders.revision;
-        if let Err(error) = obey(&server, &orders).await {
-            tracing::error!(%error, "a checkpoint cannot be restored");
-            attend.unreadable_version = Some(orders.checkpoint_version);
-            attend.message = error.to_string();
-        } else if orders.ended {
-            attend.done = finished(&server).await;
-            if attend.done && !server.leads() {
-                return Ok(());
+        match obey(&server, &orders).await {
+            Ok(true) => attend.revision = orders.revision,
+            Ok(false) => {
+                attend.revision = AT_ONCE;
+                continue;
             }
+            Err(error) => {
+                tracing::error!(%error, "a checkpoint cannot be restored");
+                attend.revision = orders.revision;
+                attend.unreadable_version = Some(orders.checkpoint_version);
+                attend.message = error.to_string();
+                continue;
+            }
+        }
+        if orders.ended && !server.leads() {
+            return Ok(());
+        }
+        if orders.ended && finishing.is_none() {
+            let task = tokio::spawn(finish(Arc::clone(&server)));
+            finishing = Some(Finishing { generation: orders.model_generation, task });
         }
     }
 }
@@ -82,21 +116,39 @@ fn refuses(code: Code) -> bool {
     matches!(code, Code::Unauthenticated | Code::FailedPrecondition | Code::InvalidArgument)
 }
 
-async fn finished(server: &Arc<Connected>) -> bool {
+/// Makes the last checkpoint. Returns whether it is there.
+async fn finish(server: Arc<Connected>) -> bool {
     let result = server.finish().await;
     if let Err(error) = &result {
-        tracing::error!(error, "the last checkpoint was not written");
+        tracing::error!(error, "the last checkpoint was not written; it is tried again");
         tokio::time::sleep(AGAIN).await;
     }
     result.is_ok()
 }
 
-async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<(), CheckpointError> {
+/// The generation of the last checkpoint that was begun, and whether it is there. Never returns if none
+/// was begun.
+async fn finished(finishing: &mut Option<Finishing>) -> (u64, bool) {
+    let Some(Finishing { generation, task }) = finishing else {
+        return std::future::pending().await;
+    };
+    let done = task.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the last checkpoint was not written");
+        false
+    });
+    (*generation, done)
+}
+
+/// Goes to the generation that is ordered. Returns false if the state is held so long that it may be for
+/// lack of other orders.
+async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<bool, CheckpointError> {
     server.wanted.send_if_modified(|wanted| {
         std::mem::replace(wanted, orders.model_generation) != orders.model_generation
     });
     server.know_peers(&orders.parameter_servers);
-    let mut core = server.core.lock().await;
+    let Ok(mut core) = tokio::time::timeout(AGAIN, server.core.lock()).await else {
+        return Ok(false);
+    };
     core.know_workers(orders);
     if core.generation != orders.model_generation {
         // Closed until it is there.
@@ -106,7 +158,7 @@ async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<(), Check
     }
     drop(core);
     server.notify();
-    Ok(())
+    Ok(true)
 }
 
 /// The model of the checkpoint that is ordered, with its version.

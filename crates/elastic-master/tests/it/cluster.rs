@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use elastic::Shard;
 use elastic_master::{Ended, JobConfig, Print, Settings, Sync};
@@ -15,6 +16,9 @@ use tempfile::TempDir;
 use tonic::transport::Channel;
 
 use crate::worker::{Master, channel, until};
+
+/// A training of milliseconds that is not over then will never be.
+pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(300);
 
 const ROLE: &str = "ELASTIC_TEST_ROLE";
 const SETTINGS: &str = "ELASTIC_TEST_SETTINGS";
@@ -144,13 +148,16 @@ impl Cluster {
 
     /// Waits until people see this.
     pub(crate) async fn until(&self, is_so: impl Fn(&StatusReply) -> bool) -> StatusReply {
-        loop {
-            let status = self.status().await;
-            if is_so(&status) {
-                return status;
+        let seen = async {
+            loop {
+                let status = self.status().await;
+                if is_so(&status) {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        };
+        tokio::time::timeout(STUCK_AFTER, seen).await.expect("the training is stuck")
     }
 
     /// Waits until it has ended.

@@ -63,6 +63,28 @@ async fn several_servers_go_back_together() {
     kills(3, 2).await;
 }
 
+/// The update of a push that the other server had waits for that one, which is gone; the leader gets
+/// other orders meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_waits_for_a_server_follows_its_orders() {
+    let mut cluster = Cluster::start(JobConfig { parameter_servers: 2, ..job(60) });
+    let habits = Habits { leader_after_ms: 400, ..Habits::default() };
+    let (one, _keep) = worker(&cluster, "worker-0", 60, habits);
+    cluster.until(|status| status.model_version >= 3).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    cluster.kill_server(1);
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let (two, _keep) = worker(&cluster, "worker-1", 60, Habits::default());
+    cluster.until(|status| status.workers.len() == 2).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    cluster.start_server(1);
+    for handle in [one, two] {
+        assert_eq!(handle.await.expect("ends").0, Ended::Done);
+    }
+    assert_eq!(cluster.ended().await.phase(), JobPhase::Succeeded);
+    assert_each(&seen(&cluster), 1.0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_dies_before_its_first_checkpoint_begins_again() {
     let mut cluster = Cluster::start(JobConfig { checkpoint_steps: 0, ..job(100) });

@@ -6,7 +6,7 @@ use elastic_proto::v1::{JobPhase, PodLeaves, TellRequest, tell_request};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, client, job};
+use crate::cluster::{Cluster, STUCK_AFTER, client, job};
 use crate::worker::{Ended, Habits, LINE, SEEN, Signal, Worker};
 
 /// A worker at work, and the way to tell it to leave.
@@ -29,11 +29,14 @@ pub(crate) fn worker_at(
 ) -> (JoinHandle<(Ended, u64)>, watch::Sender<Signal>) {
     let (address, credentials, pod) = (address.to_owned(), cluster.credentials(), pod.to_owned());
     let (sender, signal) = watch::channel(Signal::Go);
-    let handle = tokio::spawn(async move {
+    let work = async move {
         let at = (address.as_str(), credentials);
         let mut worker = Worker::register(at, &pod, (records, habits), signal).await;
         let ended = worker.work().await;
         (ended, worker.rejected)
+    };
+    let handle = tokio::spawn(async move {
+        tokio::time::timeout(STUCK_AFTER, work).await.expect("the training is stuck")
     });
     (handle, sender)
 }

@@ -86,6 +86,8 @@ pub(crate) struct Habits {
     pub fails: bool,
     /// Each step takes so long.
     pub step_ms: u64,
+    /// The leader gets each push so long after the other servers.
+    pub leader_after_ms: u64,
     /// It is gone without a word after so many pushes; 0 for never.
     pub vanishes_after: u64,
 }
@@ -377,6 +379,9 @@ impl Worker {
             let is_here = |variable: &&Variable| server_of(&variable.name, servers) == index;
             let gradients = push.gradients.iter().filter(is_here).cloned().collect();
             let part = PushGradientsRequest { gradients, ..push.clone() };
+            if index == 0 {
+                tokio::time::sleep(Duration::from_millis(self.habits.leader_after_ms)).await;
+            }
             let call = |mut server: Server| {
                 let part = part.clone();
                 async move { server.push_gradients(part).await }
