@@ -81,7 +81,7 @@ fn wrong_reports_say_what_is_wrong_and_harm_nothing() {
     for part in [
         "none: No such file or directory",
         "no file with content is in it",
-        "`next_in_s` is 1000000000; it is a number of seconds from 0 to 86400",
+        "invalid value '1e9' for '--next-in <SECONDS>': write a number of seconds from 0 to 86400",
         "the file is empty; it counts for nothing",
         "the file has not changed since it was reported before",
         "step 8 is before step 9, which was reported",
