@@ -11,6 +11,7 @@ use crate::requests::{Query, SchedulingState};
 use crate::wanted::wanted;
 use crate::{Handle, stored};
 use orchestrator::{Error, NodeList, StoredState};
+use reasons::diagnosis::Diagnosis;
 use spec::{NodeSpec, WorkloadSpec};
 
 impl Handle {
@@ -70,10 +71,7 @@ impl Handle {
     ///
     /// # Errors
     /// The server is stopping, or its state is being built again.
-    pub async fn diagnose(
-        &self,
-        id: Uuid,
-    ) -> Result<Option<(sched::Diagnosis, units::Instant)>, Error> {
+    pub async fn diagnose(&self, id: Uuid) -> Result<Option<(Diagnosis, units::Instant)>, Error> {
         let turn = self.shared.diagnosing.clone().acquire_owned().await;
         let turn = turn.map_err(|_| Error::stopping())?;
         let SchedulingState { cluster, policy, now } = self.scheduling_state().await?;

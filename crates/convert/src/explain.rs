@@ -57,7 +57,7 @@ pub fn fractions_kept(
 }
 
 /// Why it waits, at length.
-pub fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
+pub fn diagnosis(found: &reasons::diagnosis::Diagnosis, now: Instant) -> Diagnosis {
     let searches = found
         .searches
         .iter()
@@ -70,7 +70,7 @@ pub fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
         to: advice.change.to(),
     });
     Diagnosis {
-        nodes: found.parts.iter().flat_map(sched::Part::lines).collect(),
+        nodes: found.parts.iter().flat_map(reasons::diagnosis::Part::lines).collect(),
         holders: found.holders.lines(now),
         searches: searches.collect(),
         advice: advice.collect(),

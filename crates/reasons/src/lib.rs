@@ -1,7 +1,11 @@
 //! Why: a coded reason for every pending workload, a coded cause for every pod that is stopped.
-//! Owns: the codes and their numbers; `text` has the one sentence of each. Each code has a page in
-//! `docs/reference/codes/`.
+//! Owns: the codes and their numbers; `text` has the one sentence of each, `diagnosis` the long
+//! answer. Each code has a page in `docs/reference/codes/`. Does not know about: finding any of it
+//! out.
 
+pub mod diagnosis;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use text::{number, of};

@@ -1,16 +1,13 @@
 //! Everything about one workload that waits: where it does not fit, who holds what it needs, why
 //! nothing is taken for it, and what would let it start. Owns: asking the questions in order.
-//! Answers on demand and on a copy: a cycle pays nothing for it. The reasons a cycle gives are the
-//! short answer; this is the long one.
+//! Answers on demand and on a copy: a cycle pays nothing for it. Does not know about: the words,
+//! which are in `reasons`.
 
 mod advice;
 mod change;
 mod holders;
 mod nodes;
 mod search;
-#[cfg(test)]
-mod tests;
-mod text;
 
 use model::{Cluster, WorkloadId};
 use units::Instant;
@@ -21,35 +18,11 @@ use crate::{Policy, cycle};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
 use reasons::Pending;
+use reasons::diagnosis::{Diagnosis, Holders};
 
-pub use advice::Advice;
-pub use change::Change;
-pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
-pub use nodes::{Failing, NodeClass, Obstacle, Part};
+pub use change::apply_change;
 #[cfg(feature = "kai")]
 pub(crate) use search::refusals;
-pub use search::{Means, Outcome, Refusals, Search};
-
-/// Why a workload waits, at length.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnosis {
-    /// The reasons of the cycle.
-    pub reasons: Vec<Pending>,
-    /// What the reasons that stand for many node pools say of each.
-    pub in_pools: Vec<Pending>,
-    /// Where its pods do not fit, by pod set. Empty if it only waits for a time or a place.
-    pub parts: Vec<Part>,
-    /// Who holds what it needs.
-    pub holders: Holders,
-    /// Why nothing was moved or taken for it.
-    pub searches: Vec<Search>,
-    /// Changes that would let it start, each tried out.
-    pub advice: Vec<Advice>,
-    /// How many decisions were made to try them.
-    pub tries: u32,
-    /// Whether everything that might help was tried; if not, it would have cost too much.
-    pub complete: bool,
-}
 
 /// Diagnoses one workload; none if it is not there or would not wait after the next decision.
 ///

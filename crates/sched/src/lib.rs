@@ -46,10 +46,7 @@ mod try_place;
 mod victims;
 
 pub use cycle::{carry, cycle};
-pub use diagnosis::{
-    Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,
-    Outcome, OwnDemand, Part, Refusals, Search, Standing, diagnose,
-};
+pub use diagnosis::{apply_change, diagnose};
 pub use equivalence_class::alike;
 pub use fair_share::fair_shares;
 pub use memory::Memory;

@@ -1,7 +1,8 @@
 //! The long answer to why a workload waits, in words and numbers of its own. Owns: the JSON of it.
 
 use model::{Cluster, WorkloadId};
-use sched::{Holder, NodeClass, Policy};
+use reasons::diagnosis::{Holder, NodeClass, Part};
+use sched::Policy;
 use serde::Serialize;
 use units::Instant;
 
@@ -147,7 +148,7 @@ pub(crate) fn diagnosis(
     })
 }
 
-fn nodes(part: &sched::Part, class: &NodeClass) -> Nodes {
+fn nodes(part: &Part, class: &NodeClass) -> Nodes {
     let failing = class.failing.iter().map(|failing| {
         let amount = |amount: u64| (failing.needed > 0).then_some(amount);
         Failing {

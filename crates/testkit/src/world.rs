@@ -6,7 +6,8 @@ use model::{
     Cluster, Effect, NodeSpec, PodBinding, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
     WorkloadId,
 };
-use sched::{Change, Diagnosis, Plan, Policy, Step, Waits};
+use reasons::diagnosis::{Change, Diagnosis};
+use sched::{Plan, Policy, Step, Waits};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::{colocation, needless_evictions, script, true_causes};
@@ -506,7 +507,8 @@ impl World {
     /// When it cannot be made.
     pub fn follow(&mut self, name: &str, change: &Change) {
         let id = self.id(name);
-        let (id, now) = change.apply(&mut self.cluster, id, self.now).expect("a possible change");
+        let changed = sched::apply_change(change, &mut self.cluster, id, self.now);
+        let (id, now) = changed.expect("a possible change");
         self.names.insert(name.into(), id);
         self.now = now;
         self.settle();

@@ -9,10 +9,9 @@ use std::collections::BTreeSet;
 use model::{Cluster, WorkloadId};
 use units::{Instant, Resources};
 
-use super::change::Change;
-use super::nodes::Part;
+use super::change::apply_change;
 use crate::{Policy, Profile, Step, cycle};
-use reasons::WorkloadRef;
+use reasons::diagnosis::{Advice, Change, Part};
 
 /// Most decisions for one diagnosis.
 const TRIES_MAX: u32 = 150;
@@ -22,17 +21,6 @@ const CYCLES_TO_REST_MAX: u32 = 12;
 const TRIALS_MAX: u64 = 300_000;
 /// Most nodes and pods copied for one diagnosis.
 const COPIED_MAX: usize = 4_000_000;
-
-/// A change that lets the workload start, as tried out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Advice {
-    /// The workload that waits.
-    pub workload: WorkloadRef,
-    /// What to change.
-    pub change: Change,
-    /// Workloads that would be stopped or moved for it then.
-    pub disturbs: u32,
-}
 
 /// What came of the search.
 pub(super) struct Found {
@@ -95,7 +83,7 @@ impl WhatIf<'_> {
     /// their say, and at whose expense.
     fn starts(&mut self, change: &Change) -> Option<Advice> {
         let mut copy = self.cluster.clone();
-        let (id, now) = change.apply(&mut copy, self.id, self.now)?;
+        let (id, now) = apply_change(change, &mut copy, self.id, self.now)?;
         let before = copy.workloads()[id].placed;
         let mut disturbed = BTreeSet::new();
         for _ in 0..CYCLES_TO_REST_MAX {

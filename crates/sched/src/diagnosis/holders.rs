@@ -5,9 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use model::{NodeId, QueueId, Share, WorkloadId};
-use units::{Instant, Kind, Resources};
+use units::{Kind, Resources};
 
-use super::nodes::{Obstacle, Part};
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
 use crate::entitlement::not_entitled;
@@ -17,80 +16,10 @@ use crate::session::Session;
 use crate::victims::{EvictionUnit, Rule};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
-use reasons::{QueueNumbers, WorkloadRef};
+use reasons::diagnosis::{Holder, Holders, HoldingQueue, Obstacle, OwnDemand, Part, Standing};
 
 /// Most queues, and most workloads, that are named.
 const NAMED_MAX: usize = 5;
-
-/// Who holds what a workload needs, on the nodes it may go to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Holders {
-    /// Queues, those that hold most first.
-    pub queues: Vec<HoldingQueue>,
-    /// Queues that are not named.
-    pub queues_more: u32,
-    /// Workloads, those that hold most first.
-    pub workloads: Vec<Holder>,
-    /// Workloads that are not named.
-    pub workloads_more: u32,
-    /// What its own queue asks for, if not all of that counts.
-    pub own_demand: Option<OwnDemand>,
-}
-
-/// What a queue asks for, and what of it is not counted as demand.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnDemand {
-    /// Which queue.
-    pub queue: String,
-    /// Of what.
-    pub kind: Kind,
-    /// What it asks for.
-    pub requested: u64,
-    /// What of that could not be placed if everything were free.
-    pub left_out: u64,
-}
-
-/// A queue and what it holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HoldingQueue {
-    /// How it stands.
-    pub queue: QueueNumbers,
-    /// What it holds on the nodes in question.
-    pub held: u64,
-}
-
-/// A workload and what it holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// Which one.
-    pub workload: WorkloadRef,
-    /// Of what.
-    pub kind: Kind,
-    /// How much, on the nodes in question.
-    pub held: u64,
-    /// Whether it may be taken from.
-    pub standing: Standing,
-}
-
-/// Whether a workload may be taken from for another, and why not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// It may, by itself; what is taken from its queue in all has its bounds.
-    MayGive,
-    /// It cannot be preempted.
-    NotPreemptible,
-    /// The same project, and not less important.
-    AsImportant {
-        /// Its priority.
-        priority: u32,
-    },
-    /// It has a guaranteed run time.
-    GuaranteedUntil(Instant),
-    /// Its queue holds no more than its share.
-    WithinItsShare,
-    /// The queue of the one who asks has what it is entitled to, and takes from no other.
-    NotEntitled,
-}
 
 /// Who holds what the next pods of a workload need.
 pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holders {

@@ -8,112 +8,14 @@ use model::{
     Cluster, Constraints, Effect, Gpu, GpuRequest, MigProfile, Mismatch, Node, NodeId, PodMismatch,
     Taint, WorkloadId,
 };
-use units::Resources;
 
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use model::Fill;
+use reasons::diagnosis::{Failing, NodeClass, Obstacle, Part};
 
 /// Most classes of nodes that are listed apart; the rest is summed.
 const CLASSES_MAX: usize = 8;
-
-/// The pods of one set that are to be placed next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// Name of the pod set; empty when there is only one.
-    pub set: String,
-    /// Pods to place.
-    pub pods: u32,
-    /// Pods of them that find a place, quotas and limits aside.
-    pub placeable: u32,
-    /// The nodes, the largest class first.
-    pub classes: Vec<NodeClass>,
-}
-
-/// Nodes that are alike in what the pods look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeClass {
-    /// 1; in the last entry the number of small classes summed in it.
-    pub classes: u32,
-    /// Number of nodes.
-    pub nodes: u32,
-    /// The first of them.
-    pub like: String,
-    /// GPUs of that one.
-    pub gpus: u32,
-    /// MIG instances of that one, by profile; they are among its GPUs.
-    pub mig: Vec<(MigProfile, u32)>,
-    /// Memory of its largest GPU, in bytes.
-    pub gpu_memory_bytes: u64,
-    /// What it has.
-    pub capacity: Resources,
-    /// Labels of it that the workload asks about.
-    pub labels: Vec<(String, String)>,
-    /// Nodes with room for one pod.
-    pub room: u32,
-    /// What stands in the way on the others.
-    pub failing: Vec<Failing>,
-}
-
-/// Nodes of a class that fail for the same thing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failing {
-    /// What stands in the way first.
-    pub obstacle: Obstacle,
-    /// Number of nodes.
-    pub nodes: u32,
-    /// What the pod needs of it; 0 if it is no amount.
-    pub needed: u64,
-    /// The most there is on one of the nodes.
-    pub most: u64,
-    /// That node.
-    pub closest: String,
-}
-
-/// What stands in the way of a pod on a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Obstacle {
-    /// Closed for new pods.
-    Cordoned,
-    /// A label that it selects is missing or different.
-    Selector,
-    /// None of its affinity terms holds.
-    Affinity,
-    /// A taint it does not tolerate.
-    Taint,
-    /// No pod there that it must be with.
-    PodAffinity,
-    /// A pod there that it must not be with.
-    PodAntiAffinity,
-    /// A pod there that must not be with it.
-    Repelled,
-    /// Fewer GPUs than it needs, even when empty.
-    Gpus,
-    /// Fewer MIG instances than it needs, even when empty.
-    MigInstances,
-    /// GPUs with too little memory, in bytes.
-    GpuMemory,
-    /// Too few cores even when empty, in thousandths.
-    Cpu,
-    /// Too little memory even when empty, in bytes.
-    Memory,
-    /// Too few GPUs or MIG instances in service.
-    InService,
-    /// Too few whole GPUs free.
-    FreeGpus,
-    /// Too few MIG instances free.
-    FreeMigInstances,
-    /// No GPU with so large a share free, in thousandths.
-    FreeShare,
-    /// Too few cores free, in thousandths.
-    FreeCpu,
-    /// Too little memory free, in bytes.
-    FreeMemory,
-    /// It takes no more pods.
-    Pods,
-    /// Something else.
-    Other,
-}
 
 /// What makes nodes alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

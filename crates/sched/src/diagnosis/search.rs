@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
-use super::holders::{Standing, holds_any_where_it_may_go, standings};
+use super::holders::{holds_any_where_it_may_go, standings};
 use crate::actions::consolidate::Consolidation;
 use crate::actions::explain::not_counted;
 use crate::actions::preempt::Preempt;
@@ -15,108 +15,7 @@ use crate::entitlement::not_entitled;
 use crate::session::Session;
 use crate::victims::{NodeCostCache, Rule, make_room, take};
 use crate::{Action, Policy};
-use reasons::{Pending, QueueNumbers};
-
-/// A way to make room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Means {
-    /// Move others together.
-    Consolidate,
-    /// Take from other projects.
-    Reclaim,
-    /// Take from less important work of the same project.
-    Preempt,
-}
-
-/// A way that did not help, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Search {
-    /// Which way.
-    pub means: Means,
-    /// Why it did not help.
-    pub outcome: Outcome,
-}
-
-/// Why a way did not help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It may not preempt others yet.
-    Patient {
-        /// Until when.
-        until: Instant,
-    },
-    /// It could not start if everything were free.
-    NotCounted,
-    /// Its queue refuses it, whatever others do.
-    Refused(Box<Pending>),
-    /// Its project has what it is entitled to.
-    NotEntitled {
-        /// How the project stands.
-        queue: QueueNumbers,
-        /// What is asked for.
-        requested: u64,
-    },
-    /// No pod is moved for what cannot be preempted.
-    OnlyPreemptible,
-    /// There is too little free in all, so moving cannot help.
-    FreeTooLittle {
-        /// Of what.
-        kind: Kind,
-        /// What is asked for.
-        requested: u64,
-        /// What is free on all nodes together.
-        free: u64,
-    },
-    /// No pod is on a node that it may go to.
-    NothingInTheWay,
-    /// The pods in the way have no other place to go.
-    NowhereToMove,
-    /// Moving would help, but more workloads than the policy allows.
-    MovesMax {
-        /// Workloads to move.
-        moves: u32,
-        /// Most that may be moved for one.
-        moves_max: usize,
-    },
-    /// There is no victim.
-    Nobody(Refusals),
-    /// Even all that may be taken would not be enough.
-    NotEnough {
-        /// Workloads that would give.
-        givers: u32,
-        /// GPU thousandths that would come free.
-        freed_gpu_millis: u64,
-        /// Pods that would find a place then.
-        placeable: u32,
-        /// Pods that must.
-        pods: u32,
-        /// Those who do not give.
-        refusals: Refusals,
-    },
-    /// Enough could be taken, but its project would end with more than it may hold.
-    Unfair {
-        /// How the project stands.
-        queue: QueueNumbers,
-    },
-    /// Enough could be taken, but not so that every rule holds at the end; or the search, which is
-    /// bounded, did not find it.
-    NotFound,
-}
-
-/// Workloads with a place that do not give, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refusals {
-    /// That cannot be preempted.
-    pub not_preemptible: u32,
-    /// Of the same project that are not less important.
-    pub as_important: u32,
-    /// With a guaranteed run time.
-    pub guaranteed: u32,
-    /// When the first of those ends.
-    pub guaranteed_until: Option<Instant>,
-    /// Of queues that hold no more than their share.
-    pub within_share: u32,
-}
+use reasons::diagnosis::{Means, Outcome, Refusals, Search, Standing};
 
 /// Why each of the ways did not help.
 pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {

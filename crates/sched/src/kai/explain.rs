@@ -10,9 +10,10 @@ use super::place::Aim;
 use super::rules::{Consolidation, Preempt, Reclaim, Rule};
 use super::shards;
 use crate::Action;
-use crate::diagnosis::{Means, Outcome, Search, Standing, refusals};
+use crate::diagnosis::refusals;
 use crate::session::Session;
 use reasons::Pending;
+use reasons::diagnosis::{Means, Outcome, Search, Standing};
 
 /// Why each of the actions did not help.
 pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {

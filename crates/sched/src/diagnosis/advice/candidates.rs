@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use model::{Effect, GpuRequest, Mismatch, PoolId, QueueId, Share, WorkloadId, priority_steps};
 use units::{GPU_MILLIS, Instant, Kind, Resources};
 
-use super::{Advice, WhatIf};
-use crate::diagnosis::change::{Change, Raise};
-use crate::diagnosis::nodes::{Obstacle, Part};
+use super::WhatIf;
 use reasons::WorkloadRef;
+use reasons::diagnosis::{Advice, Change, Obstacle, Part, Raise};
 
 /// Most candidates of one kind that are tried one after the other.
 const CANDIDATES_MAX: usize = 6;

@@ -1,6 +1,7 @@
 //! Why nothing was moved or taken (P401 to P403), by the rules of this profile.
 
 use expect_test::{Expect, expect};
+use reasons::diagnosis::Search;
 use testkit::Table;
 
 /// The searches for the last job, after one cycle.
@@ -10,7 +11,7 @@ fn told(nodes: &str, queues: &str, jobs: &str, expected: Expect) {
     t.run("");
     let id = t.cluster.workloads().ids().last().expect("a job");
     let diagnosis = sched::diagnose(&t.cluster, id, t.now, &t.policy).expect("it waits");
-    let line = |search: &sched::Search| format!("{} {}\n", search.code().code, search.text(t.now));
+    let line = |search: &Search| format!("{} {}\n", search.code().code, search.text(t.now));
     expected.assert_eq(&diagnosis.searches.iter().map(line).collect::<String>());
 }
 

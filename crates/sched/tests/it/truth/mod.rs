@@ -2,8 +2,8 @@
 //! state, by other means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
+use reasons::diagnosis::{Diagnosis, Failing, Standing};
 use reasons::{Pending, Protection, QueueNumbers};
-use sched::{Diagnosis, Standing};
 use testkit::World;
 use units::Kind;
 
@@ -188,8 +188,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
         for class in &part.classes {
             let failing: u32 = class.failing.iter().map(|failing| failing.nodes).sum();
             so(failing + class.room == class.nodes, "the nodes that fail and those that do not")?;
-            let short =
-                |failing: &sched::Failing| failing.needed == 0 || failing.needed > failing.most;
+            let short = |failing: &Failing| failing.needed == 0 || failing.needed > failing.most;
             so(class.failing.iter().all(short), "that the closest node has too little")?;
         }
     }

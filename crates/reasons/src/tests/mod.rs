@@ -6,9 +6,12 @@ use model::{Effect, GpuRequest, MigProfile, MigRequest, Taint};
 use testkit::{assert_plain, texts};
 use units::{Idx, Instant, Kind, Resources};
 
-use super::change::{Change, Raise};
-use super::{Advice, Failing, Means, NodeClass, Obstacle, Outcome, Refusals, Search, Standing};
-use reasons::{Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef};
+use crate::diagnosis::{
+    Advice, Change, Failing, Means, NodeClass, Obstacle, Outcome, Raise, Refusals, Search, Standing,
+};
+use crate::{
+    Cause, Code, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
+};
 
 const NOW: Instant = Instant(0);
 const GIB: u64 = 1 << 30;
@@ -311,7 +314,7 @@ fn of_obstacle(obstacle: &Obstacle) -> String {
 
 #[test]
 fn every_reason_and_every_cause() {
-    let coded = |code: reasons::Code, text: String| format!("{} {}: {text}", code.code, code.name);
+    let coded = |code: Code, text: String| format!("{} {}: {text}", code.code, code.name);
     let pending = [pending_of_room(), pending_of_rights()].concat();
     let pending = texts!(
         Pending {

@@ -1,67 +1,99 @@
-//! What would let a workload start, in words. Owns: a sentence for each change.
+//! One change that might let a workload start. Owns: what can be changed, and the sentence of it.
+//! Does not know about: making the change, which the scheduler tries on a copy of the cluster.
 
+use model::{QueueId, Taint};
 use units::{Instant, Kind, format_bytes, format_millis};
 
 use super::{cores, span};
-use crate::diagnosis::change::Raise;
-use crate::diagnosis::{Advice, Change};
-use reasons::{WorkloadRef, number, of};
+use crate::{WorkloadRef, number, of};
 
-/// What a workload is called on a command line.
-struct Named<'a> {
-    name: &'a str,
-    project: &'a str,
-}
-
-impl<'a> Named<'a> {
-    /// A revision of an inference has the name of that with a number behind a dot, which is in no
-    /// other name.
-    fn of(workload: &'a WorkloadRef) -> Self {
-        let name = workload.name.split('.').next().unwrap_or_default();
-        Self { name, project: &workload.queue }
-    }
-}
-
-impl Advice {
-    /// One sentence, and what to type for it on lines of its own.
-    pub(super) fn lines(&self, now: Instant) -> Vec<String> {
-        let commands = self.commands().into_iter().map(|command| format!("  {command}"));
-        std::iter::once(self.text(now)).chain(commands).collect()
-    }
-
-    /// What to type for it, in this order; none if no command does it by itself. The request
-    /// at the submission can only be changed by another one, whose words are not known here.
-    #[must_use]
-    pub fn commands(&self) -> Vec<String> {
-        let update = |flag: &str, value: &str| {
-            let Named { name, project } = Named::of(&self.workload);
-            vec![format!("runai workload update {name} -p {project} --{flag} {value}")]
-        };
-        match &self.change {
-            Change::Quota(raises) => raises.iter().map(|raise| raise.command("quota")).collect(),
-            Change::Limit(raises) => raises.iter().map(|raise| raise.command("limit")).collect(),
-            Change::Uncordon { node } => Some(vec![format!("elastane node uncordon {node}")]),
-            Change::Priority { class, .. } => Some(update("priority", class)),
-            Change::Preemptible => Some(update("preemptibility", "preemptible")),
-            Change::End { workload } => {
-                let Named { name, project } = Named::of(workload);
-                Some(vec![format!("runai delete {name} -p {project}")])
-            }
-            _ => None,
-        }
-        .unwrap_or_default()
-    }
-
-    /// One sentence.
-    #[must_use]
-    pub fn text(&self, now: Instant) -> String {
-        let disturbs = match self.disturbs {
-            0 => String::new(),
-            1 => " (1 other is stopped or moved for it then)".to_owned(),
-            n => format!(" ({n} others are stopped or moved for it then)"),
-        };
-        format!("{}{disturbs}", self.change.text(now))
-    }
+/// A change to the workload, to others or to the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Fewer whole GPUs for each pod.
+    Gpus {
+        /// So many.
+        gpus: u32,
+    },
+    /// A smaller share of a GPU.
+    Share {
+        /// Thousandths.
+        millis: u64,
+    },
+    /// Less GPU memory.
+    GpuMemory {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Fewer pods that start together.
+    Pods {
+        /// So many.
+        pods: u32,
+    },
+    /// Fewer cores for each pod.
+    Cpu {
+        /// Thousandths.
+        millis: u64,
+    },
+    /// Less main memory for each pod.
+    Memory {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Let its size be halved until it fits.
+    Elastic,
+    /// Let it be preempted.
+    Preemptible,
+    /// A higher priority, of those that have a name.
+    Priority {
+        /// Its name.
+        class: &'static str,
+        /// What it is worth.
+        priority: u32,
+    },
+    /// Do without a label.
+    WithoutSelector {
+        /// Which.
+        key: String,
+    },
+    /// Do without the required affinity.
+    WithoutAffinity {
+        /// What it demands, in words.
+        demands: String,
+    },
+    /// Without required pod affinity and anti-affinity.
+    WithoutPodAffinity,
+    /// Tolerate a taint.
+    Tolerate {
+        /// Which.
+        taint: Taint,
+    },
+    /// Wait; then the guaranteed run time of a victim is over, or its own delay.
+    Wait {
+        /// Until then.
+        until: Instant,
+    },
+    /// That this one ends.
+    End {
+        /// Who.
+        workload: WorkloadRef,
+    },
+    /// A larger quota.
+    Quota(Vec<Raise>),
+    /// A larger limit.
+    Limit(Vec<Raise>),
+    /// Open a node that is cordoned.
+    Uncordon {
+        /// Its name.
+        node: String,
+    },
+    /// More nodes.
+    Nodes {
+        /// Like this one.
+        like: String,
+        /// So many.
+        count: u32,
+    },
 }
 
 impl Change {
@@ -154,9 +186,28 @@ impl Change {
     }
 }
 
+/// A larger quota or limit of one queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raise {
+    /// Which queue.
+    pub queue: String,
+    /// Its own name, if that is its share in the node pool `default` or in all.
+    pub name: Option<String>,
+    /// Whether it is a project, and not one above projects.
+    pub is_project: bool,
+    /// As it is known to the scheduler.
+    pub id: QueueId,
+    /// Of what.
+    pub kind: Kind,
+    /// What it is.
+    pub from: u64,
+    /// What it should be.
+    pub to: u64,
+}
+
 impl Raise {
     /// None if no flag sets it.
-    fn command(&self, what: &str) -> Option<String> {
+    pub(super) fn command(&self, what: &str) -> Option<String> {
         let unit = if self.is_project { "project" } else { "department" };
         let (flag, to) = match self.kind {
             Kind::Gpu => ("gpu", format_millis(self.to)),

@@ -1,95 +1,29 @@
-//! Who holds what is needed, and why it is not taken, in words. Owns: a sentence for each.
+//! Why nothing was moved or taken for a workload. Owns: the ways to make room with their codes, the
+//! bounds that may hold in each, and the sentence of it. Does not know about: how a way is tried.
 
 use units::{Instant, Kind};
 
 use super::{are, span};
-use crate::diagnosis::{
-    Holder, Holders, HoldingQueue, Means, Outcome, OwnDemand, Refusals, Search, Standing,
-};
-use reasons::Code;
-use reasons::{number, of};
+use crate::{Code, Pending, QueueNumbers, number, of};
 
-impl Holders {
-    /// A line for each queue and each workload.
-    #[must_use]
-    pub fn lines(&self, now: Instant) -> Vec<String> {
-        let more = |count: u32, what: &str| {
-            let plural = if count == 1 { "" } else { "s" };
-            (count > 0).then(|| format!("and {count} more {what}{plural}"))
-        };
-        let queues = self.queues.iter().map(HoldingQueue::text);
-        let workloads = self.workloads.iter().map(|holder| holder.text(now));
-        let queues = queues.chain(more(self.queues_more, "project"));
-        let workloads = workloads.chain(more(self.workloads_more, "workload"));
-        queues.chain(workloads).chain(self.own_demand.as_ref().map(OwnDemand::text)).collect()
-    }
+/// A way to make room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Means {
+    /// Move others together.
+    Consolidate,
+    /// Take from other projects.
+    Reclaim,
+    /// Take from less important work of the same project.
+    Preempt,
 }
 
-impl OwnDemand {
-    /// One sentence.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let Self { queue, kind, requested, left_out } = self;
-        format!(
-            "{queue} asks for {}; {} of it not counted as demand, as that could not be placed if \
-             everything were free",
-            of(*kind, *requested),
-            number(*kind, *left_out)
-        )
-    }
-}
-
-impl HoldingQueue {
-    /// One sentence.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let Self { queue, held } = self;
-        if *held == queue.allocated {
-            return queue.to_string();
-        }
-        format!("{queue}, {} of it where it could go", number(queue.kind, *held))
-    }
-}
-
-impl Holder {
-    /// One sentence.
-    #[must_use]
-    pub fn text(&self, now: Instant) -> String {
-        let Self { workload, kind, held, standing } = self;
-        format!("{workload} holds {}: {}", of(*kind, *held), standing.text(now))
-    }
-}
-
-impl Standing {
-    /// Short stable name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MayGive => "may_give",
-            Self::NotPreemptible => "not_preemptible",
-            Self::AsImportant { .. } => "as_important",
-            Self::GuaranteedUntil(_) => "guaranteed",
-            Self::WithinItsShare => "within_its_share",
-            Self::NotEntitled => "not_entitled",
-        }
-    }
-
-    /// Half a sentence.
-    #[must_use]
-    pub fn text(self, now: Instant) -> String {
-        match self {
-            Self::MayGive => "may be taken from".to_owned(),
-            Self::NotPreemptible => "is not preemptible".to_owned(),
-            Self::AsImportant { priority } => {
-                format!("same project, and not less important (priority {priority})")
-            }
-            Self::GuaranteedUntil(until) => {
-                format!("its guaranteed run time ends in {}", span(now, until))
-            }
-            Self::WithinItsShare => "its project holds no more than its share".to_owned(),
-            Self::NotEntitled => "nothing is taken from other projects for this one".to_owned(),
-        }
-    }
+/// A way that did not help, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// Which way.
+    pub means: Means,
+    /// Why it did not help.
+    pub outcome: Outcome,
 }
 
 impl Search {
@@ -113,6 +47,72 @@ impl Search {
         };
         format!("{what}: {}", self.outcome.text(self.means, now))
     }
+}
+
+/// Why a way did not help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It may not preempt others yet.
+    Patient {
+        /// Until when.
+        until: Instant,
+    },
+    /// It could not start if everything were free.
+    NotCounted,
+    /// Its queue refuses it, whatever others do.
+    Refused(Box<Pending>),
+    /// Its project has what it is entitled to.
+    NotEntitled {
+        /// How the project stands.
+        queue: QueueNumbers,
+        /// What is asked for.
+        requested: u64,
+    },
+    /// No pod is moved for what cannot be preempted.
+    OnlyPreemptible,
+    /// There is too little free in all, so moving cannot help.
+    FreeTooLittle {
+        /// Of what.
+        kind: Kind,
+        /// What is asked for.
+        requested: u64,
+        /// What is free on all nodes together.
+        free: u64,
+    },
+    /// No pod is on a node that it may go to.
+    NothingInTheWay,
+    /// The pods in the way have no other place to go.
+    NowhereToMove,
+    /// Moving would help, but more workloads than the policy allows.
+    MovesMax {
+        /// Workloads to move.
+        moves: u32,
+        /// Most that may be moved for one.
+        moves_max: usize,
+    },
+    /// There is no victim.
+    Nobody(Refusals),
+    /// Even all that may be taken would not be enough.
+    NotEnough {
+        /// Workloads that would give.
+        givers: u32,
+        /// GPU thousandths that would come free.
+        freed_gpu_millis: u64,
+        /// Pods that would find a place then.
+        placeable: u32,
+        /// Pods that must.
+        pods: u32,
+        /// Those who do not give.
+        refusals: Refusals,
+    },
+    /// Enough could be taken, but its project would end with more than it may hold.
+    Unfair {
+        /// How the project stands.
+        queue: QueueNumbers,
+    },
+    /// Enough could be taken, but not so that every rule holds at the end; or the search, which is
+    /// bounded, did not find it.
+    NotFound,
 }
 
 impl Outcome {
@@ -172,6 +172,21 @@ impl Outcome {
             }
         }
     }
+}
+
+/// Workloads with a place that do not give, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// That cannot be preempted.
+    pub not_preemptible: u32,
+    /// Of the same project that are not less important.
+    pub as_important: u32,
+    /// With a guaranteed run time.
+    pub guaranteed: u32,
+    /// When the first of those ends.
+    pub guaranteed_until: Option<Instant>,
+    /// Of queues that hold no more than their share.
+    pub within_share: u32,
 }
 
 impl Refusals {

@@ -1,9 +1,23 @@
-//! Where a pod does not fit, in words. Owns: the sentence of each class of nodes.
+//! Where a pod does not fit. Owns: what is counted of each class of nodes, and the sentence of it.
+//! Does not know about: how the nodes are looked at.
 
-use units::{format_bytes, format_millis};
+use model::MigProfile;
+use units::{Resources, format_bytes, format_millis};
 
 use super::cores;
-use crate::diagnosis::{Failing, NodeClass, Obstacle, Part};
+
+/// The pods of one set that are to be placed next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Name of the pod set; empty when there is only one.
+    pub set: String,
+    /// Pods to place.
+    pub pods: u32,
+    /// Pods of them that find a place, quotas and limits aside.
+    pub placeable: u32,
+    /// The nodes, the largest class first.
+    pub classes: Vec<NodeClass>,
+}
 
 impl Part {
     /// One line for the set and one for each class of nodes.
@@ -19,6 +33,31 @@ impl Part {
         let each = classes.iter().map(|class| format!("{indent}{}", class.text()));
         first.into_iter().chain(each).collect()
     }
+}
+
+/// Nodes that are alike in what the pods look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeClass {
+    /// 1; in the last entry the number of small classes summed in it.
+    pub classes: u32,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// The first of them.
+    pub like: String,
+    /// GPUs of that one.
+    pub gpus: u32,
+    /// MIG instances of that one, by profile; they are among its GPUs.
+    pub mig: Vec<(MigProfile, u32)>,
+    /// Memory of its largest GPU, in bytes.
+    pub gpu_memory_bytes: u64,
+    /// What it has.
+    pub capacity: Resources,
+    /// Labels of it that the workload asks about.
+    pub labels: Vec<(String, String)>,
+    /// Nodes with room for one pod.
+    pub room: u32,
+    /// What stands in the way on the others.
+    pub failing: Vec<Failing>,
 }
 
 impl NodeClass {
@@ -72,33 +111,19 @@ impl NodeClass {
     }
 }
 
-impl Obstacle {
-    /// Short stable name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cordoned => "cordoned",
-            Self::Selector => "selector",
-            Self::Affinity => "affinity",
-            Self::Taint => "taint",
-            Self::PodAffinity => "pod_affinity",
-            Self::PodAntiAffinity => "pod_anti_affinity",
-            Self::Repelled => "repelled",
-            Self::Gpus => "gpus",
-            Self::MigInstances => "mig_instances",
-            Self::GpuMemory => "gpu_memory",
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::InService => "in_service",
-            Self::FreeGpus => "free_gpus",
-            Self::FreeMigInstances => "free_mig_instances",
-            Self::FreeShare => "free_share",
-            Self::FreeCpu => "free_cpu",
-            Self::FreeMemory => "free_memory",
-            Self::Pods => "pods",
-            Self::Other => "other",
-        }
-    }
+/// Nodes of a class that fail for the same thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failing {
+    /// What stands in the way first.
+    pub obstacle: Obstacle,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// What the pod needs of it; 0 if it is no amount.
+    pub needed: u64,
+    /// The most there is on one of the nodes.
+    pub most: u64,
+    /// That node.
+    pub closest: String,
 }
 
 impl Failing {
@@ -164,5 +189,79 @@ impl Failing {
             _ => "little",
         };
         format!("{count}{} too {few} {what} ({amounts})", verb("has", "have"))
+    }
+}
+
+/// What stands in the way of a pod on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// Closed for new pods.
+    Cordoned,
+    /// A label that it selects is missing or different.
+    Selector,
+    /// None of its affinity terms holds.
+    Affinity,
+    /// A taint it does not tolerate.
+    Taint,
+    /// No pod there that it must be with.
+    PodAffinity,
+    /// A pod there that it must not be with.
+    PodAntiAffinity,
+    /// A pod there that must not be with it.
+    Repelled,
+    /// Fewer GPUs than it needs, even when empty.
+    Gpus,
+    /// Fewer MIG instances than it needs, even when empty.
+    MigInstances,
+    /// GPUs with too little memory, in bytes.
+    GpuMemory,
+    /// Too few cores even when empty, in thousandths.
+    Cpu,
+    /// Too little memory even when empty, in bytes.
+    Memory,
+    /// Too few GPUs or MIG instances in service.
+    InService,
+    /// Too few whole GPUs free.
+    FreeGpus,
+    /// Too few MIG instances free.
+    FreeMigInstances,
+    /// No GPU with so large a share free, in thousandths.
+    FreeShare,
+    /// Too few cores free, in thousandths.
+    FreeCpu,
+    /// Too little memory free, in bytes.
+    FreeMemory,
+    /// It takes no more pods.
+    Pods,
+    /// Something else.
+    Other,
+}
+
+impl Obstacle {
+    /// Short stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cordoned => "cordoned",
+            Self::Selector => "selector",
+            Self::Affinity => "affinity",
+            Self::Taint => "taint",
+            Self::PodAffinity => "pod_affinity",
+            Self::PodAntiAffinity => "pod_anti_affinity",
+            Self::Repelled => "repelled",
+            Self::Gpus => "gpus",
+            Self::MigInstances => "mig_instances",
+            Self::GpuMemory => "gpu_memory",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::InService => "in_service",
+            Self::FreeGpus => "free_gpus",
+            Self::FreeMigInstances => "free_mig_instances",
+            Self::FreeShare => "free_share",
+            Self::FreeCpu => "free_cpu",
+            Self::FreeMemory => "free_memory",
+            Self::Pods => "pods",
+            Self::Other => "other",
+        }
     }
 }

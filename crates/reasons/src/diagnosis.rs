@@ -1,13 +1,43 @@
-//! The words of a diagnosis. Owns: wording, for readers who do not know the documentation.
+//! Everything about one workload that waits, at length. Owns: the parts of the answer and their
+//! wording, for readers who do not know the documentation. Does not know about: finding it out,
+//! which the scheduler does. The reasons of a cycle are the short answer; this is the long one.
 
 mod advice;
+mod change;
 mod holders;
 mod nodes;
+mod searches;
 
 use units::{Instant, Kind, format_millis};
 
-use super::{Diagnosis, Part};
-use reasons::{Pending, number};
+use crate::{Pending, number};
+
+pub use advice::Advice;
+pub use change::{Change, Raise};
+pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
+pub use nodes::{Failing, NodeClass, Obstacle, Part};
+pub use searches::{Means, Outcome, Refusals, Search};
+
+/// Why a workload waits, at length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// The reasons of the cycle.
+    pub reasons: Vec<Pending>,
+    /// What the reasons that stand for many node pools say of each.
+    pub in_pools: Vec<Pending>,
+    /// Where its pods do not fit, by pod set. Empty if it only waits for a time or a place.
+    pub parts: Vec<Part>,
+    /// Who holds what it needs.
+    pub holders: Holders,
+    /// Why nothing was moved or taken for it.
+    pub searches: Vec<Search>,
+    /// Changes that would let it start, each tried out.
+    pub advice: Vec<Advice>,
+    /// How many decisions were made to try them.
+    pub tries: u32,
+    /// Whether everything that might help was tried; if not, it would have cost too much.
+    pub complete: bool,
+}
 
 impl Diagnosis {
     /// All of it, in lines under headings.

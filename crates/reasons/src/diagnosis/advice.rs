@@ -1,0 +1,75 @@
+//! What would let a workload start. Owns: the sentence of it, and what to type for it. Does not know
+//! about: how it was found.
+
+use units::Instant;
+
+use super::Change;
+use crate::WorkloadRef;
+
+/// A change that lets the workload start, as tried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    /// The workload that waits.
+    pub workload: WorkloadRef,
+    /// What to change.
+    pub change: Change,
+    /// Workloads that would be stopped or moved for it then.
+    pub disturbs: u32,
+}
+
+impl Advice {
+    /// One sentence, and what to type for it on lines of its own.
+    pub(super) fn lines(&self, now: Instant) -> Vec<String> {
+        let commands = self.commands().into_iter().map(|command| format!("  {command}"));
+        std::iter::once(self.text(now)).chain(commands).collect()
+    }
+
+    /// What to type for it, in this order; none if no command does it by itself. The request
+    /// at the submission can only be changed by another one, whose words are not known here.
+    #[must_use]
+    pub fn commands(&self) -> Vec<String> {
+        let update = |flag: &str, value: &str| {
+            let Named { name, project } = Named::of(&self.workload);
+            vec![format!("runai workload update {name} -p {project} --{flag} {value}")]
+        };
+        match &self.change {
+            Change::Quota(raises) => raises.iter().map(|raise| raise.command("quota")).collect(),
+            Change::Limit(raises) => raises.iter().map(|raise| raise.command("limit")).collect(),
+            Change::Uncordon { node } => Some(vec![format!("elastane node uncordon {node}")]),
+            Change::Priority { class, .. } => Some(update("priority", class)),
+            Change::Preemptible => Some(update("preemptibility", "preemptible")),
+            Change::End { workload } => {
+                let Named { name, project } = Named::of(workload);
+                Some(vec![format!("runai delete {name} -p {project}")])
+            }
+            _ => None,
+        }
+        .unwrap_or_default()
+    }
+
+    /// One sentence.
+    #[must_use]
+    pub fn text(&self, now: Instant) -> String {
+        let disturbs = match self.disturbs {
+            0 => String::new(),
+            1 => " (1 other is stopped or moved for it then)".to_owned(),
+            n => format!(" ({n} others are stopped or moved for it then)"),
+        };
+        format!("{}{disturbs}", self.change.text(now))
+    }
+}
+
+/// What a workload is called on a command line.
+struct Named<'a> {
+    name: &'a str,
+    project: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// A revision of an inference has the name of that with a number behind a dot, which is in no
+    /// other name.
+    fn of(workload: &'a WorkloadRef) -> Self {
+        let name = workload.name.split('.').next().unwrap_or_default();
+        Self { name, project: &workload.queue }
+    }
+}
