@@ -17,6 +17,7 @@ use cli_kit::complete::Shell;
 use cli_kit::output::{Format, One};
 use cli_kit::parse_number::whole;
 use dialects::key_value;
+use engine_channel::NEXT_IN_S_MAX;
 
 /// Heading of the flags that every command has.
 const GLOBAL: &str = "Global options";
@@ -146,8 +147,8 @@ pub(crate) struct Checkpoint {
 
 /// A number of seconds that a channel takes.
 fn seconds_of_a_day(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
-    seconds.ok_or_else(|| "write a number of seconds from 0 to 86400".to_owned())
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=NEXT_IN_S_MAX).contains(seconds));
+    seconds.ok_or_else(|| format!("write a number of seconds from 0 to {NEXT_IN_S_MAX}"))
 }
 
 /// `config …`.

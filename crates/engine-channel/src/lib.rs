@@ -18,6 +18,7 @@ mod socket;
 
 pub use client::{ClientError, Report, report};
 pub use environment::CHANNEL_VARIABLE;
+pub use protocol::NEXT_IN_S_MAX;
 pub use server::{Channels, IsOwn, Owner, Storage};
 
 /// The name of the socket in its folder.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The longest request, in bytes.
 pub(crate) const REQUEST_BYTES_MAX: usize = 4096;
 /// The latest next checkpoint that can be announced, in seconds.
-pub(crate) const NEXT_IN_S_MAX: f64 = 86_400.0;
+pub const NEXT_IN_S_MAX: f64 = 86_400.0;
 
 /// What a run reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use engine::{CheckpointNews, RunKey};
+use engine::{CheckpointNews, Observation, Observations, RunKey, RunState};
 use rustix::process::{getgid, getuid};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::unix::UCred;
@@ -70,12 +70,9 @@ impl Owner {
     }
 }
 
-/// Takes what a run has reported.
-type Listener = Arc<dyn Fn(RunKey, CheckpointNews) + Send + Sync>;
-
 /// The channels of all runs of an engine. Dropping it closes them.
 pub struct Channels {
-    listener: Listener,
+    observations: Arc<Observations>,
     open: Mutex<BTreeMap<RunKey, Channel>>,
 }
 
@@ -108,13 +105,14 @@ struct Run {
     looks: Arc<Semaphore>,
     /// How many checkpoints there were.
     saved: watch::Sender<u64>,
-    listener: Listener,
+    observations: Arc<Observations>,
 }
 
 impl Channels {
-    /// Those of an engine that passes on what is reported so.
-    pub fn new(listener: impl Fn(RunKey, CheckpointNews) + Send + Sync + 'static) -> Self {
-        Self { listener: Arc::new(listener), open: Mutex::default() }
+    /// Those of an engine that reports to its listener here.
+    #[must_use]
+    pub fn new(observations: Arc<Observations>) -> Self {
+        Self { observations, open: Mutex::default() }
     }
 
     /// Opens the channel of a run in this folder; `begins`: the run has not started yet. Must be called in
@@ -141,7 +139,7 @@ impl Channels {
             progress: Mutex::new(progress),
             looks: Arc::new(Semaphore::new(1)),
             saved: watch::Sender::new(0),
-            listener: Arc::clone(&self.listener),
+            observations: Arc::clone(&self.observations),
         });
         let task = tokio::spawn(serve(listener, Arc::clone(&run)));
         lock(&self.open).insert(key, Channel { run, task });
@@ -191,7 +189,7 @@ impl Run {
     }
 
     fn tell(&self, news: CheckpointNews) {
-        (self.listener)(self.key, news);
+        self.observations.report(Observation { key: self.key, state: RunState::Checkpoint(news) });
     }
 
     /// Tells the scheduler, if it is time to.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use engine::{Error, Installation, KeyedLock, Observation, RunKey, RunState};
+use engine::{Error, Installation, KeyedLock, RunKey, RunState};
 use engine_channel::Channels;
 use engine_fractions::FractionOptions;
 use tokio::task::JoinSet;
@@ -71,10 +71,7 @@ impl DockerEngine {
         let opened = move || GpuFractions::open(&state, fractions.as_ref());
         let fractions = Arc::new(blocking(opened).await?);
         let runs = RunRegistry::default();
-        let reported = Arc::clone(&runs.observations);
-        let channels = Channels::new(move |key, news| {
-            reported.report(Observation { key, state: RunState::Checkpoint(news) });
-        });
+        let channels = Channels::new(Arc::clone(&runs.observations));
         let channels = RunChannels::new(channels, installation.directory().join("channels"));
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),

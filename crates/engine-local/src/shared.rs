@@ -72,10 +72,7 @@ impl Shared {
         inherited: BTreeMap<String, String>,
     ) -> Self {
         let observations = Arc::new(Observations::default());
-        let reported = Arc::clone(&observations);
-        let channels = Channels::new(move |key, news| {
-            reported.report(Observation { key, state: RunState::Checkpoint(news) });
-        });
+        let channels = Channels::new(Arc::clone(&observations));
         Self {
             paths,
             supervisor,

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::mpsc;
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use super::*;
@@ -16,7 +16,7 @@ const KEY: RunKey = RunKey { pod: Uuid::from_u128(7), generation: 1 };
 struct Bench {
     top: tempfile::TempDir,
     channels: Arc<Channels>,
-    news: mpsc::Receiver<CheckpointNews>,
+    news: News,
 }
 
 impl Bench {
@@ -78,29 +78,37 @@ fn own(account: Option<(u32, u32)>) -> Owner {
     Owner::Processes { account, is_own: Box::new(move |pid| pid == this) }
 }
 
-fn channels() -> (Arc<Channels>, mpsc::Receiver<CheckpointNews>) {
-    let (tell, news) = mpsc::channel();
-    let tell = Mutex::new(tell);
-    let channels = Channels::new(move |key, seen| {
+/// What an engine reports.
+struct News(UnboundedReceiver<Observation>);
+
+impl News {
+    async fn next(&mut self) -> CheckpointNews {
+        let Observation { key, state } = self.0.recv().await.unwrap();
         assert_eq!(key, KEY);
-        let _no_listener = lock(&tell).send(seen);
-    });
-    (Arc::new(channels), news)
+        let RunState::Checkpoint(news) = state else { panic!("{state:?}") };
+        news
+    }
+}
+
+fn channels() -> (Arc<Channels>, News) {
+    let observations = Arc::new(Observations::default());
+    let news = News(observations.stream());
+    (Arc::new(Channels::new(observations)), news)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_is_verified_and_noted() {
-    let bench = Bench::new();
+    let mut bench = Bench::new();
     let path = bench.write("model", "weights");
     assert_eq!(bench.report(Some(path.clone()), Some(10), None).await, "ok");
-    let Ok(CheckpointNews::Saved { ago_ms }) = bench.news.recv() else { panic!("a note") };
+    let CheckpointNews::Saved { ago_ms } = bench.news.next().await else { panic!("a note") };
     assert!(ago_ms < 60_000);
     assert!(bench.report(Some(path), Some(11), None).await.contains("not changed"));
     let missing = bench.top.path().join("none");
     assert!(bench.report(Some(missing), None, None).await.contains("No such file"));
     let before = bench.write("other", "weights");
     assert!(bench.report(Some(before), Some(9), None).await.contains("before step 10"));
-    assert!(bench.news.try_recv().is_err(), "what is refused is not noted");
+    assert!(bench.news.0.is_empty(), "what is refused is not noted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +135,7 @@ async fn what_is_no_request_is_answered_and_the_next_one_is_heard() {
     let silent = std::os::unix::net::UnixStream::connect(bench.socket()).unwrap();
     assert_eq!(bench.report(None, None, Some(5.0)).await, "ok");
     drop(silent);
-    assert!(bench.news.try_recv().is_err());
+    assert!(bench.news.0.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +205,7 @@ async fn a_file_that_does_not_answer_holds_up_one_look() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_eviction_waits_for_what_is_announced_and_no_longer() {
-    let bench = Bench::new();
+    let mut bench = Bench::new();
     let most = Duration::from_secs(300);
     // Nothing is announced, or too far away: at once.
     bench.channels.await_checkpoint(KEY, most).await;
@@ -208,7 +216,7 @@ async fn an_eviction_waits_for_what_is_announced_and_no_longer() {
         let channels = Arc::clone(&bench.channels);
         tokio::spawn(async move { channels.await_checkpoint(KEY, most).await })
     };
-    let Ok(CheckpointNews::Awaited { within_ms }) = bench.news.recv() else { panic!("it waits") };
+    let CheckpointNews::Awaited { within_ms } = bench.news.next().await else { panic!("it waits") };
     assert!((100_000..=202_000).contains(&within_ms));
     assert!(!waiting.is_finished());
     let path = bench.write("model", "weights");
@@ -219,7 +227,7 @@ async fn an_eviction_waits_for_what_is_announced_and_no_longer() {
         let channels = Arc::clone(&bench.channels);
         tokio::spawn(async move { channels.await_checkpoint(KEY, most).await })
     };
-    while !matches!(bench.news.recv(), Ok(CheckpointNews::Awaited { .. })) {}
+    while !matches!(bench.news.next().await, CheckpointNews::Awaited { .. }) {}
     bench.channels.close(KEY);
     waiting.await.unwrap();
 }
@@ -233,12 +241,12 @@ async fn the_next_server_hears_on_the_same_path() {
     let socket = bench.socket();
     let closed = tokio::task::spawn_blocking(move || report(&socket, Report::default()));
     assert!(matches!(closed.await.unwrap(), Err(ClientError::Channel(_))));
-    let (next, news) = channels();
+    let (next, mut news) = channels();
     let folder = bench.top.path().join("run");
     next.open(KEY, &folder, (own(None), Storage::Machine), false).unwrap();
     bench.write("model", "other weights");
     assert_eq!(bench.report(Some(path), Some(20), None).await, "ok");
-    assert!(matches!(news.recv(), Ok(CheckpointNews::Saved { .. })));
+    assert!(matches!(news.next().await, CheckpointNews::Saved { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
