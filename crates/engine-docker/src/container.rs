@@ -150,8 +150,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     }
     if let Some(gang) = &spec.gang {
         let address = |member: &Member| names::address(&spec.workload_name, member);
-        let told = gang.environment(&address, spec.devices.len());
-        env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        gang.complete(&mut env, &address, spec.devices.len());
         if gang.framework == Framework::Mpi {
             env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), HOSTFILE.to_owned())));
         }
@@ -340,6 +339,7 @@ pub(crate) mod tests {
             port: 7000,
         };
         let gang = Gang {
+            workload: Uuid::nil(),
             framework: Framework::PyTorch,
             members: vec![member(MASTER, 0), member(WORKER, 0)],
             rank: 1,

@@ -136,8 +136,7 @@ pub(crate) fn environment(
         env.insert(COPIES_VARIABLE.into(), folders.copies.display().to_string());
     }
     if let Some(gang) = &spec.gang {
-        let told = gang.environment(&address, spec.devices.len());
-        env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        gang.complete(&mut env, &address, spec.devices.len());
         if gang.framework == Framework::Mpi {
             let path = folders.hostfile.display().to_string();
             env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), path.clone())));

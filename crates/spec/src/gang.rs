@@ -2,7 +2,10 @@
 //! (reference E.1; the names are those of the Kubeflow training operator). Does not know about:
 //! what address a pod has, and when they are started.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use uuid::Uuid;
 
 use crate::{Framework, MASTER, PARAMETER_SERVER, WORKER};
 
@@ -15,9 +18,19 @@ pub const JOB_TOKEN_VARIABLE: &str = "ELASTANE_JOB_TOKEN_FILE";
 /// brings that of its server, so the image needs none.
 pub const JOB_PROGRAM: &str = "elasticdl";
 
+/// What the variables begin with that `torchrun` takes for options that are not on its command line.
+const TORCHRUN: &str = "PET_";
+/// How often `torchrun` restarts its processes where workers come and go. It counts the loss of a
+/// worker like an error of the script, so the number is that of many preemptions.
+const ELASTIC_RESTARTS: &str = "100";
+/// How long `torchrun` waits for more workers when enough have met.
+const LAST_CALL_S: u32 = 5;
+
 /// The pods a run works together with, itself included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gang {
+    /// Of which workload.
+    pub workload: Uuid,
     /// By whose rules.
     pub framework: Framework,
     /// All of them, by rank: the first is whom the others look for.
@@ -44,9 +57,25 @@ pub struct Member {
 }
 
 impl Gang {
-    /// The environment of this pod, by its framework's names. MPI needs the hostfile as well.
-    #[must_use]
-    pub fn environment(
+    /// Adds the variables of this pod to its environment, by its framework's names. MPI needs the
+    /// hostfile as well. What the user has set stays where it is an option of the launcher, and gives
+    /// way where it would be another rank or another meeting place.
+    pub fn complete(
+        &self,
+        env: &mut BTreeMap<String, String>,
+        address: &dyn Fn(&Member) -> String,
+        gpus: usize,
+    ) {
+        for (name, value) in self.environment(address, gpus) {
+            if name.starts_with(TORCHRUN) {
+                env.entry(name.to_owned()).or_insert(value);
+            } else {
+                env.insert(name.to_owned(), value);
+            }
+        }
+    }
+
+    fn environment(
         &self,
         address: &dyn Fn(&Member) -> String,
         gpus: usize,
@@ -63,19 +92,8 @@ impl Gang {
         ];
         match self.framework {
             Framework::PyTorch => {
-                let nodes = match self.members_min as usize {
-                    least if least < self.members.len() => format!("{least}:{size}"),
-                    _ => size,
-                };
-                let torchrun = [
-                    ("PET_NNODES", nodes),
-                    ("PET_NODE_RANK", rank),
-                    ("PET_NPROC_PER_NODE", gpus.max(1).to_string()),
-                    ("PET_MASTER_ADDR", host),
-                    ("PET_MASTER_PORT", port),
-                    unbuffered,
-                ];
-                meeting.into_iter().chain(torchrun).collect()
+                let torchrun = self.torchrun(address, &host, &port, gpus);
+                meeting.into_iter().chain(torchrun).chain([unbuffered]).collect()
             }
             Framework::XgBoost => {
                 let workers: Vec<_> = self.workers().map(address).collect();
@@ -98,6 +116,37 @@ impl Gang {
             Framework::ElasticDl => self.elastic(format!("{host}:{port}"), address),
             Framework::Mpi => vec![("OMPI_MCA_orte_keep_fqdn_hostnames", "true".to_owned())],
         }
+    }
+
+    /// The options of `torchrun`. Where workers come and go they meet in a store of the first pod,
+    /// and ranks may differ each time; else a pod keeps its rank.
+    fn torchrun(
+        &self,
+        address: &dyn Fn(&Member) -> String,
+        host: &str,
+        port: &str,
+        gpus: usize,
+    ) -> Vec<(&'static str, String)> {
+        let (size, is_host) = (self.members.len(), u8::from(self.rank == 0));
+        let own = self.members.get(self.rank).map_or_else(|| host.to_owned(), address);
+        let mut options = vec![
+            ("PET_NNODES", size.to_string()),
+            ("PET_NODE_RANK", self.rank.to_string()),
+            ("PET_NPROC_PER_NODE", gpus.max(1).to_string()),
+            ("PET_MASTER_ADDR", host.to_owned()),
+            ("PET_MASTER_PORT", port.to_owned()),
+            ("PET_LOCAL_ADDR", own),
+            ("PET_RDZV_ID", self.workload.to_string()),
+            ("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
+            // On one machine it would take each of the pods for the host.
+            ("PET_RDZV_CONF", format!("is_host={is_host},last_call_timeout={LAST_CALL_S}")),
+        ];
+        if (self.members_min as usize) < size {
+            options[0].1 = format!("{}:{size}", self.members_min);
+            options.push(("PET_RDZV_BACKEND", "c10d".to_owned()));
+            options.push(("PET_MAX_RESTARTS", ELASTIC_RESTARTS.to_owned()));
+        }
+        options
     }
 
     /// The names under which MPI looks for its hostfile.
@@ -182,7 +231,8 @@ mod tests {
         };
         let members =
             vec![member(MASTER, 0, 7000), member(WORKER, 0, 7001), member(WORKER, 1, 7002)];
-        let gang = Gang { framework, members, rank, members_min, slots_per_worker: 2 };
+        let workload = Uuid::from_u128(5);
+        let gang = Gang { workload, framework, members, rank, members_min, slots_per_worker: 2 };
         let here = |_: &Member| "127.0.0.1".to_owned();
         let mut told: Vec<_> = gang
             .environment(&here, 1)
@@ -203,7 +253,9 @@ mod tests {
                 3,
                 "MASTER_ADDR=127.0.0.1 MASTER_PORT=7000 RANK=2 WORLD_SIZE=3 PET_NNODES=3 \
                  PET_NODE_RANK=2 PET_NPROC_PER_NODE=1 PET_MASTER_ADDR=127.0.0.1 \
-                 PET_MASTER_PORT=7000",
+                 PET_MASTER_PORT=7000 PET_LOCAL_ADDR=127.0.0.1 \
+                 PET_RDZV_ID=00000000-0000-0000-0000-000000000005 \
+                 PET_RDZV_ENDPOINT=127.0.0.1:7000 PET_RDZV_CONF=is_host=0,last_call_timeout=5",
             ),
             (
                 Framework::XgBoost,
@@ -239,7 +291,32 @@ mod tests {
         assert_eq!(told(Framework::ElasticDl, 0, 1), format!("{at} PORT=7000"));
         assert_eq!(told(Framework::ElasticDl, 2, 1), format!("{at} WORKER_ID=1"));
         let elastic = told(Framework::PyTorch, 0, 2);
-        assert!(elastic.contains("PET_NNODES=2:3"), "{elastic}");
+        for part in [
+            "PET_NNODES=2:3 ",
+            "PET_RDZV_BACKEND=c10d ",
+            "PET_MAX_RESTARTS=100",
+            "PET_RDZV_CONF=is_host=1,",
+        ] {
+            assert!(elastic.contains(part), "{part} lacks in {elastic}");
+        }
+    }
+
+    #[test]
+    fn options_of_the_user_stay_and_ranks_do_not() {
+        let member = Member { role: MASTER.to_owned(), index: 0, node: String::new(), port: 7000 };
+        let gang = Gang {
+            workload: Uuid::nil(),
+            framework: Framework::PyTorch,
+            members: vec![member],
+            rank: 0,
+            members_min: 1,
+            slots_per_worker: 1,
+        };
+        let set = [("PET_NPROC_PER_NODE", "4"), ("RANK", "7")];
+        let mut env = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        gang.complete(&mut env, &|_: &Member| "here".to_owned(), 0);
+        let found = ["PET_NPROC_PER_NODE", "RANK", "PET_RDZV_ENDPOINT"].map(|name| &*env[name]);
+        assert_eq!(found, ["4", "0", "here:7000"]);
     }
 
     #[test]
@@ -247,6 +324,7 @@ mod tests {
         let server =
             Member { role: PARAMETER_SERVER.to_owned(), index: 1, node: String::new(), port: 7009 };
         let gang = Gang {
+            workload: Uuid::nil(),
             framework: Framework::ElasticDl,
             members: vec![server],
             rank: 0,

@@ -35,6 +35,7 @@ mod sessions;
 mod statuses;
 mod tls;
 mod tops;
+mod torchrun;
 mod updates;
 mod waiting;
 mod walkthroughs;

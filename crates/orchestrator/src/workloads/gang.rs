@@ -210,6 +210,7 @@ impl State {
             }
         };
         Some(Gang {
+            workload: workload.id,
             framework: together.framework,
             members: workload.pods.iter().map(member).collect(),
             rank: number,

@@ -1,0 +1,100 @@
+//! Scripts of `torchrun` on pods that the server starts. Owns: which options they find in their
+//! environment, and that they go on with fewer workers and with more again. Does not know about: how
+//! `torchrun` works.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::sandbox::{Sandbox, wait_until};
+
+/// Each restart waits until `torchrun` has given up the worker that is gone.
+const PATIENCE: Duration = Duration::from_secs(120);
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+/// The example, whose last epoch waits in its first steps until the file `go` is there: in step, and
+/// in communication that ends when a worker is lost.
+const WAITS: &str = r#"import os, sys, time, torch, torchrun_points as example
+import torch.distributed as dist
+def after_step():
+    go = torch.zeros(1)
+    while not go:
+        go.fill_(os.path.exists(os.path.join(sys.argv[1], "go")))
+        dist.all_reduce(go, op=dist.ReduceOp.MIN)
+        time.sleep(0.05)
+example.train(sys.argv[1], epochs=2, after_step=after_step)
+"#;
+/// What the script needs of its environment, and what Debian's PyTorch 1.13 needs with Python 3.11, where its
+/// own defaults of these two options do not work.
+const OPTIONS: &str =
+    "-e OMP_NUM_THREADS=1 -e PET_TEE=1 -e PET_REDIRECTS=1 -e PET_MONITOR_INTERVAL=1";
+
+/// A server with three GPUs, a project, and the script in a folder that all may write; none without
+/// PyTorch.
+fn prepared() -> Option<Sandbox> {
+    let torch = Command::new("/usr/bin/python3").args(["-c", "import torch, numpy"]).output();
+    let is_there = torch.is_ok_and(|output| output.status.success());
+    if !is_there || !std::path::Path::new("/usr/bin/torchrun").exists() {
+        return skip::missing("no torchrun in /usr/bin");
+    }
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --nodes 1x3x16GiB");
+    std::fs::write(sandbox.home().join("waits.py"), WAITS).expect("written");
+    let made = sandbox.shell(&format!(
+        "cp -r '{SDK}/src/elastane' '{SDK}/examples/torchrun_points.py' . && mkdir points \
+         && chmod -R a+rX . && chmod a+rwx points && elastane project create team-a --gpu-quota 3 \
+         && runai config project team-a"
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    Some(sandbox)
+}
+
+fn submit(sandbox: &Sandbox, name: &str, flags: &str) {
+    let submitted = sandbox.shell(&format!(
+        "runai training pytorch submit {name} -i x -g 1 {flags} -e PYTHONPATH=$PWD {OPTIONS} \
+         --command -- /usr/bin/torchrun $PWD/waits.py $PWD/points"
+    ));
+    assert_eq!(submitted.code, Some(0), "{}", submitted.text);
+}
+
+fn log(sandbox: &Sandbox, name: &str, pod: &str) -> String {
+    sandbox.shell(&format!("runai logs {name} --pod {name}-{pod}")).text
+}
+
+/// Waits until a pod has said something so often.
+fn says(sandbox: &Sandbox, (name, pod): (&str, &str), part: &str, times: usize) {
+    let said = || log(sandbox, name, pod).matches(part).count() >= times;
+    assert!(
+        wait_until(PATIENCE, said),
+        "{pod} of {name} does not say {part:?} {times} times:\n{}\n{}\n{}",
+        log(sandbox, name, pod),
+        sandbox.shell(&format!("runai describe job {name}")).text,
+        sandbox.server_text()
+    );
+}
+
+#[test]
+fn a_script_goes_on_with_fewer_workers_and_with_more_again() {
+    let Some(sandbox) = prepared() else { return };
+    submit(&sandbox, "points", "--workers 2 --min-replicas 1 --max-replicas 2");
+    let master = ("points", "master-0");
+    says(&sandbox, master, " of 3: epoch 0", 1);
+    let taken = sandbox.shell("runai submit taker -i x -g 1 --interactive --command -- sleep 600");
+    assert_eq!(taken.code, Some(0), "{}", taken.text);
+    sandbox.await_status("runai list jobs", "taker", "Running");
+    says(&sandbox, master, " of 2: epoch 0", 1);
+    assert_eq!(sandbox.shell("runai delete job taker").code, Some(0));
+    says(&sandbox, master, " of 3: epoch 0", 2);
+    std::fs::write(sandbox.home().join("points/go"), "").expect("written");
+    sandbox.await_status("runai list jobs", "points", "Succeeded");
+    // Each in each epoch once, although two times others divided what was left.
+    says(&sandbox, master, " of 3: each sample 2 to 2 times", 1);
+}
+
+#[test]
+fn a_script_of_as_many_workers_as_it_says_keeps_its_ranks() {
+    let Some(sandbox) = prepared() else { return };
+    std::fs::write(sandbox.home().join("points/go"), "").expect("written");
+    submit(&sandbox, "fixed", "--workers 1");
+    sandbox.await_status("runai list jobs", "fixed", "Succeeded");
+    says(&sandbox, ("fixed", "master-0"), "rank 0 of 2: each sample 2 to 2 times", 1);
+    says(&sandbox, ("fixed", "worker-0"), "rank 1 of 2: each sample 2 to 2 times", 1);
+}
