@@ -66,8 +66,11 @@ pub(crate) async fn follow(
             (generation, done) = finished(&mut finishing) => {
                 finishing = None;
                 // One of a generation that is over counts for nothing.
-                attend.done = done && *server.wanted.borrow() == generation;
-                attend.revision = AT_ONCE;
+                let is_over = *server.wanted.borrow() != generation;
+                attend.done = done && !is_over;
+                if done || is_over {
+                    attend.revision = AT_ONCE;
+                }
                 continue;
             }
         };

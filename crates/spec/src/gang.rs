@@ -20,6 +20,8 @@ pub const JOB_PROGRAM: &str = "elasticdl";
 
 /// What the variables begin with that `torchrun` takes for options that are not on its command line.
 const TORCHRUN: &str = "PET_";
+/// The one of them that differs from pod to pod where ranks are fixed: `-e` is the same for all.
+const TORCHRUN_RANK: &str = "PET_NODE_RANK";
 /// How often `torchrun` restarts its processes where workers come and go. It counts the loss of a
 /// worker like an error of the script, so the number is that of many preemptions.
 const ELASTIC_RESTARTS: &str = "100";
@@ -58,8 +60,8 @@ pub struct Member {
 
 impl Gang {
     /// Adds the variables of this pod to its environment, by its framework's names. MPI needs the
-    /// hostfile as well. What the user has set stays where it is an option of the launcher, and gives
-    /// way where it would be another rank or another meeting place.
+    /// hostfile as well. Options of `torchrun` that the user has set stay, but for the rank; all else that
+    /// the user has set gives way.
     pub fn complete(
         &self,
         env: &mut BTreeMap<String, String>,
@@ -67,7 +69,7 @@ impl Gang {
         gpus: usize,
     ) {
         for (name, value) in self.environment(address, gpus) {
-            if name.starts_with(TORCHRUN) {
+            if name.starts_with(TORCHRUN) && name != TORCHRUN_RANK {
                 env.entry(name.to_owned()).or_insert(value);
             } else {
                 env.insert(name.to_owned(), value);
@@ -131,20 +133,23 @@ impl Gang {
         let own = self.members.get(self.rank).map_or_else(|| host.to_owned(), address);
         let mut options = vec![
             ("PET_NNODES", size.to_string()),
-            ("PET_NODE_RANK", self.rank.to_string()),
+            (TORCHRUN_RANK, self.rank.to_string()),
             ("PET_NPROC_PER_NODE", gpus.max(1).to_string()),
             ("PET_MASTER_ADDR", host.to_owned()),
             ("PET_MASTER_PORT", port.to_owned()),
             ("PET_LOCAL_ADDR", own),
-            ("PET_RDZV_ID", self.workload.to_string()),
-            ("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
-            // On one machine it would take each of the pods for the host.
-            ("PET_RDZV_CONF", format!("is_host={is_host},last_call_timeout={LAST_CALL_S}")),
         ];
         if (self.members_min as usize) < size {
             options[0].1 = format!("{}:{size}", self.members_min);
-            options.push(("PET_RDZV_BACKEND", "c10d".to_owned()));
-            options.push(("PET_MAX_RESTARTS", ELASTIC_RESTARTS.to_owned()));
+            // On one machine it would take each of the pods for the host.
+            let settings = format!("is_host={is_host},last_call_timeout={LAST_CALL_S}");
+            options.extend([
+                ("PET_RDZV_BACKEND", "c10d".to_owned()),
+                ("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
+                ("PET_RDZV_ID", self.workload.to_string()),
+                ("PET_RDZV_CONF", settings),
+                ("PET_MAX_RESTARTS", ELASTIC_RESTARTS.to_owned()),
+            ]);
         }
         options
     }
@@ -253,9 +258,7 @@ mod tests {
                 3,
                 "MASTER_ADDR=127.0.0.1 MASTER_PORT=7000 RANK=2 WORLD_SIZE=3 PET_NNODES=3 \
                  PET_NODE_RANK=2 PET_NPROC_PER_NODE=1 PET_MASTER_ADDR=127.0.0.1 \
-                 PET_MASTER_PORT=7000 PET_LOCAL_ADDR=127.0.0.1 \
-                 PET_RDZV_ID=00000000-0000-0000-0000-000000000005 \
-                 PET_RDZV_ENDPOINT=127.0.0.1:7000 PET_RDZV_CONF=is_host=0,last_call_timeout=5",
+                 PET_MASTER_PORT=7000 PET_LOCAL_ADDR=127.0.0.1",
             ),
             (
                 Framework::XgBoost,
@@ -293,7 +296,8 @@ mod tests {
         let elastic = told(Framework::PyTorch, 0, 2);
         for part in [
             "PET_NNODES=2:3 ",
-            "PET_RDZV_BACKEND=c10d ",
+            "PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT=127.0.0.1:7000 ",
+            "PET_RDZV_ID=00000000-0000-0000-0000-000000000005 ",
             "PET_MAX_RESTARTS=100",
             "PET_RDZV_CONF=is_host=1,",
         ] {
@@ -312,11 +316,11 @@ mod tests {
             members_min: 1,
             slots_per_worker: 1,
         };
-        let set = [("PET_NPROC_PER_NODE", "4"), ("RANK", "7")];
+        let set = [("PET_NPROC_PER_NODE", "4"), ("RANK", "7"), ("PET_NODE_RANK", "7")];
         let mut env = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         gang.complete(&mut env, &|_: &Member| "here".to_owned(), 0);
-        let found = ["PET_NPROC_PER_NODE", "RANK", "PET_RDZV_ENDPOINT"].map(|name| &*env[name]);
-        assert_eq!(found, ["4", "0", "here:7000"]);
+        let found = ["PET_NPROC_PER_NODE", "RANK", "PET_NODE_RANK", "PET_MASTER_ADDR"];
+        assert_eq!(found.map(|name| &*env[name]), ["4", "0", "0", "here"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 It learns whether points are inside of a circle. After each step rank 0 writes a checkpoint into `--folder`,
 which all workers can read; when the workers are others than before, all begin again from it. The global
-minibatch stays as it is, so the result does not depend on how many workers there were.
+minibatch stays as it is where the workers divide it, so the result does not depend on how many there were.
 """
 
 import argparse
