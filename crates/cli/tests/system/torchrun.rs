@@ -78,8 +78,8 @@ fn a_script_goes_on_with_fewer_workers_and_with_more_again() {
     let master = ("points", "master-0");
     says(&sandbox, master, " of 3: epoch 0", 1);
     // The first to meet may have been two.
-    let of_two = log(&sandbox, "points", "master-0").matches(" of 2: epoch 0").count();
-    let of_three = log(&sandbox, "points", "master-0").matches(" of 3: epoch 0").count();
+    let said = log(&sandbox, "points", "master-0");
+    let [of_two, of_three] = [2, 3].map(|n| said.matches(&format!(" of {n}: epoch 0")).count());
     let taken = sandbox.shell("runai submit taker -i x -g 1 --interactive --command -- sleep 600");
     assert_eq!(taken.code, Some(0), "{}", taken.text);
     sandbox.await_status("runai list jobs", "taker", "Running");

@@ -91,7 +91,7 @@ pub enum Outcome {
         moves_max: usize,
     },
     /// There is no victim.
-    Nobody(Refusals),
+    NoVictim(Refusals),
     /// Even all that may be taken would not be enough.
     NotEnough {
         /// Workloads that would give.
@@ -145,7 +145,7 @@ impl Outcome {
             Self::MovesMax { moves, moves_max } => format!(
                 "{moves} workloads would have to move and at most {moves_max} are moved for one"
             ),
-            Self::Nobody(refusals) => match refusals.text(now) {
+            Self::NoVictim(refusals) => match refusals.text(now) {
                 said if !said.is_empty() => format!("no workload is eligible: {said}"),
                 _ if means == Means::Reclaim => "no other project has anything running".to_owned(),
                 _ => "nothing else of its project is running".to_owned(),

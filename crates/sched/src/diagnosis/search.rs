@@ -131,7 +131,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
         }
     }
     if givers.is_empty() {
-        return Outcome::Nobody(refusals);
+        return Outcome::NoVictim(refusals);
     }
     if (placeable as usize) < pods.len() {
         return Outcome::NotEnough {

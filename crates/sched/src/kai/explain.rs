@@ -66,7 +66,7 @@ fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -
     let refusals = refusals(s, means, id, asked);
     let victims = rule.victims(s, id);
     if victims.is_empty() {
-        return Outcome::Nobody(refusals);
+        return Outcome::NoVictim(refusals);
     }
     if means == Means::Consolidate {
         return Outcome::NowhereToMove;
