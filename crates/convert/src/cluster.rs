@@ -242,14 +242,13 @@ pub(super) fn fraction_limit(
     of_pool: Option<TimeSlicing>,
 ) -> FractionLimit {
     let engine::FractionLimit { level, mechanism, why, .. } = limit;
-    let time_slicing = limit.time_slicing(of_pool);
     FractionLimit {
         enforcement: level.name().to_owned(),
         mechanism: mechanism.name().to_owned(),
         meaning: mechanism.meaning().to_owned(),
         why: Some(why.clone()).filter(|why| !why.is_empty()),
-        time_slicing: time_slicing.name().to_owned(),
-        time_slicing_meaning: time_slicing.meaning().to_owned(),
+        time_slicing: limit.time_slicing(of_pool).name().to_owned(),
+        time_slicing_meaning: limit.time_slicing_meaning(of_pool).to_owned(),
     }
 }
 

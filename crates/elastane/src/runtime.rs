@@ -71,12 +71,7 @@ pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
 
 /// Reads what keeps fractions of GPUs.
 pub(super) fn fractions(given: &SettingText) -> Result<FractionPolicy, settings::Error> {
-    match given.text.as_str() {
-        "auto" => Ok(FractionPolicy::Best),
-        "hard" => Ok(FractionPolicy::HardOnly),
-        "none" => Ok(FractionPolicy::Counted),
-        other => Err(given.fault(format!("`{other}` is not a policy; write auto, hard or none"))),
-    }
+    FractionPolicy::named(&given.text).map_err(|why| given.fault(why))
 }
 
 /// Reads what is done about memory of GPUs that was not granted.

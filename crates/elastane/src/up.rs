@@ -438,11 +438,16 @@ fn banner(
 fn fractions(config: &Config, nodes: &NodeList) -> engine_fractions::FractionOptions {
     let real = nodes.nodes.iter().filter(|node| node.has_real_gpus());
     let gpus = real.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
+    let mut mps = engine_fractions::MpsPlace::default();
+    if let Some(pipes) = super::env("CUDA_MPS_PIPE_DIRECTORY").filter(|pipes| !pipes.is_empty()) {
+        mps.pipes = pipes.into();
+    }
     engine_fractions::FractionOptions {
         policy: config.settings.fractions,
         gpus,
         over: config.settings.gpu_memory_over,
         time_slicing: config.settings.gpu_time_slicing,
+        mps,
         ..engine_fractions::FractionOptions::default()
     }
 }

@@ -57,12 +57,12 @@ impl GpuFractions {
     /// Writes what containers get below the state directory, and tries the limits. Blocks.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or what the administrator chose cannot be used here.
     pub(crate) fn open(state: &Path, options: Option<&FractionOptions>) -> Result<Self, Error> {
         let program = std::env::current_exe().map_err(failed("find this program's file"))?;
         let folder = state.join("fraction");
         let fractions = match options {
-            Some(options) => Fractions::open(&folder, &program, Runs::Containers, options),
+            Some(options) => Fractions::open(&folder, &program, Runs::Containers, options)?,
             None => Fractions::none("nothing is started"),
         };
         let program = Program::this(&[]).map_err(failed("find this program's libraries"))?;

@@ -25,6 +25,9 @@ pub struct Fraction {
     /// How long that may take, in milliseconds.
     #[serde(default = "look_ms_max")]
     pub look_ms_max: u64,
+    /// What MPS lets a program have of its first GPU; 0: it has no limit by MPS.
+    #[serde(default)]
+    pub mps_bytes: u64,
 }
 
 /// How long a look may take: a driver that nothing used before needs some seconds.
@@ -77,9 +80,14 @@ impl Fraction {
     /// none: it has none.
     #[must_use]
     pub fn check(&self) -> Option<[String; 3]> {
-        let most = self.limits.iter().map(Limit::most).max()?;
+        let most = match (self.limits.iter().map(Limit::most).max(), self.mps_bytes) {
+            (Some(most), _) => format!("--most={most}B"),
+            (None, 0) => return None,
+            // It shows the whole GPU as the total.
+            (None, most) => format!("--most-free={most}B"),
+        };
         let within = format!("--within={}", self.look_ms_max);
-        Some(["gpu-check".to_owned(), format!("--most={most}B"), within])
+        Some(["gpu-check".to_owned(), most, within])
     }
 
     /// After so long a look has no answer, also where its program cannot say so itself.

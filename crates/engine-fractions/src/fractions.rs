@@ -24,6 +24,7 @@ use units::GPU_MILLIS;
 use crate::burst::{Holder, divide};
 use crate::contexts;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
+use crate::mps::{Granted, Mps};
 use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
 use crate::run::{Run, held};
 use crate::way::{Chosen, choose, kept, log_unkept, open_point};
@@ -83,6 +84,8 @@ pub struct Fractions {
     libraries: Option<Libraries>,
     installed: FractionLimit,
     simulated: FractionLimit,
+    /// What keeps parts of real GPUs; none: the libraries.
+    mps: Option<Mps>,
     /// What a context takes of real GPUs, by UUID.
     contexts: BTreeMap<String, u64>,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
@@ -108,6 +111,12 @@ fn text(error: &fraction_agent::Error) -> String {
     }
 }
 
+/// What divides compute time; none: that cannot be started.
+fn turner() -> Option<Turner> {
+    let turner = Turner::start();
+    turner.map_err(|error| tracing::error!("no compute time is divided: {error}")).ok()
+}
+
 impl Fractions {
     /// Nothing is limited.
     #[must_use]
@@ -125,6 +134,7 @@ impl Fractions {
             libraries: None,
             installed: none.clone(),
             simulated: none,
+            mps: None,
             contexts: BTreeMap::new(),
             connections: Mutex::default(),
             runs: Mutex::default(),
@@ -135,9 +145,32 @@ impl Fractions {
     /// Writes the libraries into a folder, and tries whether a program that gets them is refused what
     /// it may not have. `program` calls this crate's programs. Blocks for some hundredths of a
     /// second, longer with a real driver.
-    #[must_use]
-    pub fn open(folder: &Path, program: &Path, runs: Runs<'_>, options: &FractionOptions) -> Self {
-        let FractionOptions { policy, gpus, look_ms_max, over, time_slicing } = options;
+    ///
+    /// # Errors
+    /// What the administrator chose cannot be used here.
+    pub fn open(
+        folder: &Path,
+        program: &Path,
+        runs: Runs<'_>,
+        options: &FractionOptions,
+    ) -> Result<Self, Error> {
+        if options.policy != FractionPolicy::Mps {
+            return Ok(Self::with_libraries(folder, program, runs, options));
+        }
+        let mps = Mps::find(program, runs, options).map_err(Error::Invalid)?;
+        // Those of simulated GPUs.
+        let without = FractionOptions { gpus: Vec::new(), ..options.clone() };
+        let libraries = Self::with_libraries(folder, program, runs, &without);
+        Ok(Self { installed: Mps::kept(options), mps: Some(mps), ..libraries })
+    }
+
+    fn with_libraries(
+        folder: &Path,
+        program: &Path,
+        runs: Runs<'_>,
+        options: &FractionOptions,
+    ) -> Self {
+        let FractionOptions { policy, gpus, look_ms_max, over, time_slicing, .. } = options;
         if let Err(error) = fraction_agent::open_folder(folder) {
             return Self::none(&format!("cannot make {}: {error}", folder.display()));
         }
@@ -149,10 +182,8 @@ impl Fractions {
             fraction_agent::self_test(program, &libraries, folder, installed, place)
         };
         let counts = *policy == FractionPolicy::Counted;
-        let Chosen { way, place, failed } = choose(runs, |place| match counts {
-            true => Ok(()),
-            false => test(None, place),
-        });
+        let tried = |place| if counts { Ok(()) } else { test(None, place) };
+        let Chosen { way, place, failed } = choose(runs, tried);
         let delivered = match way {
             Way::Containers => Libraries::write_for_containers(&folder.join("container-lib")),
             Way::Mounts | Way::Variables => Ok(libraries.clone()),
@@ -161,9 +192,7 @@ impl Fractions {
             Ok(delivered) => delivered,
             Err(error) => return Self::none(&text(&error)),
         };
-        let turner = Turner::start();
-        let turner = turner.map_err(|error| tracing::error!("no compute time is divided: {error}"));
-        let turner = turner.ok();
+        let turner = turner();
         let time_slicing = turner.as_ref().map_or(TimeSlicing::None, |_| *time_slicing);
         let attempt = |installed: Option<[u8; 16]>| {
             if counts {
@@ -188,18 +217,16 @@ impl Fractions {
             Enforcement::None => BTreeMap::new(),
             Enforcement::Cooperative | Enforcement::Hard => contexts::measure(program, gpus),
         };
-        let folder = folder.to_owned();
-        let libraries = Some(delivered);
         Self {
             program: program.to_owned(),
-            folder,
+            folder: folder.to_owned(),
             policy: *policy,
             over: *over,
             look_ms_max: *look_ms_max,
             time_slicing,
             turner,
             way,
-            libraries,
+            libraries: Some(delivered),
             installed,
             simulated,
             contexts,
@@ -231,6 +258,13 @@ impl Fractions {
                     .to_owned(),
             ));
         }
+        if let Some(mps) = self.mps.as_ref().filter(|_| !simulated) {
+            let granted = mps.of(spec, self.time_slicing).map_err(Error::NotKept)?;
+            return Ok(granted.map(|Granted { bytes, delivery }| Added {
+                fraction: Fraction { mps_bytes: bytes, ..self.unlimited() },
+                delivery,
+            }));
+        }
         let Some(libraries) = &self.libraries else { return Ok(None) };
         let has_driver = simulated && has_simulated_driver(spec);
         if devices.is_empty() || (simulated && !has_driver) {
@@ -251,9 +285,7 @@ impl Fractions {
         let fraction = Fraction {
             limits: self.allowed(spec, limits.collect())?,
             simulated: devices.iter().filter(|_| has_driver).map(own).collect(),
-            sockets: self.sockets(),
-            program: self.program.clone(),
-            look_ms_max: self.look_ms_max,
+            ..self.unlimited()
         };
         let target = if has_driver {
             let folder = match self.way {
@@ -273,6 +305,16 @@ impl Fractions {
             delivery.mounts.push((fraction.sockets.clone(), SOCKETS_IN_CONTAINERS.into()));
         }
         Ok(Some(Added { fraction, delivery }))
+    }
+
+    /// What all runs have.
+    fn unlimited(&self) -> Fraction {
+        Fraction {
+            sockets: self.sockets(),
+            program: self.program.clone(),
+            look_ms_max: self.look_ms_max,
+            ..Fraction::default()
+        }
     }
 
     /// The limits of a run that could not lift them.

@@ -11,6 +11,8 @@ mod contexts;
 mod fraction;
 #[cfg(target_arch = "x86_64")]
 mod fractions;
+#[cfg(target_arch = "x86_64")]
+mod mps;
 mod newest;
 mod policy;
 #[cfg(target_arch = "x86_64")]
@@ -26,7 +28,7 @@ pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept, refusal, si
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use newest::end_newest;
-pub use policy::{FractionOptions, FractionPolicy, MemoryOver, Place, Runs};
+pub use policy::{FractionOptions, FractionPolicy, MemoryOver, MpsPlace, Place, Runs};
 #[cfg(target_arch = "x86_64")]
 pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]

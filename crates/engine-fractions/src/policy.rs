@@ -16,6 +16,43 @@ pub enum FractionPolicy {
     Counted,
     /// Only what its user cannot work around; other fractions do not start.
     HardOnly,
+    /// NVIDIA's MPS, for real GPUs.
+    Mps,
+}
+
+impl FractionPolicy {
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// Says which names there are.
+    pub fn named(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Best),
+            "hard" => Ok(Self::HardOnly),
+            "mps" => Ok(Self::Mps),
+            "none" => Ok(Self::Counted),
+            other => Err(format!(
+                "`{}` is not a policy; write auto, hard, mps or none",
+                units::shown(other)
+            )),
+        }
+    }
+}
+
+/// Where MPS of this machine is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MpsPlace {
+    /// The folder of the pipes of its control daemon.
+    pub pipes: PathBuf,
+    /// The program that asks the daemon.
+    pub control: PathBuf,
+}
+
+impl Default for MpsPlace {
+    /// As NVIDIA's programs have it without settings.
+    fn default() -> Self {
+        Self { pipes: "/tmp/nvidia-mps".into(), control: "nvidia-cuda-mps-control".into() }
+    }
 }
 
 /// What is done about a run that holds memory beyond its limit which it was not granted.
@@ -40,13 +77,16 @@ pub struct FractionOptions {
     pub over: MemoryOver,
     /// How runs divide compute time.
     pub time_slicing: TimeSlicing,
+    /// Where MPS is.
+    pub mps: MpsPlace,
 }
 
 impl Default for FractionOptions {
     fn default() -> Self {
         let (policy, gpus) = (FractionPolicy::Best, Vec::new());
         let (look_ms_max, time_slicing) = (crate::fraction::LOOK_MS_MAX, TimeSlicing::None);
-        Self { policy, gpus, look_ms_max, over: MemoryOver::Report, time_slicing }
+        let mps = MpsPlace::default();
+        Self { policy, gpus, look_ms_max, over: MemoryOver::Report, time_slicing, mps }
     }
 }
 

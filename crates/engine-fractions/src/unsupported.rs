@@ -9,7 +9,7 @@ use engine::{Error, FractionLimit, GpuOver, GpuUse, RunKey, RunSpec};
 use gpu::Activity;
 
 use crate::fraction::Fraction;
-use crate::policy::{FractionOptions, Runs};
+use crate::policy::{FractionOptions, FractionPolicy, Runs};
 
 const WHY: &str = "fractions of GPUs are limited on x86-64 only";
 
@@ -49,9 +49,21 @@ impl Fractions {
         Self {}
     }
     /// Nothing is limited.
-    #[must_use]
-    pub fn open(_: &Path, _program: &Path, _runs: Runs<'_>, _: &FractionOptions) -> Self {
-        Self {}
+    ///
+    /// # Errors
+    /// What the administrator chose cannot be used here.
+    pub fn open(
+        _: &Path,
+        _program: &Path,
+        _runs: Runs<'_>,
+        options: &FractionOptions,
+    ) -> Result<Self, Error> {
+        match options.policy {
+            FractionPolicy::Mps => Err(Error::Invalid(WHY.to_owned())),
+            FractionPolicy::Best | FractionPolicy::Counted | FractionPolicy::HardOnly => {
+                Ok(Self {})
+            }
+        }
     }
     /// None.
     #[must_use]

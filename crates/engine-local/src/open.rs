@@ -106,7 +106,7 @@ impl LocalEngine {
                     separator.enter_first(command, &folder, mounts)
                 };
                 let place = separator.first().map(|first| ((first.uid, first.gid), &enter as _));
-                Fractions::open(&folder, &supervisor, Runs::Processes(place), &options)
+                Fractions::open(&folder, &supervisor, Runs::Processes(place), &options)?
             }
             None => Fractions::none("nothing is started"),
         };

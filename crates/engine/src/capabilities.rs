@@ -40,6 +40,8 @@ pub enum Mechanism {
     PreloadedLibraries,
     /// The same libraries, found by variables that a run can change.
     Variables,
+    /// The server of NVIDIA's MPS, told by variables that a run can change.
+    Mps,
 }
 
 impl Mechanism {
@@ -51,6 +53,7 @@ impl Mechanism {
             Self::MountedLibraries => "mounted-libraries",
             Self::PreloadedLibraries => "preloaded-libraries",
             Self::Variables => "variables",
+            Self::Mps => "mps",
         }
     }
 
@@ -71,6 +74,21 @@ impl Mechanism {
                 "libraries found by variables refuse memory beyond the share; they stop mistakes, \
                  and a cleared environment lifts them"
             }
+            Self::Mps => {
+                "the MPS server refuses memory beyond the share, told by variables; it stops mistakes, \
+                 and a cleared environment lifts it"
+            }
+        }
+    }
+
+    /// Whether it can divide compute time so.
+    #[must_use]
+    pub const fn divides(self, time_slicing: TimeSlicing) -> bool {
+        match (self, time_slicing) {
+            (_, TimeSlicing::None) => true,
+            (Self::None, _) | (Self::Mps, TimeSlicing::Fair) => false,
+            (Self::MountedLibraries | Self::PreloadedLibraries | Self::Variables, _) => true,
+            (Self::Mps, TimeSlicing::Strict) => true,
         }
     }
 }
@@ -92,9 +110,18 @@ impl FractionLimit {
     /// How compute time is divided in a node pool of this setting.
     #[must_use]
     pub fn time_slicing(&self, of_pool: Option<TimeSlicing>) -> TimeSlicing {
-        match self.level {
-            Enforcement::None => TimeSlicing::None,
-            Enforcement::Cooperative | Enforcement::Hard => of_pool.unwrap_or(self.time_slicing),
+        let wanted = of_pool.unwrap_or(self.time_slicing);
+        if self.mechanism.divides(wanted) { wanted } else { TimeSlicing::None }
+    }
+
+    /// What that means, in one sentence.
+    #[must_use]
+    pub fn time_slicing_meaning(&self, of_pool: Option<TimeSlicing>) -> &'static str {
+        match (self.mechanism, self.time_slicing(of_pool)) {
+            (Mechanism::Mps, TimeSlicing::Strict) => {
+                "a program uses at most its share of the multiprocessors of the GPU at a time"
+            }
+            (_, time_slicing) => time_slicing.meaning(),
         }
     }
 
@@ -211,5 +238,29 @@ impl IsolationKind {
             }
             Self::None => "runs have the server's account and can read the administrator's token",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mechanism_says_how_it_divides_compute_time_or_that_it_does_not() {
+        let by = |mechanism, time_slicing| FractionLimit {
+            level: Enforcement::Cooperative,
+            mechanism,
+            time_slicing,
+            why: String::new(),
+        };
+        let libraries = by(Mechanism::Variables, TimeSlicing::Fair);
+        assert_eq!(libraries.time_slicing(None), TimeSlicing::Fair);
+        assert_eq!(libraries.time_slicing(Some(TimeSlicing::Strict)), TimeSlicing::Strict);
+        let mps = by(Mechanism::Mps, TimeSlicing::Strict);
+        assert_eq!(mps.time_slicing(None), TimeSlicing::Strict);
+        assert!(mps.time_slicing_meaning(None).contains("multiprocessors"));
+        assert_eq!(mps.time_slicing(Some(TimeSlicing::Fair)), TimeSlicing::None);
+        let counted = FractionLimit::none("");
+        assert_eq!(counted.time_slicing(Some(TimeSlicing::Strict)), TimeSlicing::None);
     }
 }

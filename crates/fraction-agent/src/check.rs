@@ -16,6 +16,8 @@ use units::parse_bytes;
 const OUT_OF_MEMORY: i32 = 2;
 const NO_DEVICE: i32 = 100;
 const MIB: u64 = 1 << 20;
+/// The option that says what may be free.
+const MOST_FREE: &str = "--most-free=";
 
 /// What is seen of one GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,10 +227,14 @@ pub fn leave(code: u8) -> ! {
 
 fn checked(args: &[String]) -> Result<String, String> {
     let (mut most, mut json, mut hold, mut sizes) = (None, false, None, Vec::new());
+    let mut most_free = None;
     let size = |text: &str| parse_bytes(text).map_err(|error| error.to_string());
     for arg in args {
         match (arg.strip_prefix("--most="), arg.as_str()) {
             (Some(text), _) => most = Some(size(text)?),
+            (None, word) if word.starts_with(MOST_FREE) => {
+                most_free = Some(size(word.trim_start_matches(MOST_FREE))?);
+            }
             (None, "--json") => json = true,
             (None, word) if word.starts_with("--kernels=") => return kernels::launch(word),
             (None, "--hold") => hold = Some(Hold::UntilStopped),
@@ -239,7 +245,9 @@ fn checked(args: &[String]) -> Result<String, String> {
                     "`{word}` is no option of gpu-check; give sizes to try such as 9GiB, \
                      --hold to keep what is granted until it is stopped, --until-eof to keep it \
                      until its input ends, --kernels=MS to launch virtual kernels of so many \
-                     milliseconds, --most=SIZE to fail where a GPU shows more, --within=MS to fail where the driver does not answer, or --json"
+                     milliseconds, --most=SIZE to fail where a GPU shows more, --most-free=SIZE to \
+                     fail where the first shows more of it free, --within=MS to fail where the \
+                     driver does not answer, or --json"
                 ));
             }
             (None, text) => sizes.push(size(text)?),
@@ -247,6 +255,9 @@ fn checked(args: &[String]) -> Result<String, String> {
     }
     if let Some(hold) = hold {
         return keep(&sizes, hold);
+    }
+    if let Some(most) = most_free {
+        return free_at_most(most);
     }
     let reports = try_sizes(&sizes)?;
     let above = |most: u64| Some((most, reports.iter().find(|report| report.total > most)?));
@@ -258,6 +269,23 @@ fn checked(args: &[String]) -> Result<String, String> {
         return serde_json::to_string(&reports).map_err(|error| error.to_string());
     }
     Ok(text(&reports))
+}
+
+/// Fails where a program with a context sees more of the first GPU free. A context that is refused for
+/// want of memory has kept the limit.
+fn free_at_most(most: u64) -> Result<String, String> {
+    let cuda = Cuda::open()?;
+    match cuda.enter(0)? {
+        0 => {}
+        OUT_OF_MEMORY => return Ok(String::new()),
+        answer => return Err(refused("a context", answer)),
+    }
+    let free = cuda.free()?;
+    if free > most {
+        let (free, most) = (free.div_ceil(MIB), most / MIB);
+        return Err(format!("{free} MiB of the GPU are free for it, and {most} MiB granted"));
+    }
+    Ok(String::new())
 }
 
 /// How long memory is kept.

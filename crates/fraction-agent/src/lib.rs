@@ -31,7 +31,7 @@ pub use driver::{
 };
 pub use libraries::{Libraries, RealDriver, open_folder, open_point};
 pub use pages::{Grant, Pages, Writer};
-pub use self_test::{Place, self_test};
+pub use self_test::{Place, answer, reports, self_test};
 
 /// Why a run cannot be limited.
 #[derive(Debug, Error)]

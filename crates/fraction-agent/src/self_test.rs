@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -89,8 +89,7 @@ fn attempt(
     if let Some((_, enter)) = place {
         enter(&mut command, delivery.mounts).map_err(|error| error.to_string())?;
     }
-    let seen = output(&mut command)?;
-    let reports: Vec<Report> = serde_json::from_str(&seen).map_err(|_| seen.trim().to_owned())?;
+    let (reports, seen) = reports(&mut command)?;
     let answers = |report: &Report| {
         let answers: Vec<i32> = report.allocations.iter().map(|one| one.answer).collect();
         // A context of a real GPU alone is more than the limit.
@@ -103,17 +102,32 @@ fn attempt(
     }
 }
 
-fn output(command: &mut Command) -> Result<String, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+/// What `gpu-check --json` reports, and its words.
+///
+/// # Errors
+/// It fails, does not end, or reports nothing.
+pub fn reports(command: &mut Command) -> Result<(Vec<Report>, String), String> {
+    let seen = answer(command, "", LONGEST)?;
+    let reports = serde_json::from_str(&seen).map_err(|_| seen.trim().to_owned())?;
+    Ok((reports, seen))
+}
+
+/// What a program answers to a few lines of input, with a few lines.
+///
+/// # Errors
+/// It fails, or does not end in this time.
+pub fn answer(command: &mut Command, input: &str, most: Duration) -> Result<String, String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let given = child.stdin.take().map_or(Ok(()), |mut to| to.write_all(input.as_bytes()));
     let since = Instant::now();
     let status = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break status,
-            None if since.elapsed() > LONGEST => {
+            None if since.elapsed() > most => {
                 let _killed = child.kill();
                 let _collected = child.wait();
-                return Err("the program that tries the limits did not end".to_owned());
+                return Err(format!("it did not end within {} s", most.as_secs()));
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }
@@ -124,5 +138,9 @@ fn output(command: &mut Command) -> Result<String, String> {
     read.map_err(|error| error.to_string())?;
     let read = child.stderr.take().map_or(Ok(0), |mut out| out.read_to_string(&mut complaint));
     read.map_err(|error| error.to_string())?;
-    if status.success() { Ok(text) } else { Err(complaint.trim().to_owned()) }
+    match (status.success(), given) {
+        (true, Ok(())) => Ok(text),
+        (true, Err(error)) => Err(format!("it does not read: {error}")),
+        (false, _) => Err(format!("{complaint}{text}").trim().to_owned()),
+    }
 }

@@ -5,5 +5,6 @@ mod conformance;
 mod fractions;
 mod limits;
 mod local;
+mod mps;
 mod output;
 mod shares;

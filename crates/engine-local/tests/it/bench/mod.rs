@@ -39,8 +39,16 @@ impl Bench {
 
     /// One with these isolation settings.
     pub(crate) fn with(supervisor: &Path, separation: Option<Separation>) -> Self {
+        Self::with_fractions(supervisor, separation, FractionOptions::default())
+    }
+
+    /// One with these options for fractions of GPUs.
+    pub(crate) fn with_fractions(
+        supervisor: &Path,
+        separation: Option<Separation>,
+        fractions: FractionOptions,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let fractions = FractionOptions::default();
         let engine = Some(open(folder.path(), supervisor, separation.clone(), fractions.clone()));
         Self { folder, engine, next: AtomicU32::new(0), separation, fractions }
     }

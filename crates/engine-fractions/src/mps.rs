@@ -1,0 +1,210 @@
+//! Parts of real GPUs that NVIDIA's MPS keeps: programs that connect to its server are refused memory
+//! beyond what their variables say. Owns: the control daemon, those variables, and trying them. Does not
+//! know about: starting the daemon, which is the administrator's.
+//!
+//! A program whose daemon does not answer runs without MPS and without a limit, so the daemon is asked
+//! before each run. Its memory limits have whole MiB, by the place of a GPU among those of the program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use engine::{Device, Enforcement, FractionLimit, Mechanism, RunSpec, TimeSlicing};
+use fraction_agent::Delivery;
+use rustix::process::geteuid;
+use units::GPU_MILLIS;
+
+use crate::policy::{FractionOptions, MpsPlace, Place, Runs};
+
+const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
+const MEMORY: &str = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT";
+const COMPUTE: &str = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
+/// Which GPUs a program has. By index, it would depend on what the daemon was started with.
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+
+const MIB: u64 = 1 << 20;
+/// What every control daemon answers with a number, whether or not it has a server.
+const QUESTION: &str = "get_default_active_thread_percentage\n";
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The limit of the test, in MiB; what is granted and what is refused of it.
+const TEST_MIB: u64 = 1024;
+const TEST_SIZES: [&str; 2] = ["16MiB", "1025MiB"];
+
+/// What a run with a part of a GPU gets.
+pub(crate) struct Granted {
+    /// Memory of its first GPU; 0: not limited.
+    pub(crate) bytes: u64,
+    /// How it gets that.
+    pub(crate) delivery: Delivery,
+}
+
+/// A control daemon that answers.
+#[derive(Debug)]
+pub(crate) struct Mps {
+    place: MpsPlace,
+}
+
+impl Mps {
+    /// Finds the daemon, and tries on the first GPU whether it keeps limits. `program` is the server's.
+    ///
+    /// # Errors
+    /// Why MPS cannot keep the parts of these runs, and what to do.
+    pub(crate) fn find(
+        program: &Path,
+        runs: Runs<'_>,
+        options: &FractionOptions,
+    ) -> Result<Self, String> {
+        let Runs::Processes(at) = runs else {
+            return Err(
+                "`--fractions mps` is for processes: add `--runtime process`, or choose auto, \
+                        hard or none"
+                    .to_owned(),
+            );
+        };
+        let mps = Self { place: options.mps.clone() };
+        mps.check_owner()?;
+        mps.ask()?;
+        if let Some(gpu) = options.gpus.first() {
+            mps.attempt(program, gpu, at)
+                .map_err(|why| format!("MPS keeps no limit on {gpu}: {why}"))?;
+        }
+        Ok(mps)
+    }
+
+    /// Any account can make a folder at the usual place, and a daemon that grants everything.
+    fn check_owner(&self) -> Result<(), String> {
+        let pipes = self.place.pipes.display();
+        let owner = fs::metadata(&self.place.pipes).map(|folder| folder.uid());
+        let owner = owner.map_err(|error| self.silent(&format!("{pipes}: {error}")))?;
+        if owner != 0 && owner != geteuid().as_raw() {
+            return Err(format!(
+                "{pipes} belongs to account {owner}, who could lift the limits of MPS; start the \
+                 control daemon as root or as the account of the server"
+            ));
+        }
+        Ok(())
+    }
+
+    fn silent(&self, why: &str) -> String {
+        format!(
+            "the control daemon of MPS does not answer ({why}); start it with \
+             `nvidia-cuda-mps-control -d`, as root where workloads have accounts of their own, and with \
+             {PIPES} as for the server if that is not {}",
+            MpsPlace::default().pipes.display()
+        )
+    }
+
+    /// Asks the daemon for something that it always knows.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(crate) fn ask(&self) -> Result<(), String> {
+        let mut control = Command::new(&self.place.control);
+        control.env(PIPES, &self.place.pipes);
+        let name = self.place.control.display();
+        let answer = fraction_agent::answer(&mut control, QUESTION, PATIENCE)
+            .map_err(|why| self.silent(&format!("{name}: {why}")))?;
+        match answer.trim().parse::<f64>() {
+            Ok(percent) if percent > 0.0 => Ok(()),
+            _ => Err(self.silent(&format!("{name} says `{}`", units::shown(answer.trim())))),
+        }
+    }
+
+    fn attempt(&self, program: &Path, gpu: &str, at: Option<Place<'_>>) -> Result<(), String> {
+        let mut command = Command::new(program);
+        command.args(["gpu-check", "--json"]).args(TEST_SIZES).env_clear().current_dir("/");
+        command.envs(self.variables(&[(gpu, Some(TEST_MIB))], None));
+        if let Some((_, enter)) = at {
+            enter(&mut command, Vec::new()).map_err(|error| error.to_string())?;
+        }
+        let (reports, seen) = fraction_agent::reports(&mut command)?;
+        let keeps = reports.first().is_some_and(|first| {
+            let answers: Vec<i32> = first.allocations.iter().map(|one| one.answer).collect();
+            answers == [0, 2] && first.free.is_some_and(|free| free <= TEST_MIB * MIB)
+        });
+        let wrong = || format!("a program that tried to exceed {TEST_MIB} MiB saw {seen}");
+        keeps.then_some(()).ok_or_else(wrong)
+    }
+
+    /// What keeps parts of the GPUs.
+    pub(crate) fn kept(options: &FractionOptions) -> FractionLimit {
+        if options.gpus.is_empty() {
+            return FractionLimit::none("no GPU of the NVIDIA driver is used");
+        }
+        let mechanism = Mechanism::Mps;
+        let time_slicing = Some(options.time_slicing).filter(|wanted| mechanism.divides(*wanted));
+        let fair = match time_slicing {
+            Some(_) => "",
+            None => "; MPS has no fair shares of compute time, so it is not divided",
+        };
+        FractionLimit {
+            level: Enforcement::Cooperative,
+            mechanism,
+            time_slicing: time_slicing.unwrap_or(TimeSlicing::None),
+            why: format!(
+                "MPS was not tried on hardware before this version; a limit above the request is not \
+                 used, and a fatal fault of a program ends those that share its GPU{fair}"
+            ),
+        }
+    }
+
+    /// What a run gets; none: it has no part of a GPU. `otherwise`: how compute time is divided where the
+    /// run does not say it.
+    ///
+    /// # Errors
+    /// Why the limits of the run would not be kept.
+    pub(crate) fn of(
+        &self,
+        spec: &RunSpec,
+        otherwise: TimeSlicing,
+    ) -> Result<Option<Granted>, String> {
+        let is_shared = |device: &&Device| device.millis < GPU_MILLIS;
+        let shared: Vec<&Device> = spec.devices.iter().filter(is_shared).collect();
+        if shared.is_empty() {
+            return Ok(None);
+        }
+        self.check_owner()?;
+        self.ask()?;
+        let mib = |device: &Device| device.memory.request / MIB;
+        if let Some(small) = shared.iter().find(|device| mib(device) == 0) {
+            let bytes = small.memory.request;
+            return Err(format!(
+                "MPS has limits of whole MiB, and {bytes} bytes are less than one"
+            ));
+        }
+        let limit = |device: &Device| is_shared(&device).then(|| mib(device));
+        let devices = spec.devices.iter().map(|device| (device.uuid.as_str(), limit(device)));
+        let devices: Vec<_> = devices.collect();
+        let strict = spec.time_slicing.unwrap_or(otherwise) == TimeSlicing::Strict;
+        let percent = shared.iter().map(|device| (device.millis / 10).max(1)).min();
+        let variables = self.variables(&devices, percent.filter(|_| strict));
+        let first = spec.devices.first().filter(is_shared);
+        let bytes = first.map_or(0, |device| mib(device) * MIB);
+        Ok(Some(Granted { bytes, delivery: Delivery { variables, ..Delivery::default() } }))
+    }
+
+    /// `gpus`: in their order, and MiB of each; none: it has no limit.
+    fn variables(
+        &self,
+        gpus: &[(&str, Option<u64>)],
+        percent: Option<u64>,
+    ) -> BTreeMap<String, String> {
+        let uuids: Vec<&str> = gpus.iter().map(|(uuid, _)| *uuid).collect();
+        let limits = gpus.iter().enumerate();
+        let limits = limits.filter_map(|(at, (_, mib))| mib.map(|mib| format!("{at}={mib}M")));
+        let variables = [
+            (PIPES, self.place.pipes.display().to_string()),
+            (MEMORY, limits.collect::<Vec<_>>().join(",")),
+            (VISIBLE, uuids.join(",")),
+        ];
+        let compute = percent.map(|percent| (COMPUTE, percent.to_string()));
+        let all = variables.into_iter().chain(compute);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
