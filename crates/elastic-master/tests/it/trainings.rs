@@ -75,9 +75,13 @@ async fn a_model_is_trained_on_every_record_once_a_pass_and_learns() {
 async fn workers_that_hand_back_lose_nothing_and_repeat_nothing_on_three_servers() {
     let config = JobConfig { parameter_servers: 3, ..job(600) };
     let cluster = Cluster::start(config);
-    let habits = Habits { step_ms: 2, ..Habits::default() };
-    let all: Vec<_> =
-        (0..4).map(|n| worker(&cluster, &format!("worker-{n}"), 600, habits)).collect();
+    // Of 120 steps the first does half, and the others few: none comes to the end before it has its
+    // signal.
+    let start = |(n, pauses_after)| {
+        let habits = Habits { step_ms: 2, pauses_after, ..Habits::default() };
+        worker(&cluster, &format!("worker-{n}"), 600, habits)
+    };
+    let all: Vec<_> = (0..4).zip([60, 10, 14, 18]).map(start).collect();
     let mut handles = Vec::new();
     for (number, (handle, signal)) in (0_u64..).zip(all) {
         if number > 0 {
@@ -86,6 +90,7 @@ async fn workers_that_hand_back_lose_nothing_and_repeat_nothing_on_three_servers
         }
         handles.push((handle, signal));
     }
+    handles[0].1.send(Signal::On).expect("it works");
     for (number, (handle, _signal)) in handles.into_iter().enumerate() {
         let expected = if number == 0 { Ended::Done } else { Ended::Left };
         assert_eq!(handle.await.expect("ends").0, expected);
@@ -126,9 +131,13 @@ async fn gradients_that_wait_at_the_end_are_in_the_model_and_none_is_rejected() 
 async fn the_published_mode_rejects_and_loses_nothing() {
     let mode = Mode::SynchronousReject;
     let cluster = Cluster::start(JobConfig { mode, grads_to_wait: 2, ..job(400) });
-    let habits = Habits { step_ms: 3, ..Habits::default() };
-    let (one, _one) = worker(&cluster, "worker-0", 400, habits);
-    let (two, _two) = worker(&cluster, "worker-1", 400, habits);
+    let habits = Habits { step_ms: 3, pauses_after: 1, ..Habits::default() };
+    let (one, of_one) = worker(&cluster, "worker-0", 400, habits);
+    let (two, of_two) = worker(&cluster, "worker-1", 400, habits);
+    cluster.until(|status| status.workers.len() == 2).await;
+    for signal in [&of_one, &of_two] {
+        signal.send(Signal::On).expect("it works");
+    }
     let rejected = one.await.expect("ends").1 + two.await.expect("ends").1;
     assert!(rejected > 0, "two workers that do not wait for each other");
     cluster.ended().await;
@@ -159,7 +168,7 @@ async fn so_many_checkpoints_are_kept_and_the_newest_are() {
     cluster.ended().await;
     // The oldest goes once the newest is whole, which the end of the job does not wait for.
     let since = std::time::Instant::now();
-    while cluster.checkpoints().len() > 2 && since.elapsed().as_secs() < 20 {
+    while cluster.checkpoints().len() > 2 && since.elapsed() < STUCK_AFTER {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     let versions = cluster.checkpoints();
@@ -187,8 +196,8 @@ async fn a_model_is_measured_while_it_is_trained() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_whose_place_is_taken_leaves_and_the_other_ends_the_job() {
     let cluster = Cluster::start(job(400));
-    let habits = Habits { step_ms: 5, ..Habits::default() };
-    let (one, _one) = worker(&cluster, "worker-0", 400, habits);
+    let habits = Habits { step_ms: 5, pauses_after: 2, ..Habits::default() };
+    let (one, on) = worker(&cluster, "worker-0", 400, habits);
     let (two, leave) = worker(&cluster, "worker-1", 400, habits);
     cluster.until(|status| status.workers.len() == 2).await;
     let leaves = PodLeaves { pod: "worker-1".into(), within_ms: 60_000 };
@@ -198,7 +207,8 @@ async fn a_worker_whose_place_is_taken_leaves_and_the_other_ends_the_job() {
     let status = cluster.status().await;
     let leaving = status.workers.iter().filter(|worker| worker.leaving);
     assert_eq!(leaving.map(|worker| worker.pod.as_str()).collect::<Vec<_>>(), ["worker-1"]);
-    leave.send(Signal::Leave).expect("it works");
+    on.send(Signal::On).expect("it waits");
+    leave.send(Signal::Leave).expect("it waits");
     two.await.expect("ends");
     assert_eq!(one.await.expect("ends").0, Ended::Done);
     cluster.ended().await;

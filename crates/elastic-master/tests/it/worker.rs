@@ -66,6 +66,8 @@ fn is_final(code: Code) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Go,
+    /// It goes on after its pause.
+    On,
     /// It hands back what it has, and leaves.
     Leave,
 }
@@ -88,6 +90,8 @@ pub(crate) struct Habits {
     pub step_ms: u64,
     /// The leader gets each push so long after the other servers.
     pub leader_after_ms: u64,
+    /// It waits for a signal after so many pushes; 0 for never.
+    pub pauses_after: u64,
     /// It is gone without a word after so many pushes; 0 for never.
     pub vanishes_after: u64,
 }
@@ -131,6 +135,7 @@ impl Worker {
     /// Works until there is nothing more, or it is to leave.
     pub(crate) async fn work(&mut self) -> Ended {
         while !self.vanishes() {
+            self.pause().await;
             if *self.signal.borrow() == Signal::Leave {
                 self.leave(LeaveReason::Preempted, "").await;
                 return Ended::Left;
@@ -153,6 +158,13 @@ impl Worker {
             }
         }
         Ended::Left
+    }
+
+    async fn pause(&mut self) {
+        if self.habits.pauses_after > 0 && self.sequence == self.habits.pauses_after {
+            // Without a test that could give a signal it goes on.
+            let _gone = self.signal.wait_for(|signal| *signal != Signal::Go).await;
+        }
     }
 
     fn vanishes(&self) -> bool {
@@ -192,6 +204,7 @@ impl Worker {
         }
         let mut start = task.start;
         while start < task.end {
+            self.pause().await;
             if *self.signal.borrow() == Signal::Leave {
                 let request = HandBackRequest {
                     worker_id: self.id,
