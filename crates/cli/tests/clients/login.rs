@@ -2,7 +2,7 @@
 //! login.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-use crate::sandbox::{Sandbox, wait_until};
+use crate::sandbox::{Sandbox, free_port, wait_until};
 use crate::{passes, step};
 
 /// The provider, at the version that was looked at.
 const PACKAGE: &str = "oidc-provider@9.13.3";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The provider's library, or why there is none.
 pub(crate) fn library() -> Result<PathBuf, String> {
@@ -44,9 +44,7 @@ struct Scene {
 impl Scene {
     fn new(library: &Path, algorithm: &str) -> Result<Self, Failed> {
         let mut sandbox = Sandbox::new();
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let issuer_port = free.local_addr()?.port();
-        drop(free);
+        let issuer_port = free_port();
         let home = sandbox.state_dir().with_file_name("home");
         fs::write(home.join("secret"), "a secret: with/more+than&letters\n")?;
         let script =

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::sandbox::{Sandbox, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Saves every fifth of a second, and says how that was taken.
 const SAVES: &str = r#"step=0; while sleep 0.2; do step=$((step + 1)); file=$ELASTANE_CHECKPOINT_DIR/model
 echo "weights $step" > $file.new; mv $file.new $file

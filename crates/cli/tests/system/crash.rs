@@ -12,7 +12,7 @@ use crate::sandbox::{Process, Sandbox, environment, every_process, finish, kill,
 
 const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const GPUS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Each time that a run is lost the next waits twice as long, so people give up.
 const STRUCK_MAX: u32 = 3;
 

@@ -260,9 +260,12 @@ fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
     // Longer than a simulated GPU lives that no program holds.
     std::thread::sleep(Duration::from_secs(5));
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
-    let logs = sandbox.shell("runai logs t").text;
-    let refused = logs.matches("9216 MiB: refused: out of memory (CUDA error 2)").count();
-    assert!(refused >= 3 && !logs.contains("9216 MiB: granted"), "{logs}");
+    let mut logs = String::new();
+    let is_refused = wait_until(PATIENCE, || {
+        logs = sandbox.shell("runai logs t").text;
+        logs.matches("9216 MiB: refused: out of memory (CUDA error 2)").count() >= 3
+    });
+    assert!(is_refused && !logs.contains("9216 MiB: granted"), "{logs}");
     assert!(!logs.contains("error:"), "{logs}");
     let page = "echo x > /run/elastane/fraction/control; umount /run/elastane/fraction";
     let changed = sandbox.shell(&format!("runai exec t -- sh -c '{page}'"));

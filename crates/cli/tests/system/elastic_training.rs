@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 use crate::workers;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Trainings take longer to get somewhere.
 pub(crate) const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
 pub(crate) const EXAMPLES: &str =

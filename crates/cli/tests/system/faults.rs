@@ -105,10 +105,11 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("runai attach no", 1, "no is Failed, and no pod of it runs; `logs` shows what it wrote"),
         ("runai port-forward no --port 1:1", 1, "no is Failed, and no pod of it runs"),
         ("runai submit big -i ubuntu -g 64", 0, "submitted successfully"),
-        ("runai describe job big", 0, "P101"),
+        ("until runai describe job big | grep P101; do sleep 0.05; done", 0, "P101"),
         ("runai bash big", 1, "a pod that is not running"),
         ("runai list | head -1", 0, "Showing jobs for project team-a"),
         ("RUNAI_TOKEN=wrong runai list", 5, "RUNAI_TOKEN"),
+        ("runai wait j --for running", 0, ""),
         ("runai exec j -- sh -c 'exit 7'", 7, ""),
     ] {
         refused(&sandbox, line, code, part);
@@ -176,7 +177,8 @@ fn runs_that_a_server_left_behind_are_stopped_without_it() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 1x1GiB");
     let lines = "elastane project create team-a --gpu-quota 1\n\
-                 runai submit left -i ubuntu -p team-a --command -- sleep 1000";
+                 runai submit left -i ubuntu -p team-a --command -- sleep 1000\n\
+                 runai wait left -p team-a --for running";
     refused(&sandbox, lines, 0, "submitted successfully");
     sandbox.kill_server();
     let sleeps = |sandbox: &Sandbox| {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::sandbox::{Sandbox, groups_of, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
     let output = sandbox.shell(line);

@@ -16,7 +16,7 @@ const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const CLIENTS: usize = 16;
 /// Workloads that each client creates at least.
 const EACH: usize = 25;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The answers that one client got.
 #[derive(Default)]

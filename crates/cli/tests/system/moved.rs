@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::sandbox::{Sandbox, wait_until};
 
 const UP: &str = "elastane up --gpus 1x1GiB";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn line(sandbox: &Sandbox, line: &str, code: i32, part: &str) {
     let output = sandbox.shell(line);
@@ -26,6 +26,7 @@ fn a_state_directory_is_moved_at_rest_and_not_under_processes() {
                  runai wait ended -p team-a\n\
                  runai submit left -i ubuntu -p team-a --command -- sleep 1000";
     line(&sandbox, lines, 0, "submitted successfully");
+    sandbox.await_status("runai list -p team-a", "left", "Running");
     assert!(wait_until(PATIENCE, || runs(&sandbox)));
     sandbox.kill_server();
     let elsewhere = format!("mv $ELASTANE_STATE_DIR ../new; {UP} --state-dir ../new");

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sandbox::{Output, Sandbox, finish, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server with a workload on the last of two nodes.
 fn with_a_workload_on_node_2() -> Sandbox {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::sandbox::{Sandbox, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sets the policy of the tenant for a kind of workload.
 fn set(sandbox: &Sandbox, kind: &str, policy: &serde_json::Value) {

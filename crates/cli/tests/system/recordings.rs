@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::sandbox::{Sandbox, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const SERVER: &str = "elastane up --nodes 2x2x16GiB";
 
 /// Runs a command line that succeeds.

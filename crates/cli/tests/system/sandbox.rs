@@ -7,9 +7,12 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -185,7 +188,7 @@ impl Sandbox {
             .spawn()
             .expect("a server process");
         self.server = Some(child);
-        let ready = wait_until(Duration::from_secs(30), || {
+        let ready = wait_until(PATIENCE, || {
             self.server_ended() || self.get("/healthz").is_some_and(|(code, _)| code == 200)
         });
         assert!(ready && !self.server_ended(), "the server did not start:\n{}", self.server_text());
@@ -326,10 +329,22 @@ pub(crate) fn groups_of(state_dir: &Path) -> Vec<PathBuf> {
     groups.filter(|group| group.is_dir()).collect()
 }
 
-/// A port that is free now.
+/// A port that is free, and that no other test gets while this one runs. It is none of those that the
+/// kernel gives to connections, which could have it while a server is away.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
+    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
+    let ports = 15_000..32_000;
+    let first = u16::try_from(std::process::id() % 17_000).expect("small");
+    for port in ports.clone().cycle().skip(first.into()).take(ports.len()) {
+        // A name that the kernel gives back when this process ends.
+        let name = SocketAddr::from_abstract_name(format!("elastane-test-port-{port}"));
+        let Ok(claim) = UnixListener::bind_addr(&name.expect("a name")) else { continue };
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            CLAIMED.lock().expect("the claims").push(claim);
+            return port;
+        }
+    }
+    panic!("no port is free");
 }
 
 /// Ends what [`Sandbox::begin`] began, as a shell's `kill` does.
@@ -422,7 +437,7 @@ fn nothing_outlives_a_sandbox() {
     let output = sandbox.shell("setsid sleep 1000 > /dev/null 2>&1 & echo started; exit 3");
     assert_eq!((output.code, output.text.as_str()), (Some(3), "started\n"));
     let mut sleepers = Vec::new();
-    assert!(wait_until(Duration::from_secs(10), || {
+    assert!(wait_until(PATIENCE, || {
         sleepers = sandbox.processes();
         sleepers.iter().any(|process| process.command == "sleep 1000")
     }));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, environment, every_process, wait_until};
 
 const HUSH: &str = "hush-51e0c7";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A request that is granted.
 pub(crate) fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) {

@@ -14,7 +14,7 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::crash::number_from;
-use crate::sandbox::{Sandbox, finish, wait_until};
+use crate::sandbox::{Sandbox, finish, free_port, wait_until};
 
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -343,13 +343,20 @@ fn commands_are_pipes_where_nobody_is_at_a_terminal() {
     }
 }
 
+/// What a command has written into a file so far.
+fn told(sandbox: &Sandbox, file: &str) -> String {
+    std::fs::read_to_string(sandbox.home().join(file)).unwrap_or_default()
+}
+
 #[test]
 fn lines_are_told_with_their_times_also_through_a_restart() {
     let mut sandbox = started();
     let script = "echo a; while [ ! -e go ]; do sleep 0.05; done; echo b";
     let submit = format!("runai submit old -i ubuntu --command -- sh -c '{script}'");
     running(&sandbox, &submit, "old");
-    let following = sandbox.begin("runai logs -f --timestamps old 2>/dev/null");
+    let following = sandbox.begin("runai logs -f --timestamps old 2>/dev/null | tee told");
+    assert!(wait_until(PATIENCE, || told(&sandbox, "told").ends_with(" a\n")));
+    // Nothing comes for a while.
     std::thread::sleep(Duration::from_secs(3));
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 1x16GiB");
@@ -377,9 +384,10 @@ fn output_is_followed_through_a_restart() {
         &format!("runai submit count -i ubuntu --command -- sh -c '{script}'"),
         "count",
     );
-    let following = sandbox.begin("runai logs -f count 2>/dev/null");
-    let tail = sandbox.begin("sleep 0.5; runai logs -f -t 1 count 2>/dev/null");
-    std::thread::sleep(Duration::from_secs(1));
+    let following = sandbox.begin("runai logs -f count 2>/dev/null | tee all");
+    let tail = sandbox.begin("sleep 0.5; runai logs -f -t 1 count 2>/dev/null | tee tail");
+    let begun = |file| wait_until(PATIENCE, || told(&sandbox, file).contains('\n'));
+    assert!(begun("all") && begun("tail"));
     for _ in 0..2 {
         sandbox.kill_server();
         sandbox.start_server("elastane up --gpus 1x16GiB");
@@ -401,8 +409,7 @@ fn output_is_followed_from_one_run_to_the_next_until_the_job_is_over() {
         format!("runai submit again -i ubuntu --backoff-limit 1 --command -- sh -c '{script}'");
     running(&sandbox, &submit, "again");
     let following = sandbox.begin("runai logs -f again 2>/dev/null | tee told");
-    let told = || std::fs::read_to_string(sandbox.home().join("told")).unwrap_or_default();
-    assert!(wait_until(PATIENCE, || told() == "try\n"));
+    assert!(wait_until(PATIENCE, || told(&sandbox, "told") == "try\n"));
     std::fs::write(go, "").expect("a file");
     let following = finish(following);
     assert_eq!((following.code, following.text.as_str()), (Some(0), "try\ntry\n"));
@@ -446,8 +453,7 @@ fn a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server() {
         return flood(&port);
     }
     let mut sandbox = started();
-    let port = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let [there, here] = [(); 2].map(port).map(|one| one.local_addr().expect("bound").port());
+    let [there, here] = [(); 2].map(|()| free_port());
     let program = std::env::current_exe().expect("this program");
     let submit = format!(
         "runai submit flood -i ubuntu -e FLOOD_PORT={there} --command -- {} --exact {FLOOD}",

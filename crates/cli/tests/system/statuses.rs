@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
     let output = sandbox.shell(line);
@@ -70,22 +70,27 @@ fn an_interactive_job_that_falls_over_again_and_again_is_told_so_with_its_reason
 #[test]
 fn a_training_that_fails_again_and_again_is_shown_so_with_its_restarts_and_last_output() {
     let sandbox = with_server();
-    let loops = "runai submit loops -i x -g 1 --backoff-limit 4 --command -- \
-                 sh -c 'echo trying; echo no such file: data.csv >&2; exit 3'";
-    says(&sandbox, loops, 0, &["submitted"]);
+    let submit = |name: &str, limit: u32| {
+        let script = "echo trying; echo no such file: data.csv >&2; exit 3";
+        let flags = format!("-i x -g 1 --backoff-limit {limit} --command -- sh -c '{script}'");
+        says(&sandbox, &format!("runai submit {name} {flags}"), 0, &["submitted"]);
+    };
+    // One that goes on for as long as it is looked at, and one that ends.
+    submit("again", 100);
     comes_to_say(&sandbox, "runai list jobs", &["CrashLoopBackOff"]);
     comes_to_say(&sandbox, "runai workload list", &["CrashLoopBackOff"]);
-    let told = ["STATUS: CRASHLOOPBACKOFF", "Last output of loops-0-", ":\n  trying\n"];
-    comes_to_say(&sandbox, "runai describe job loops", &told);
+    let told = ["STATUS: CRASHLOOPBACKOFF", "Last output of again-0-", ":\n  trying\n"];
+    comes_to_say(&sandbox, "runai describe job again", &told);
     let told = ["has failed (exit code 3) and is started again in", "  no such file: data.csv"];
-    comes_to_say(&sandbox, "runai explain loops", &told);
-    let failed = ["Status:       Failed", "Restarts:     4", "  no such file: data.csv"];
+    comes_to_say(&sandbox, "runai explain again", &told);
+    submit("loops", 2);
+    let failed = ["Status:       Failed", "Restarts:     2", "  no such file: data.csv"];
     comes_to_say(&sandbox, "runai training describe loops", &failed);
     for describe in ["runai training describe loops", "runai describe job loops"] {
-        says(&sandbox, describe, 0, &["Reasons", "E212", "failed after 4 retries: exit code 3"]);
+        says(&sandbox, describe, 0, &["Reasons", "E212", "failed after 2 retries: exit code 3"]);
     }
-    says(&sandbox, "runai explain loops", 0, &["loops has failed after 4 retries: exit code 3"]);
-    says(&sandbox, "runai list jobs --status failed -o wide --no-headers", 0, &["loops", "  4\n"]);
+    says(&sandbox, "runai explain loops", 0, &["loops has failed after 2 retries: exit code 3"]);
+    says(&sandbox, "runai list jobs --status failed -o wide --no-headers", 0, &["loops", "  2\n"]);
     for line in ["runai describe job", "runai explain job", "runai delete job"] {
         says(&sandbox, line, 2, &["the name is missing; write it after `job`"]);
     }

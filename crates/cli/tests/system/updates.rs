@@ -15,7 +15,7 @@ fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
 fn runs(sandbox: &Sandbox, name: &str) {
     let line = "runai training list -o 'jsonpath={.items[?(@.phase==\"Running\")].name}'";
     let mut last = String::new();
-    let ran = wait_until(Duration::from_secs(60), || {
+    let ran = wait_until(Duration::from_secs(120), || {
         last = sandbox.shell(line).text;
         last.split_whitespace().any(|running| running == name)
     });
@@ -62,7 +62,9 @@ fn a_list_asks_the_server_for_what_it_prints() {
         let line = format!("runai training submit {name} -i x -g 1 -c -- sleep 600");
         says(&sandbox, &line, 0, &[name]);
     }
-    runs(&sandbox, "b");
+    for name in ["a", "b"] {
+        runs(&sandbox, name);
+    }
     let some = "runai workload list --limit 2 --debug";
     let asked = ["GET /api/v1/workloads/count 200", "1 more: --offset 2, or --no-pagination"];
     says(&sandbox, some, 0, &asked);

@@ -32,7 +32,7 @@ fn a_wait_ends_with_its_workload_whatever_the_server_does() {
     );
     let waiting = sandbox.begin("runai wait short 2> told");
     let told = || sandbox.shell("grep Running told").code == Some(0);
-    assert!(wait_until(Duration::from_secs(20), told), "it says where it is");
+    assert!(wait_until(Duration::from_secs(120), told), "it says where it is");
     sandbox.kill_server();
     says(&sandbox, "runai wait short --timeout 1s", 3, "start it with");
     sandbox.start_server("elastane up --gpus 2x1GiB");

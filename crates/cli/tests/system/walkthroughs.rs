@@ -19,7 +19,7 @@ use crate::sandbox::{Sandbox, end, free_port};
 use crate::workers;
 
 /// How long a command that only looks is repeated until it shows what it should.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The ports in the documents: the server's, and the one on the reader's machine.
 const SERVER_PORT: &str = "7070";
 const LOCAL_PORT: &str = "8080";
@@ -40,11 +40,15 @@ fn read(name: &str) -> String {
 }
 
 /// Follows a document on a fresh machine; the error says which line did not do what it says.
-fn follow(text: &str, patience: Duration) -> Result<(), String> {
-    follow_on(Sandbox::new(), text, patience)
+fn follow(text: &str) -> Result<(), String> {
+    follow_on(Sandbox::new(), text, |_| PATIENCE)
 }
 
-fn follow_on(sandbox: Sandbox, text: &str, patience: Duration) -> Result<(), String> {
+fn follow_on(
+    sandbox: Sandbox,
+    text: &str,
+    patience: impl Fn(&Step) -> Duration,
+) -> Result<(), String> {
     let text = text.replace(SERVER_PORT, &sandbox.port().to_string());
     let steps = document::parse(&text.replace(LOCAL_PORT, &free_port().to_string()))?;
     let mut machine = Machine { sandbox, background: Vec::new() };
@@ -52,7 +56,7 @@ fn follow_on(sandbox: Sandbox, text: &str, patience: Duration) -> Result<(), Str
         return Err("no block starts a server with `$ elastane up`".to_owned());
     }
     for step in &steps {
-        take(step, &mut machine, patience).map_err(|what| {
+        take(step, &mut machine, patience(step)).map_err(|what| {
             format!(
                 "line {}: $ {}\n{what}server:\n{}",
                 step.line,
@@ -114,7 +118,7 @@ macro_rules! walkthroughs {
         $(
             #[test]
             fn $test() {
-                if let Err(what) = follow(&read($name), PATIENCE) {
+                if let Err(what) = follow(&read($name)) {
                     panic!("docs/walkthroughs/{}.md, {what}", $name);
                 }
             }
@@ -144,7 +148,7 @@ walkthroughs! {
 fn fractions_with_containers() {
     let Some(daemon) = DockerServer::shared() else { return };
     for name in ["fractions", "fractions-limits"] {
-        if let Err(what) = follow_on(Sandbox::with_docker(daemon), &read(name), PATIENCE) {
+        if let Err(what) = follow_on(Sandbox::with_docker(daemon), &read(name), |_| PATIENCE) {
             panic!("docs/walkthroughs/{name}.md with Docker, {what}");
         }
     }
@@ -157,7 +161,7 @@ fn elasticdl() {
     let sandbox = Sandbox::new().with_programs(&programs);
     let copied = sandbox.shell(&format!("cp -r '{EXAMPLES}' . && chmod -R a+rX ."));
     assert_eq!(copied.code, Some(0), "{}", copied.text);
-    if let Err(what) = follow_on(sandbox, &read("elasticdl"), TRAINING_PATIENCE) {
+    if let Err(what) = follow_on(sandbox, &read("elasticdl"), |_| TRAINING_PATIENCE) {
         panic!("docs/walkthroughs/elasticdl.md, {what}");
     }
 }
@@ -167,7 +171,7 @@ fn elasticdl() {
 fn elasticdl_with_containers() {
     let Some((sandbox, image)) = elastic_containers::prepared() else { return };
     let text = read("elasticdl").replace("gcr.io/elasticdl/elasticdl:dev", image.name());
-    if let Err(what) = follow_on(sandbox, &text, TRAINING_PATIENCE) {
+    if let Err(what) = follow_on(sandbox, &text, |_| TRAINING_PATIENCE) {
         panic!("docs/walkthroughs/elasticdl.md with Docker, {what}");
     }
 }
@@ -190,9 +194,18 @@ fn every_document_is_followed() {
 #[test]
 fn a_wrong_state_in_a_document_is_noticed() {
     let truth = read("train");
-    let lie = truth.replacen("train1  Running", "train1  Pending", 1);
-    assert_ne!(truth, lie, "the document shows train1 running");
-    let what = follow(&lie, Duration::from_secs(2)).expect_err("train1 is not pending");
+    let (before, rest) = truth.split_once("```console\n$ runai list jobs\n").expect("a list");
+    let (list, _) = rest.split_once("\n```\n").expect("its end");
+    let lie = list.replacen("train1  Running", "train1  Pending", 1);
+    assert_ne!(list, lie, "the document shows train1 running");
+    // The truth comes first: what has not begun yet is pending.
+    let block = |list: &str| format!("```console\n$ runai list jobs\n{list}\n```\n");
+    let text = format!("{before}{}{}", block(list), block(&lie));
+    let patience = |step: &Step| match step.expected.iter().any(|line| line.contains("Pending ")) {
+        true => Duration::from_secs(2),
+        false => PATIENCE,
+    };
+    let what = follow_on(Sandbox::new(), &text, patience).expect_err("train1 is not pending");
     assert!(what.contains("  > train1 Pending"), "{what}");
     assert!(what.contains("    train1 Running"), "{what}");
 }
