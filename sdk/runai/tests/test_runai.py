@@ -102,7 +102,7 @@ def test_preempted_experiment_is_picked_first(tmp_path):
     runai.hpo.init(str(tmp_path))
     assert runai.hpo.pick(grid)["rate"] == 0.2
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 1
+    assert process.wait(300) == 1
     assert runai.hpo.pick(grid)["rate"] == 0.1
     assert runai.hpo.pick(grid)["rate"] == 0.3
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
