@@ -10,13 +10,16 @@ use super::*;
 use crate::copy::{Bounds, NotCopied, Origin, patiently};
 use engine_conformance::S3Server;
 
-/// What comes of copying with this little patience: the folder, and the error.
+/// A server is silent for so long only if it hangs.
+const LONG: Duration = Duration::from_secs(120);
+
+/// What comes of copying, with one further attempt: the folder, and the error.
 async fn copied(bucket: &Bucket) -> (Result<(), NotCopied>, tempfile::TempDir, String) {
-    copied_up_to(1 << 30, bucket).await
+    copied_within((1 << 30, LONG), bucket).await
 }
 
-async fn copied_up_to(
-    bytes_max: u64,
+async fn copied_within(
+    (bytes_max, silence_max): (u64, Duration),
     bucket: &Bucket,
 ) -> (Result<(), NotCopied>, tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
@@ -24,7 +27,7 @@ async fn copied_up_to(
     let tell = |what| told.lock().unwrap().push(what);
     let (_wanted, mut stop) = oneshot::channel();
     let pauses = &[Duration::ZERO];
-    let patience = Bounds { bytes_max, silence_max: Duration::from_millis(500), pauses };
+    let patience = Bounds { bytes_max, silence_max, pauses };
     let to = folder.path().join("copy");
     let done = patiently(Origin::Bucket(bucket), &to, &mut stop, &tell, patience).await;
     let told = told.lock().unwrap().join("\n");
@@ -108,7 +111,8 @@ fn a_refusal_is_told_with_what_to_check() {
 async fn a_server_that_says_nothing_or_is_not_there_is_tried_again_and_given_up() {
     let server = S3Server::open(BTreeMap::new());
     server.silence.be(true);
-    let (done, _folder, told) = copied(&server.bucket("b")).await;
+    let soon = Duration::from_millis(500);
+    let (done, _folder, told) = copied_within((1 << 30, soon), &server.bucket("b")).await;
     assert!(why(done).contains("nothing came for 0 s"), "{told}");
     assert_eq!(told.matches("trying again in 0 s").count(), 1, "{told}");
     let bucket = Bucket { address: "http://127.0.0.1:1".into(), ..server.bucket("b") };
@@ -136,13 +140,13 @@ async fn a_bucket_that_is_too_large_is_refused_at_once() {
     let many = (0..70).map(|n| object(n.to_string(), 0)).collect();
     for objects in [large, many] {
         let bucket = S3Server::open(objects);
-        let (done, _folder, told) = copied_up_to(256 << 10, &bucket.bucket("b")).await;
+        let (done, _folder, told) = copied_within((256 << 10, LONG), &bucket.bucket("b")).await;
         let why = why(done);
         assert!(why.contains("more than 256KiB") && why.contains("--copies-max"), "{why}");
         assert!(!told.contains("trying again"), "{told}");
     }
     let few = (0..60).map(|n| object(n.to_string(), 4096)).collect();
-    let (done, ..) = copied_up_to(256 << 10, &S3Server::open(few).bucket("b")).await;
+    let (done, ..) = copied_within((256 << 10, LONG), &S3Server::open(few).bucket("b")).await;
     assert_eq!(done, Ok(()));
 }
 

@@ -16,17 +16,22 @@ fn of(address: String) -> Repository {
     Repository { address, branch: None, revision: None, login: None }
 }
 
+/// A server is silent for so long only if it hangs.
+const LONG: Duration = Duration::from_secs(120);
+
 struct Desk {
     folder: tempfile::TempDir,
     told: Mutex<Vec<String>>,
+    silence_max: Duration,
 }
 
 impl Desk {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), told: Mutex::default() }
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, told: Mutex::default(), silence_max: LONG }
     }
 
-    /// Without patience: one further attempt, and no silence.
+    /// With one further attempt.
     async fn copy(&self, repository: &Repository) -> Result<(), NotCopied> {
         self.copy_up_to(1 << 30, repository).await
     }
@@ -35,15 +40,15 @@ impl Desk {
         let (_wanted, mut stop) = oneshot::channel();
         let tell = |what| self.told.lock().unwrap().push(what);
         let (to, pauses) = (self.folder.path().join("copy"), [Duration::ZERO]);
-        let silence_max = Duration::from_millis(500);
-        let bounds = Bounds { bytes_max, silence_max, pauses: &pauses };
+        let bounds = Bounds { bytes_max, silence_max: self.silence_max, pauses: &pauses };
         patiently(Origin::Repository(repository), &to, &mut stop, &tell, bounds).await
     }
 }
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up_and_tried_again() {
-    let (server, desk) = (GitServer::open(), Desk::new());
+    let server = GitServer::open();
+    let desk = Desk { silence_max: Duration::from_millis(500), ..Desk::new() };
     server.silence().be(true);
     let Err(NotCopied::Failed(why)) = desk.copy(&of(server.http())).await else { panic!() };
     assert!(why.contains("nothing came for 0 s"), "{why}");
