@@ -337,7 +337,8 @@ pub async fn leaves_no_process_behind(fixture: &mut dyn Fixture) {
 /// When the main process ends by itself, what it left running ends with it.
 pub async fn ends_what_the_main_process_left(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
-    let script = "sh -c 'echo pid $$; exec sleep 600' & sleep 0.2; exit 3";
+    let script = "sh -c 'echo pid $$; : >said; exec sleep 600' & \
+                  until [ -e said ]; do sleep 0.02; done; exit 3";
     let key = stage.start(fixture.script(script)).await;
     assert_eq!(stage.exit(key).await, Exit::Code(3));
     let left = pid_in(&stage.output(key, ALL).await);
@@ -456,9 +457,21 @@ pub async fn loses_a_run_whose_supervisor_vanished(fixture: &mut dyn Fixture) {
 /// A tail is the last so many lines; stderr is part of the output, in order.
 pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
-    let pause = if fixture.orders_streams() { "" } else { "sleep 0.2;" };
-    let script = format!("echo a; {pause} echo b >&2; {pause} echo c; {pause} echo d >&2");
+    // Where each stream is read for itself the next line comes when the one before is there.
+    let orders = fixture.orders_streams();
+    let pause = |file: &str| match orders {
+        true => String::new(),
+        false => format!("until [ -e {file} ]; do sleep 0.02; done;"),
+    };
+    let [b, c, d] = ["b", "c", "d"].map(pause);
+    let script = format!("echo a; {b} echo b >&2; {c} echo c; {d} echo d >&2");
     let key = stage.start(fixture.script(&script)).await;
+    for (line, next) in [("a\n", "b"), ("b\n", "c"), ("c\n", "d")] {
+        if !orders {
+            stage.said(key, line).await;
+            stage.touches(key, next).await;
+        }
+    }
     stage.exit(key).await;
     assert_eq!(stage.output(key, ALL).await, "a\nb\nc\nd\n");
     let range = LogRange { tail_lines: Some(2), ..ALL };
@@ -476,16 +489,22 @@ pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
 /// Logs can be read from a time on, with the time of each line.
 pub async fn tells_when_lines_were_written(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
-    let key = stage.start(fixture.script("echo a; sleep 4; printf 'b\nc'")).await;
+    let script = "echo a; until [ -e go ]; do sleep 0.02; done; printf 'b\nc'";
+    let key = stage.start(fixture.script(script)).await;
+    stage.running(key).await;
     stage.said(key, "a\n").await;
+    // That it was written is noted a little later.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("after 1970");
     let later = |ms| u64::try_from(since_epoch.as_millis()).ok().map(|now| Instant(now + ms));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stage.touches(key, "go").await;
     stage.exit(key).await;
     let since = |since| LogRange { since, ..ALL };
-    assert_eq!(stage.output(key, since(later(2000))).await, "b\nc");
+    assert_eq!(stage.output(key, since(later(0))).await, "b\nc");
     assert_eq!(stage.output(key, since(Some(Instant(0)))).await, "a\nb\nc");
     assert_eq!(stage.output(key, since(later(3_600_000))).await, "");
-    let both = LogRange { tail_lines: Some(1), ..since(later(2000)) };
+    let both = LogRange { tail_lines: Some(1), ..since(later(0)) };
     assert_eq!(stage.output(key, both).await, "c");
     let stamped = LogRange { timestamps: true, ..ALL };
     let lines = stage.output(key, stamped.clone()).await;

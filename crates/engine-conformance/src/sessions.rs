@@ -72,6 +72,12 @@ impl Stage {
         key
     }
 
+    /// Makes a file in the folder of the run, as a signal for it.
+    pub(crate) async fn touches(&self, key: RunKey, file: &str) {
+        let (_, errors, end) = self.exec(key, shell(&format!(": >{file}"))).await.rest().await;
+        assert_eq!(end, Some(Exit::Code(0)), "{errors}");
+    }
+
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Visitor {
         Visitor::at(self.engine.exec(key, what).await.expect("it runs"))
     }

@@ -119,6 +119,7 @@ async fn a_container_finds_its_channel_and_the_next_server_hears_on_it() {
     bench.reopen().await;
     announced(600.0).await.expect("a thread").expect("heard again");
     let mut watched = Watched::new(&bench);
+    watched.said(key, "fixed").await;
     // It is too far away to be waited for.
     watched.engine.await_checkpoint(key, 20_000).await;
     watched.engine.stop(key, 0).await.expect("stopped");
@@ -537,11 +538,12 @@ async fn a_terminal_is_attached_to_resized_and_typed_into() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);
     let spec = bench.script(
-        "trap 'stty size' WINCH; while :; do \
+        "trap 'stty size' WINCH; echo ready; while :; do \
                              read -r word && echo got $word; [ \"$word\" = end ] && exit 5; done",
     );
     let key = watched.start(RunSpec { stdin: true, tty: true, ..spec }).await;
     watched.running(key).await;
+    watched.said(key, "ready").await;
     let size = engine::TerminalSize { rows: 33, columns: 77 };
     let mut session = watched.engine.attach(key, true, Some(size)).await.expect("attached");
     session.input.send(Input::Bytes(b"word\nend\n".to_vec())).await.expect("taken");

@@ -47,7 +47,7 @@ async fn a_lost_run_has_not_ended_while_its_processes_resist() {
     assert_eq!(SWEEPS.load(Ordering::SeqCst), 1);
     assert_eq!(shared.state(key), Some(RUNNING), "its GPUs are not free");
 
-    let wait = tokio::time::timeout(Duration::from_secs(30), seen.recv());
+    let wait = tokio::time::timeout(Duration::from_secs(240), seen.recv());
     let end = wait.await.expect("looked at again and again").expect("the engine lives");
     assert!(SWEEPS.load(Ordering::SeqCst) > ROUNDS, "only when nothing resisted");
     assert_eq!(end.state, shared.state(key).expect("known").into());

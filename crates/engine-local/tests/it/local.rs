@@ -515,7 +515,7 @@ async fn a_run_has_the_umask_it_was_given_not_the_servers() {
 
 /// Polls until the process is gone; a test that never gets there says so.
 async fn gone(bench: &Bench, pid: u32) -> bool {
-    for _ in 0..1000 {
+    for _ in 0..12_000 {
         if !bench.is_alive(pid) {
             return true;
         }
@@ -573,7 +573,7 @@ async fn ends_though_frozen(bench: &Bench, key: RunKey, main: u32) -> Exit {
     let exit = end(&*bench.engine(), key).await;
     assert!(!bench.is_alive(main), "its command is left");
     // After reporting the end it still has to exit; a test that never gets there says so.
-    for _ in 0..1000 {
+    for _ in 0..12_000 {
         if supervisors(&bench.run_dir(key)).is_empty() {
             break;
         }
