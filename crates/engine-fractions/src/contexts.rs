@@ -167,7 +167,7 @@ mod tests {
             let made: Vec<_> = made.lines().map(|pid| (pid.parse().unwrap(), 500)).collect();
             vec![gpu("silent", &[]), gpu("idle", &made), gpu("used", &[(1, 9000)])]
         };
-        let patience = Duration::from_secs(4);
+        let patience = Duration::from_secs(10);
         let measured = measure_by(&keeps, &names(&["silent", "idle", "used"]), &sample, patience);
         let each = |name: &str| (name.to_owned(), 498 << 20);
         assert_eq!(measured, ["silent", "idle", "used"].map(each).into());

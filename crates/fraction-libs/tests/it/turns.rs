@@ -29,12 +29,21 @@ fn failure_12_each_way_to_launch_waits_for_the_lease() {
             let run = machine.run(&format!("{how}-{launch}"), 4096 * MIB);
             let writer = run.writer();
             grant(&writer, false);
-            let mut command = run.command(how, &format!("init context:0 launches:3:100:{launch}"));
-            let child = command.stdout(Stdio::piped()).spawn().unwrap();
-            while !activity(&run).iter().any(|activity| activity.waits) {
-                std::thread::yield_now();
-                writer.beat();
-            }
+            let waits = || activity(&run).iter().any(|activity| activity.waits);
+            let child = loop {
+                let mut command =
+                    run.command(how, &format!("init context:0 launches:3:100:{launch}"));
+                let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+                let mut has_ended = || child.try_wait().unwrap().is_some();
+                while !waits() && !has_ended() {
+                    std::thread::yield_now();
+                    writer.beat();
+                }
+                // Where this thread stood still for long, the agent was taken for gone.
+                if !has_ended() {
+                    break child;
+                }
+            };
             grant(&writer, true);
             let output = child.wait_with_output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
