@@ -13,7 +13,7 @@ use crate::server::{Server, read};
 
 const CHANGES: &str = "/elastane/v1/changes";
 /// Only as long as this if something is broken.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Objects by their kind and id.
 type Objects = BTreeMap<(String, String), Value>;

@@ -18,6 +18,9 @@ use tower::ServiceExt as _;
 
 use crate::engine_double::EngineDouble;
 
+/// How long a state may take to come; long, because a loaded machine is no fault.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 pub(crate) struct Server {
     pub(crate) router: Router,
     pub(crate) control: Handle,
@@ -225,15 +228,15 @@ impl Server {
 
     /// Waits until what a path shows is as wanted.
     pub(crate) async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut last = Value::Null;
-        for _ in 0..5000 {
-            last = self.get(path).await;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let last = self.get(path).await;
             if wanted(&last) {
                 return last;
             }
+            assert!(tokio::time::Instant::now() < deadline, "GET {path} stayed {last:#}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        panic!("GET {path} stayed {last:#}");
     }
 
     pub(crate) async fn phase(&self, id: &str, phase: &str) -> Value {

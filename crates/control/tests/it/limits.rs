@@ -6,7 +6,7 @@ use view::Phase;
 
 use engine::{Exit, GpuUse, Measured};
 
-use crate::world::{World, nodes, training, with, workspace};
+use crate::world::{PATIENCE, World, nodes, training, with, workspace};
 
 /// The rules of project 1, or of its department.
 pub(crate) async fn limit(w: &World, of_department: bool, training_s: u64, workspace_s: u64) {
@@ -58,14 +58,15 @@ pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
 /// Waits for an event about a workload.
 pub(crate) async fn told(w: &World, name: &str, kind: &str) -> String {
     let id = w.id(name);
-    for _ in 0..5000 {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
         let found = w.events(id).await.into_iter().rev().find(|event| event.kind == kind);
         if let Some(event) = found {
             return event.message;
         }
+        assert!(tokio::time::Instant::now() < deadline, "{name} was never told {kind}");
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
-    panic!("{name} was never told {kind}");
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use view::{Event, Phase, ReasonView, View, WorkloadView};
 use crate::fake::{FakeEngine, ManualClock};
 
 /// How long a state may take to come; long, because a loaded machine is no fault.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// More than any test records.
 const RECORDING_MAX: u64 = 1 << 30;

@@ -102,11 +102,13 @@ async fn new_keys_are_found_and_forged_tokens_do_not_make_it_ask_for_ever() {
     let provider = provider(&fake, None);
     provider.vouched(&fake.id_token(), now()).await.unwrap();
     fake.says().signer = Signer::new("two");
-    provider.vouched(&fake.id_token(), now()).await.unwrap();
+    let token = fake.id_token();
+    let at = now();
+    provider.vouched(&token, at).await.unwrap();
     assert_eq!(fake.says().keys_asked, 2);
     let forged = Signer::new("three").sign(&json!({}));
     for _ in 0..5 {
-        provider.vouched(&forged, now()).await.unwrap_err();
+        provider.vouched(&forged, at).await.unwrap_err();
     }
     assert_eq!(fake.says().keys_asked, 2);
     fake.says().signer = Signer::new("four");
@@ -173,11 +175,13 @@ async fn after_a_failure_it_is_asked_again_in_a_moment() {
     let provider = provider(&fake, None);
     fake.says().metadata = json!({"jwks_uri": format!("{}/nowhere", fake.issuer())});
     provider.start(REDIRECT, now()).await.unwrap();
-    let error = provider.vouched(&fake.id_token(), now()).await.unwrap_err();
+    let token = fake.id_token();
+    let at = now();
+    let error = provider.vouched(&token, at).await.unwrap_err();
     assert!(error.to_string().contains("/nowhere has status 404"), "{error}");
     fake.says().metadata = json!({});
     let later = now().plus_ms(3_700_000);
-    assert_eq!(provider.vouched(&fake.id_token(), now()).await, Err(error), "not asked yet");
+    assert_eq!(provider.vouched(&token, at).await, Err(error), "not asked yet");
     fake.says().claims = json!({"exp": later.0 / 1000 + 60});
     provider.vouched(&fake.id_token(), later).await.unwrap();
 }

@@ -39,7 +39,9 @@ const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activi
 async fn a_server_that_comes_and_goes_loses_nothing_and_doubles_nothing() {
     let Some(server) = PgServer::own() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let database = Database::Postgres(server.database().await);
+    // Longer than the server takes to come back on a machine that has much to do.
+    let patient = server.database().await.with_patience(Duration::from_secs(120));
+    let database = Database::Postgres(patient);
     let store = Store::open_in(dir.path(), &database).await.unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let load = tokio::spawn({
