@@ -508,7 +508,7 @@ def until(work, workload, phase):
 
 def wait(ask, reached, what):
     last = None
-    for _ in range(600):
+    for _ in range(2400):
         last = (yield ask()).data
         if reached(last):
             return

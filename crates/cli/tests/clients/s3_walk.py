@@ -84,7 +84,7 @@ def ask(path, body=None):
 
 
 def ended(name):
-    for _ in range(600):
+    for _ in range(2400):
         rows = ask(f"/api/v1/workloads?filterBy=name=={name}")["workloads"]
         if rows and rows[0]["phase"] in ("Completed", "Failed"):
             return rows[0]["phase"]
