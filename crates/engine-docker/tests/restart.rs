@@ -25,6 +25,7 @@ async fn a_daemon_that_goes_loses_what_ran_and_forgets_nothing() {
         watched.running(plain).await;
         let ended = watched.start(bench.script("exit 3")).await;
         assert_eq!(watched.end(ended).await, Exit::Code(3));
+        watched.said(ran, "ready").await;
         goes(&server);
         server.up();
         // The order of these is not fixed.

@@ -11,10 +11,10 @@ use crate::stalled::Stalled;
 use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::{
-    ExecSpec, Exit, Framework, Gang, Input, LogRange, MASTER, Member, Mount, MountSource, Output,
-    Port, PullPolicy, Repository, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
+    ExecSpec, Exit, Framework, Gang, Input, MASTER, Member, Mount, MountSource, Output, Port,
+    PullPolicy, Repository, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
 };
-use engine_conformance::{Fixture, GitServer, S3Server, in_time};
+use engine_conformance::{Fixture, GitServer, S3Server};
 use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
 use tokio::io::AsyncReadExt as _;
@@ -24,17 +24,6 @@ async fn printed(bench: &Bench, spec: RunSpec) -> String {
     let watched = Watched::new(bench);
     let key = watched.start(spec).await;
     watched.output(key).await
-}
-
-/// Waits until this is part of the output of a run that goes on.
-async fn says(watched: &Watched, key: RunKey, text: &str) {
-    let range = LogRange { follow: true, ..LogRange::default() };
-    let mut chunks = watched.engine.logs(key, range).await.expect("a known run");
-    let mut all = String::new();
-    while !all.contains(text) {
-        let chunk = in_time(chunks.recv()).await.expect("it goes on").expect("readable");
-        all.push_str(&String::from_utf8_lossy(&chunk));
-    }
 }
 
 /// A client of the daemon.
@@ -130,7 +119,7 @@ async fn a_container_finds_its_channel_and_the_next_server_hears_on_it() {
     bench.reopen().await;
     announced(600.0).await.expect("a thread").expect("heard again");
     let mut watched = Watched::new(&bench);
-    says(&watched, key, "fixed").await;
+    watched.said(key, "fixed").await;
     // It is too far away to be waited for.
     watched.engine.await_checkpoint(key, 20_000).await;
     watched.engine.stop(key, 0).await.expect("stopped");
@@ -554,7 +543,7 @@ async fn a_terminal_is_attached_to_resized_and_typed_into() {
     );
     let key = watched.start(RunSpec { stdin: true, tty: true, ..spec }).await;
     watched.running(key).await;
-    says(&watched, key, "ready").await;
+    watched.said(key, "ready").await;
     let size = engine::TerminalSize { rows: 33, columns: 77 };
     let mut session = watched.engine.attach(key, true, Some(size)).await.expect("attached");
     session.input.send(Input::Bytes(b"word\nend\n".to_vec())).await.expect("taken");

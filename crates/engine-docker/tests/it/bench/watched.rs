@@ -69,6 +69,17 @@ impl Watched {
         }
     }
 
+    /// Waits until this is part of the output of a run that goes on.
+    pub(crate) async fn said(&self, key: RunKey, text: &str) {
+        let range = LogRange { follow: true, ..LogRange::default() };
+        let mut chunks = self.engine.logs(key, range).await.expect("a known run");
+        let mut all = String::new();
+        while !all.contains(text) {
+            let chunk = in_time(chunks.recv()).await.expect("it goes on").expect("readable");
+            all.push_str(&String::from_utf8_lossy(&chunk));
+        }
+    }
+
     pub(crate) async fn output(&self, key: RunKey) -> String {
         let range = LogRange { follow: true, ..LogRange::default() };
         let mut chunks = self.engine.logs(key, range).await.expect("a known run");
