@@ -104,7 +104,7 @@ pub type Eviction = Reason;
 pub struct FractionLimit {
     /// How well: `none`, `cooperative`, `hard`.
     pub enforcement: String,
-    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`.
+    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`.
     pub mechanism: String,
     /// What that means, in one sentence.
     pub meaning: String,

@@ -1,6 +1,7 @@
 //! What a run has of GPUs, as its folder keeps it. Owns: the form. Does not know about: how limits are
 //! kept.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ pub struct Fraction {
     /// What MPS lets a program have of its first GPU; 0: it has no limit by MPS.
     #[serde(default)]
     pub mps_bytes: u64,
+    /// What its control group may have of memory of GPUs, by the region of the kernel.
+    #[serde(default)]
+    pub regions: BTreeMap<String, u64>,
 }
 
 /// How long a look may take: a driver that nothing used before needs some seconds.
@@ -121,8 +125,8 @@ pub fn not_kept(why: &str) -> String {
         return silent.to_owned();
     }
     format!(
-        "{NOT_KEPT}{why}; see `elastane status`, and ask for whole GPUs or have the libraries mended \
-         by a restart of the server"
+        "{NOT_KEPT}{why}; see `elastane status`, and ask for whole GPUs or restart the server, which \
+         tries its limits again"
     )
 }
 

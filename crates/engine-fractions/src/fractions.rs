@@ -23,6 +23,7 @@ use units::GPU_MILLIS;
 
 use crate::burst::{Holder, divide};
 use crate::contexts;
+use crate::dmem::Dmem;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
 use crate::mps::{Granted, Mps};
 use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
@@ -67,6 +68,14 @@ pub struct Added {
     pub delivery: Delivery,
 }
 
+/// What keeps parts of real GPUs.
+#[derive(Debug)]
+enum Keeper {
+    Libraries,
+    Mps(Mps),
+    Dmem(Dmem),
+}
+
 /// The fractions of this machine's runs.
 #[derive(Debug)]
 pub struct Fractions {
@@ -84,8 +93,8 @@ pub struct Fractions {
     libraries: Option<Libraries>,
     installed: FractionLimit,
     simulated: FractionLimit,
-    /// What keeps parts of real GPUs; none: the libraries.
-    mps: Option<Mps>,
+    /// What keeps parts of real GPUs.
+    keeper: Keeper,
     /// What a context takes of real GPUs, by UUID.
     contexts: BTreeMap<String, u64>,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
@@ -134,7 +143,7 @@ impl Fractions {
             libraries: None,
             installed: none.clone(),
             simulated: none,
-            mps: None,
+            keeper: Keeper::Libraries,
             contexts: BTreeMap::new(),
             connections: Mutex::default(),
             runs: Mutex::default(),
@@ -154,14 +163,23 @@ impl Fractions {
         runs: Runs<'_>,
         options: &FractionOptions,
     ) -> Result<Self, Error> {
-        if options.policy != FractionPolicy::Mps {
-            return Ok(Self::with_libraries(folder, program, runs, options));
-        }
-        let mps = Mps::find(program, runs, options).map_err(Error::Invalid)?;
+        let found = match options.policy {
+            FractionPolicy::Mps => Mps::find(program, runs, options).map(Keeper::Mps),
+            FractionPolicy::Dmem => Dmem::find(program, runs, options).map(Keeper::Dmem),
+            FractionPolicy::Best | FractionPolicy::Counted | FractionPolicy::HardOnly => {
+                return Ok(Self::with_libraries(folder, program, runs, options));
+            }
+        };
+        let keeper = found.map_err(Error::Invalid)?;
         // Those of simulated GPUs.
         let without = FractionOptions { gpus: Vec::new(), ..options.clone() };
         let libraries = Self::with_libraries(folder, program, runs, &without);
-        Ok(Self { installed: Mps::kept(options), mps: Some(mps), ..libraries })
+        let installed = match &keeper {
+            Keeper::Mps(_) => Mps::kept(options),
+            Keeper::Dmem(_) => Dmem::kept(runs, options),
+            Keeper::Libraries => libraries.installed,
+        };
+        Ok(Self { installed, keeper, ..libraries })
     }
 
     fn with_libraries(
@@ -258,12 +276,8 @@ impl Fractions {
                     .to_owned(),
             ));
         }
-        if let Some(mps) = self.mps.as_ref().filter(|_| !simulated) {
-            let granted = mps.of(spec, self.time_slicing).map_err(Error::NotKept)?;
-            return Ok(granted.map(|Granted { bytes, delivery }| Added {
-                fraction: Fraction { mps_bytes: bytes, ..self.unlimited() },
-                delivery,
-            }));
+        if !simulated && !matches!(self.keeper, Keeper::Libraries) {
+            return self.without_libraries(spec);
         }
         let Some(libraries) = &self.libraries else { return Ok(None) };
         let has_driver = simulated && has_simulated_driver(spec);
@@ -305,6 +319,24 @@ impl Fractions {
             delivery.mounts.push((fraction.sockets.clone(), SOCKETS_IN_CONTAINERS.into()));
         }
         Ok(Some(Added { fraction, delivery }))
+    }
+
+    /// What a run gets whose GPUs are real, from what keeps parts of those; none: it has no part of one.
+    fn without_libraries(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
+        let own = self.unlimited();
+        let added = match &self.keeper {
+            Keeper::Libraries => Ok(None),
+            Keeper::Mps(mps) => mps.of(spec, self.time_slicing).map(|granted| {
+                let Granted { bytes, delivery } = granted?;
+                Some(Added { fraction: Fraction { mps_bytes: bytes, ..own }, delivery })
+            }),
+            Keeper::Dmem(dmem) => dmem.of(spec).map(|regions| {
+                let fraction = Fraction { regions, ..own };
+                let added = Added { fraction, delivery: Delivery::default() };
+                (!added.fraction.regions.is_empty()).then_some(added)
+            }),
+        };
+        added.map_err(Error::NotKept)
     }
 
     /// What all runs have.

@@ -8,6 +8,8 @@ mod burst;
 mod checked;
 #[cfg(target_arch = "x86_64")]
 mod contexts;
+#[cfg(target_arch = "x86_64")]
+mod dmem;
 mod fraction;
 #[cfg(target_arch = "x86_64")]
 mod fractions;
@@ -28,7 +30,9 @@ pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept, refusal, si
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use newest::end_newest;
-pub use policy::{FractionOptions, FractionPolicy, MemoryOver, MpsPlace, Place, Runs};
+pub use policy::{
+    DeviceGroups, FractionOptions, FractionPolicy, MemoryOver, MpsPlace, Place, Runs,
+};
 #[cfg(target_arch = "x86_64")]
 pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]

@@ -207,4 +207,4 @@ impl Mps {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,6 +18,8 @@ pub enum FractionPolicy {
     HardOnly,
     /// NVIDIA's MPS, for real GPUs.
     Mps,
+    /// Control groups, for real GPUs.
+    Dmem,
 }
 
 impl FractionPolicy {
@@ -30,13 +32,23 @@ impl FractionPolicy {
             "auto" => Ok(Self::Best),
             "hard" => Ok(Self::HardOnly),
             "mps" => Ok(Self::Mps),
+            "dmem" => Ok(Self::Dmem),
             "none" => Ok(Self::Counted),
             other => Err(format!(
-                "`{}` is not a policy; write auto, hard, mps or none",
+                "`{}` is not a policy; write auto, hard, mps, dmem or none",
                 units::shown(other)
             )),
         }
     }
+}
+
+/// The control groups of runs that limit memory of GPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceGroups {
+    /// The folder in which each run gets one.
+    pub folder: PathBuf,
+    /// What the kernel says of regions of memory: a name and bytes in each line.
+    pub regions: String,
 }
 
 /// Where MPS of this machine is.
@@ -79,14 +91,24 @@ pub struct FractionOptions {
     pub time_slicing: TimeSlicing,
     /// Where MPS is.
     pub mps: MpsPlace,
+    /// The control groups that limit memory of GPUs, which the engine finds; else why there are none.
+    pub groups: Result<DeviceGroups, String>,
+    /// Where NVIDIA's driver shows a folder for each GPU, by its place on the bus.
+    pub driver_gpus: PathBuf,
 }
 
 impl Default for FractionOptions {
     fn default() -> Self {
-        let (policy, gpus) = (FractionPolicy::Best, Vec::new());
-        let (look_ms_max, time_slicing) = (crate::fraction::LOOK_MS_MAX, TimeSlicing::None);
-        let mps = MpsPlace::default();
-        Self { policy, gpus, look_ms_max, over: MemoryOver::Report, time_slicing, mps }
+        Self {
+            policy: FractionPolicy::Best,
+            gpus: Vec::new(),
+            look_ms_max: crate::fraction::LOOK_MS_MAX,
+            over: MemoryOver::Report,
+            time_slicing: TimeSlicing::None,
+            mps: MpsPlace::default(),
+            groups: Err("this engine makes none".to_owned()),
+            driver_gpus: "/proc/driver/nvidia/gpus".into(),
+        }
     }
 }
 

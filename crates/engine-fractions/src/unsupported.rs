@@ -59,7 +59,7 @@ impl Fractions {
         options: &FractionOptions,
     ) -> Result<Self, Error> {
         match options.policy {
-            FractionPolicy::Mps => Err(Error::Invalid(WHY.to_owned())),
+            FractionPolicy::Mps | FractionPolicy::Dmem => Err(Error::Invalid(WHY.to_owned())),
             FractionPolicy::Best | FractionPolicy::Counted | FractionPolicy::HardOnly => {
                 Ok(Self {})
             }

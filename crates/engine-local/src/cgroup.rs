@@ -53,6 +53,8 @@ pub(crate) enum Controller {
     Pids,
     /// Holds or ends all processes at once.
     Freezer,
+    /// Limits memory of devices.
+    Dmem,
 }
 
 /// The group of a run, which may not exist yet.
@@ -87,6 +89,30 @@ impl Group {
         self.limit_cpu(limits.cpu_millis_max)?;
         self.limit_memory(limits.memory_bytes_max)?;
         self.set(Controller::Pids, "pids.max", TASKS_MAX)
+    }
+
+    /// Limits memory of devices: bytes by the region of the kernel. Believes only what the kernel says
+    /// after it.
+    ///
+    /// # Errors
+    /// The group is gone, or the kernel does not limit one of them so.
+    pub(crate) fn limit_devices(&self, regions: &BTreeMap<String, u64>) -> io::Result<()> {
+        let name = "dmem.max";
+        let file = self.file(Controller::Dmem, name);
+        let file = file.ok_or_else(|| io::Error::other("it has no controller dmem"))?;
+        let lines = regions.iter().map(|(region, bytes)| format!("{region} {bytes}"));
+        set(&file, &lines.collect::<Vec<_>>().join("\n"))?;
+        let text = fs::read_to_string(&file)?;
+        for (region, bytes) in regions {
+            // The kernel counts in pages.
+            if value(&text, region).is_none_or(|limit| limit > *bytes) {
+                let shown = file.display();
+                return Err(io::Error::other(format!(
+                    "{shown} does not limit {region} to {bytes}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn limit_cpu(&self, millis: Option<u64>) -> io::Result<()> {

@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use engine::{Error, IsolationKind, RunKey};
-use engine_fractions::{FractionOptions, Fractions, Runs};
+use engine_fractions::{FractionOptions, FractionPolicy, Fractions, Runs};
 
 use crate::cgroup::Place;
 use crate::environment;
@@ -99,21 +99,25 @@ impl LocalEngine {
             }
             None => Isolator::none("the server was not asked to keep runs apart"),
         };
+        let mut place = Place::find();
         let fractions = match fractions {
-            Some(options) => {
+            Some(mut options) => {
+                if options.policy == FractionPolicy::Dmem {
+                    options.groups = place.limit_devices();
+                }
                 let folder = paths.fraction();
                 let enter = |command: &mut Command, mounts: Vec<(PathBuf, PathBuf)>| {
                     separator.enter_first(command, &folder, mounts)
                 };
-                let place = separator.first().map(|first| ((first.uid, first.gid), &enter as _));
-                Fractions::open(&folder, &supervisor, Runs::Processes(place), &options)?
+                let first = separator.first().map(|first| ((first.uid, first.gid), &enter as _));
+                Fractions::open(&folder, &supervisor, Runs::Processes(first), &options)?
             }
             None => Fractions::none("nothing is started"),
         };
         let inherited = environment::inherited();
         let mut shared = Shared::new(paths, supervisor, images, inherited);
         shared.umask = umask;
-        shared.place = Place::find();
+        shared.place = place;
         shared.separator = separator;
         shared.fractions = fractions;
         shared.output_bytes_max = Some(output_bytes_max);

@@ -2,6 +2,7 @@
 //! its whole process tree, and recording the state of both in `state.json` and on the pipe that is
 //! its stdout. Does not know about the server, which may stop and start.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -281,6 +282,10 @@ fn complaint_within(command: &mut Command, most: Duration) -> io::Result<Option<
 
 /// Creates the control group of a run. The start fails only if the run has limits.
 fn confine(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
+    let regions = process.fraction.as_ref().map(|fraction| &fraction.regions);
+    if let Some(regions) = regions.filter(|regions| !regions.is_empty()) {
+        return confine_gpus(process, regions).map(Some);
+    }
     let Some(group) = &process.group else { return Ok(None) };
     match group.make(&process.limits) {
         Ok(()) => Ok(Some(group.clone())),
@@ -294,6 +299,15 @@ fn confine(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
         ))),
         Err(error) => Err(Fault::OfMachine(error)),
     }
+}
+
+/// The same for a run that has parts of GPUs by its group: without that, it does not start.
+fn confine_gpus(process: &ProcessSpec, regions: &BTreeMap<String, u64>) -> Result<Group, Fault> {
+    let group = process.group.as_ref();
+    let group = group.ok_or_else(|| Fault::NotKept(not_kept("the run has no control group")))?;
+    let limited = group.make(&process.limits).and_then(|()| group.limit_devices(regions));
+    limited.map_err(|error| Fault::NotKept(not_kept(&error.to_string())))?;
+    Ok(group.clone())
 }
 
 fn check_folder(working_dir: &Path) -> Result<(), Fault> {
@@ -506,6 +520,36 @@ mod tests {
         assert_eq!(confine(&spec("null", some)).expect("it starts, without"), None);
         assert_eq!(confine(&spec(nowhere, none)).expect("it starts, without"), None);
         assert!(confine(&spec(nowhere, some)).is_err(), "later it may do better");
+    }
+
+    #[test]
+    fn a_run_with_gpus_by_its_group_starts_in_one_that_limits_them_or_not_at_all() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let spec = |group: &str| {
+            let text = format!(
+                r#"{{"argv":[],"env":{{}},"working_dir":"/","group":{group},"limits":{{}},"fraction":
+                    {{"limits":[],"simulated":[],"sockets":"","program":"",
+                      "regions":{{"drm/0000:0a:00.0/vram0":8589934592}}}}}}"#
+            );
+            serde_json::from_str::<ProcessSpec>(&text).expect("a specification")
+        };
+        let own = dir.path().join("run");
+        let of = |controller: &str| {
+            spec(&format!(r#"{{"version":"v2","folders":{{"{controller}":"{}"}}}}"#, own.display()))
+        };
+        assert!(confine(&of("dmem")).expect("it starts").is_some());
+        let written = std::fs::read_to_string(own.join("dmem.max")).expect("written");
+        assert_eq!(written, "drm/0000:0a:00.0/vram0 8589934592");
+        let not_kept = |spec: &ProcessSpec| match confine(spec) {
+            Err(Fault::NotKept(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(not_kept(&of("memory")).contains("no controller dmem"));
+        assert!(not_kept(&spec("null")).contains("the run has no control group"));
+        // The group is gone, and none can be made in its place.
+        std::fs::remove_dir_all(&own).expect("removed");
+        std::fs::write(&own, "").expect("written");
+        assert!(not_kept(&of("dmem")).contains("dmem.max"));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub enum Mechanism {
     Variables,
     /// The server of NVIDIA's MPS, told by variables that a run can change.
     Mps,
+    /// The kernel, by the control group of a run.
+    ControlGroup,
 }
 
 impl Mechanism {
@@ -54,6 +56,7 @@ impl Mechanism {
             Self::PreloadedLibraries => "preloaded-libraries",
             Self::Variables => "variables",
             Self::Mps => "mps",
+            Self::ControlGroup => "dmem",
         }
     }
 
@@ -78,6 +81,10 @@ impl Mechanism {
                 "the MPS server refuses memory beyond the share, told by variables; it stops mistakes, \
                  and a cleared environment lifts it"
             }
+            Self::ControlGroup => {
+                "the kernel refuses memory beyond the share to the control group of a run, whatever its \
+                 programs do"
+            }
         }
     }
 
@@ -86,7 +93,7 @@ impl Mechanism {
     pub const fn divides(self, time_slicing: TimeSlicing) -> bool {
         match (self, time_slicing) {
             (_, TimeSlicing::None) => true,
-            (Self::None, _) | (Self::Mps, TimeSlicing::Fair) => false,
+            (Self::None | Self::ControlGroup, _) | (Self::Mps, TimeSlicing::Fair) => false,
             (Self::MountedLibraries | Self::PreloadedLibraries | Self::Variables, _) => true,
             (Self::Mps, TimeSlicing::Strict) => true,
         }

@@ -52,7 +52,7 @@ impl Machine {
 }
 
 /// Written by another process: a program that this one still writes to could not be started.
-fn script(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+pub(crate) fn script(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     let path = folder.path().join(name);
     let mut write = Command::new("sh");
     write.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(&path);

@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::{LimitsKept, RunKey};
+use engine_fractions::DeviceGroups;
 
 use super::{Controller, Group, Version, set};
 
@@ -19,6 +20,8 @@ const FOLDER: &str = "elastane";
 /// The server's group, if it has to move: under version 2 only the root may have both processes
 /// and groups with limits.
 const SERVER: &str = "elastane-server";
+/// The controller of memory of devices.
+const DMEM: &str = "dmem";
 /// Each controller by the name of its hierarchy under version 1.
 const CONTROLLERS: [(Controller, &str); 5] = [
     (Controller::Cpu, "cpu"),
@@ -36,6 +39,8 @@ pub(crate) struct Place {
     folders: BTreeMap<Controller, PathBuf>,
     /// Why controllers are missing.
     why: Option<String>,
+    /// Under version 2: the root of the hierarchy, and the group above the folder of all groups.
+    unified: Option<(PathBuf, PathBuf)>,
 }
 
 /// A mounted hierarchy.
@@ -59,15 +64,19 @@ impl Place {
 
     /// None at all.
     pub(crate) fn none(why: &str) -> Self {
-        Self { version: Version::V2, folders: BTreeMap::new(), why: Some(why.to_owned()) }
+        let why = Some(why.to_owned());
+        Self { version: Version::V2, folders: BTreeMap::new(), why, unified: None }
     }
 
     fn among(hierarchies: &[Hierarchy]) -> Self {
         let unified = hierarchies.iter().filter(|hierarchy| hierarchy.unified);
         let mut whys = Vec::new();
-        for base in unified.flat_map(Hierarchy::bases) {
+        let bases = unified.flat_map(|own| own.bases().into_iter().map(move |base| (own, base)));
+        for (hierarchy, base) in bases {
             match unified_place(&base) {
-                Ok(Some(place)) => return place,
+                Ok(Some(place)) => {
+                    return Self { unified: Some((hierarchy.top.clone(), base)), ..place };
+                }
                 Ok(None) => {}
                 Err(error) => whys.push(format!("{}: {error}", base.display())),
             }
@@ -89,7 +98,7 @@ impl Place {
         }
         let limits = [Controller::Cpu, Controller::Memory];
         if limits.iter().all(|controller| folders.contains_key(controller)) {
-            return Self { version: Version::V1, folders, why: None };
+            return Self { version: Version::V1, folders, why: None, unified: None };
         }
         let why = match whys.is_empty() {
             true => "this machine does not show the control groups it takes".to_owned(),
@@ -99,7 +108,7 @@ impl Place {
                 whys.join("; ")
             ),
         };
-        Self { version: Version::V1, folders, why: Some(why) }
+        Self { version: Version::V1, folders, why: Some(why), unified: None }
     }
 
     /// Which limits apply here.
@@ -110,6 +119,30 @@ impl Place {
             memory: has(Controller::Memory),
             why: self.why.clone().unwrap_or_default(),
         }
+    }
+
+    /// Has the groups of runs limit memory of GPUs too.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub(crate) fn limit_devices(&mut self) -> Result<DeviceGroups, String> {
+        let none = || "the control groups of runs are not of version 2".to_owned();
+        let (top, base) =
+            self.unified.as_ref().ok_or_else(|| self.why.clone().unwrap_or_else(none))?;
+        let shown = |path: &Path, error| format!("{}: {error}", path.display());
+        let offered = base.join("cgroup.controllers");
+        let text = fs::read_to_string(&offered).map_err(|error| shown(&offered, error))?;
+        if !text.split_ascii_whitespace().any(|name| name == DMEM) {
+            return Err(format!("{} does not have the controller {DMEM}", base.display()));
+        }
+        let capacity = top.join("dmem.capacity");
+        let regions = fs::read_to_string(&capacity).map_err(|error| shown(&capacity, error))?;
+        let (folder, more) = (base.join(FOLDER), format!("+{DMEM}"));
+        let given = hand_down(base, &more)
+            .and_then(|()| set(&folder.join("cgroup.subtree_control"), &more));
+        given.map_err(|error| error.to_string())?;
+        self.folders.insert(Controller::Dmem, folder.clone());
+        Ok(DeviceGroups { folder, regions })
     }
 
     /// The group of a run; none where there are none.
@@ -167,7 +200,7 @@ fn unified_place(base: &Path) -> io::Result<Option<Place>> {
     let why = (!missing.is_empty()).then(|| {
         format!("{} does not have the controllers {}", base.display(), missing.join(", "))
     });
-    Ok(Some(Place { version: Version::V2, folders, why }))
+    Ok(Some(Place { version: Version::V2, folders, why, unified: None }))
 }
 
 /// Enables these controllers for groups below a folder. Moves the server if it is in the way.

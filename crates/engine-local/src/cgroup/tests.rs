@@ -100,3 +100,18 @@ fn one_blow_ends_all_that_is_in_a_group() {
     }
     assert!(group.discard().is_ok() && !place.runs().contains(&key));
 }
+
+#[test]
+fn a_limit_of_a_gpu_that_the_kernel_does_not_show_is_an_error() {
+    let (dir, mut group) = unified(&[]);
+    let limits = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), 1 << 30)]);
+    let without = group.limit_devices(&limits).expect_err("no controller");
+    assert!(without.to_string().contains("no controller dmem"), "{without}");
+    group.folders.insert(Controller::Dmem, dir.path().to_owned());
+    group.limit_devices(&limits).expect("limited");
+    // What is written there is lost, as where a kernel takes a value and keeps another.
+    fs::remove_file(dir.path().join("dmem.max")).expect("removed");
+    std::os::unix::fs::symlink("/dev/null", dir.path().join("dmem.max")).expect("made");
+    let lost = group.limit_devices(&limits).expect_err("not limited").to_string();
+    assert!(lost.ends_with("does not limit drm/0000:0a:00.0/vram0 to 1073741824"), "{lost}");
+}

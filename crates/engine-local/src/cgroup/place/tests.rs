@@ -93,3 +93,38 @@ fn without_groups_there_is_a_reason_and_no_group() {
         assert_eq!(place.group(key()), None);
     }
 }
+
+#[test]
+fn groups_limit_memory_of_gpus_where_the_kernel_has_the_controller() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let capacity = "drm/0000:0a:00.0/vram0 17179869184\n";
+    fs::write(dir.path().join("dmem.capacity"), capacity).expect("written");
+    let mut place = Place::among(&[unified(dir.path(), "cpu memory pids dmem", "")]);
+    assert!(!place.folders.contains_key(&Controller::Dmem), "only where it is chosen");
+    let groups = place.limit_devices().expect("it can");
+    assert_eq!((&*groups.regions, groups.folder), (capacity, dir.path().join(FOLDER)));
+    for control in ["cgroup.subtree_control", "elastane/cgroup.subtree_control"] {
+        assert_eq!(fs::read_to_string(dir.path().join(control)).expect("written"), "+dmem");
+    }
+    let group = place.group(key()).expect("one");
+    group.make(&engine::Limits::default()).expect("made");
+    let limits = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), 1 << 30)]);
+    group.limit_devices(&limits).expect("limited");
+    assert_eq!(place.keeps(), LimitsKept::ALL);
+}
+
+#[test]
+fn why_groups_do_not_limit_memory_of_gpus_is_said() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let why = |controllers| {
+        Place::among(&[unified(dir.path(), controllers, "")])
+            .limit_devices()
+            .expect_err("it cannot")
+    };
+    assert!(why("cpu memory pids").ends_with("does not have the controller dmem"));
+    let no_regions = why("cpu memory pids dmem");
+    assert!(no_regions.contains("dmem.capacity: No such file"), "{no_regions}");
+    let old = Place { version: Version::V1, folders: BTreeMap::new(), why: None, unified: None };
+    assert!({ old }.limit_devices().expect_err("it cannot").contains("version 2"));
+    assert_eq!(Place::none("none here").limit_devices().expect_err("it cannot"), "none here");
+}
