@@ -6,8 +6,8 @@ pub(super) mod training;
 
 use std::io::Write;
 
-use api_types::{Gpu, KubernetesEvent, Millis, Pod, Time, Workload};
-use client::WorkloadKind;
+use api_types::{FractionLimit, Gpu, KubernetesEvent, Millis, Pod, Time, Workload};
+use client::{Client, WorkloadKind};
 use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
@@ -48,7 +48,9 @@ pub(super) async fn workload(
     let output = output.as_ref();
     let exact = how.is_wide();
     let columns = columns().filter(|_| !exact);
-    let page = Page { workload, pods, events, output, now_ms: now_ms(), exact, columns };
+    let fractions = fractions(workload, client).await?;
+    let now_ms = now_ms();
+    let page = Page { workload, pods, events, output, fractions, now_ms, exact, columns };
     let text = match dialect {
         Dialect::V1 => page.v1(),
         Dialect::V2 => {
@@ -58,6 +60,15 @@ pub(super) async fn workload(
     };
     out.write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// What keeps its part of each GPU; none where it has none.
+async fn fractions(workload: &Workload, client: &Client) -> Result<Option<FractionLimit>, Error> {
+    let has_gpus = workload.workload_requested_resources.gpu_request_type.is_some();
+    if !has_gpus || workload.running_pods == 0 {
+        return Ok(None);
+    }
+    Ok(client.explain(&workload.id).await?.fractions)
 }
 
 fn kind(workload: &Workload) -> WorkloadKind {
@@ -76,6 +87,8 @@ pub(super) struct Page<'a> {
     pub(super) events: &'a [KubernetesEvent],
     /// What the run wrote that failed last, if that is where the workload stands.
     pub(super) output: Option<&'a LastOutput>,
+    /// What keeps its part of each GPU; none where it has none.
+    pub(super) fractions: Option<FractionLimit>,
     pub(super) now_ms: u64,
     /// Whether moments are dates, not how long ago they were.
     pub(super) exact: bool,
@@ -87,7 +100,8 @@ impl Page<'_> {
     /// The layout of reference A.4, with our section of reasons after the fields.
     pub(super) fn v1(&self) -> String {
         let mut text = String::new();
-        for (key, value) in self.fields_v1() {
+        let fractions = self.fractions().map(|kept| ("GPU FRACTIONS", kept));
+        for (key, value) in self.fields_v1().into_iter().chain(fractions) {
             text.push_str(format!("{key}: {value}").trim_end());
             text.push('\n');
         }
@@ -109,6 +123,12 @@ impl Page<'_> {
         text.push_str("\nEvents: \n");
         text.push_str(&self.events_v1());
         text
+    }
+
+    /// What keeps its part of each GPU, in one line.
+    fn fractions(&self) -> Option<String> {
+        let FractionLimit { enforcement, mechanism, meaning, .. } = self.fractions.as_ref()?;
+        Some(format!("{enforcement} ({mechanism}): {meaning}"))
     }
 
     fn fields_v1(&self) -> Vec<(&'static str, String)> {

@@ -82,6 +82,7 @@ impl Sheet<'_> {
                 ("GPU Alloc.", &two_decimals(workload.allocated_resources.gpu.0)),
                 ("Over Quota", yes(extras.over_quota)),
                 ("Elastic", &elastic),
+                ("GPU Fraction", &self.page.fractions().unwrap_or_default()),
             ],
         )
     }

@@ -164,6 +164,7 @@ fn a_job_is_described_in_the_published_order() {
         pods: &pods,
         events: &events,
         output: None,
+        fractions: None,
         exact: false,
         now_ms: NOW_MS,
         columns: None,
@@ -217,6 +218,7 @@ fn the_sections_of_the_second_dialect_tell_the_same() {
         pods: &pods,
         events: &events,
         output: None,
+        fractions: None,
         exact: false,
         now_ms: NOW_MS,
         columns: None,
@@ -291,6 +293,7 @@ fn what_was_asked_for_is_described_where_there_is_any() {
         pods: &pods,
         events: &events,
         output: None,
+        fractions: None,
         exact: true,
         now_ms: NOW_MS,
         columns: Some(60),
@@ -357,6 +360,7 @@ fn who_leaves_every_section_out_is_shown_none() {
         pods: &pods,
         events: &events,
         output: None,
+        fractions: None,
         exact: false,
         now_ms: NOW_MS,
         columns: None,
@@ -373,6 +377,7 @@ fn without_pods_and_events_a_description_says_so() {
         pods: &[],
         events: &[],
         output: None,
+        fractions: None,
         exact: false,
         now_ms: NOW_MS,
         columns: None,
@@ -431,6 +436,34 @@ fn nodes_show_what_is_free() {
 }
 
 #[test]
+fn a_description_says_what_keeps_a_part_of_a_gpu() {
+    let job = workload("half Training Running team-a asked=0.5 held=0.5");
+    let kept = api_types::FractionLimit {
+        enforcement: "cooperative".to_owned(),
+        mechanism: "mps".to_owned(),
+        meaning: "it refuses more".to_owned(),
+        why: None,
+        time_slicing: "none".to_owned(),
+        time_slicing_meaning: String::new(),
+    };
+    let page = Page {
+        workload: &job,
+        pods: &[],
+        events: &[],
+        output: None,
+        fractions: Some(kept),
+        exact: false,
+        now_ms: NOW_MS,
+        columns: None,
+    };
+    let text = page.v1();
+    assert!(text.contains("\nGPU FRACTIONS: cooperative (mps): it refuses more\n"), "{text}");
+    let (asked, parts) = (&api_types::WorkloadSpec::default(), &Parts::default());
+    let text = Sheet { page, asked, parts }.text();
+    assert!(text.contains("\n  GPU Fraction: cooperative (mps): it refuses more\n"), "{text}");
+}
+
+#[test]
 fn workloads_of_several_pods_and_of_requests_are_described_as_what_they_are() {
     let describe = |line: &str| {
         let job = workload(line);
@@ -439,6 +472,7 @@ fn workloads_of_several_pods_and_of_requests_are_described_as_what_they_are() {
             pods: &[],
             events: &[],
             output: None,
+            fractions: None,
             exact: false,
             now_ms: NOW_MS,
             columns: None,
