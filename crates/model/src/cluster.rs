@@ -128,6 +128,8 @@ pub struct Cluster {
     /// Pods that should run and are held back.
     pub(crate) gated: BTreeSet<PodId>,
     pub(crate) log: Vec<Change>,
+    /// The revision of the state before and after each of these.
+    pub(crate) log_revisions: Vec<(u64, u64)>,
     /// What each pod touched by the open transaction was when it began.
     pub(crate) originals: BTreeMap<PodId, PodBinding>,
     pub(crate) recording: bool,
@@ -448,6 +450,7 @@ impl Cluster {
     /// Puts a pod's binding in place of the one it has. The caller sees to it that the place
     /// has room; [`Cluster::commit`] checks it.
     pub fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
+        let revision = self.tracker.revision();
         let waited = self.pods[pod].waits();
         let asked_in = self.asks_in(pod);
         let before = std::mem::take(&mut self.pods[pod].binding);
@@ -460,6 +463,7 @@ impl Cluster {
         if self.recording {
             self.originals.entry(pod).or_insert_with(|| before.clone());
             self.log.push(Change { pod, before });
+            self.log_revisions.push((revision, self.tracker.revision()));
         }
     }
 
@@ -499,11 +503,15 @@ impl Cluster {
     /// Undoes everything since a checkpoint of the open transaction.
     pub fn rollback(&mut self, checkpoint: Checkpoint) {
         self.recording = false;
+        // Where nothing but these has changed, the state is what it was.
+        let mut revision = Some(self.tracker.revision());
         while self.log.len() > checkpoint.0 {
-            if let Some(change) = self.log.pop() {
+            if let Some((change, (before, after))) = self.log.pop().zip(self.log_revisions.pop()) {
                 self.set_binding(change.pod, change.before);
+                revision = revision.filter(|now| *now == after).map(|_| before);
             }
         }
+        self.tracker.go_back(revision);
         self.recording = true;
     }
 
@@ -557,6 +565,7 @@ impl Cluster {
         self.recording = false;
         self.tracker.watch_holdings(false);
         self.log.clear();
+        self.log_revisions.clear();
         self.originals.clear();
     }
 

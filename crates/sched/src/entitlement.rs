@@ -2,6 +2,7 @@
 //! and asked for with quota and fair share. Does not know about: who is asked to give.
 
 use model::{QueueId, WorkloadId};
+use smallvec::SmallVec;
 use units::{Kind, Resources};
 
 use crate::session::Session;
@@ -76,10 +77,8 @@ pub(crate) fn branches(
 
 /// The same of two queues.
 pub(crate) fn parting(s: &Session<'_>, own: QueueId, other: QueueId) -> Option<(QueueId, QueueId)> {
-    let path = |queue: QueueId| {
-        let mut path: Vec<_> = s.cluster.lineage(queue).collect();
-        path.reverse();
-        path
-    };
-    path(own).into_iter().zip(path(other)).find(|(own, other)| own != other)
+    let path = |queue: QueueId| s.cluster.lineage(queue).collect::<SmallVec<[QueueId; 8]>>();
+    let (own, other) = (path(own), path(other));
+    let mut levels = own.iter().rev().zip(other.iter().rev());
+    levels.find(|(own, other)| own != other).map(|(&own, &other)| (own, other))
 }

@@ -223,7 +223,7 @@ fn find_whole(
 }
 
 /// The nodes that may have room for a pod, in any order.
-fn candidates(
+pub(crate) fn candidates(
     cluster: &Cluster,
     ask: PodRequirements,
     now: bool,

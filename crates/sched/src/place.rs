@@ -42,29 +42,37 @@ pub(crate) fn on_node(
     now: bool,
     fill: Fill,
 ) -> Option<model::Placement> {
-    let node = &cluster.nodes()[id];
-    if !cluster.may_fit(id, ask.request, now)
-        || !cluster.allows(ask.constraints, id)
-        || !node.takes_one_more(now)
-        || cluster.check_pods(ask.constraints, id, now).is_err()
-    {
+    if !lets_in(cluster, id, ask, now) {
         return None;
     }
-    let devices = devices(node, ask.request, now, fill)?;
+    let devices = devices(&cluster.nodes()[id], ask.request.gpu, now, fill)?;
     Some(model::Placement { node: id, devices })
 }
 
+/// Whether the pod would get a place on this node.
+pub(crate) fn fits(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bool {
+    let gpus = cluster.nodes()[id].gpus.iter().map(|gpu| (gpu, gpu.free_millis(now)));
+    lets_in(cluster, id, ask, now) && fits_on(ask.request.gpu, gpus)
+}
+
+/// Whether nothing but its GPUs speaks against the pod on this node.
+fn lets_in(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bool {
+    let node = &cluster.nodes()[id];
+    let host = Resources { gpu_millis: 0, ..ask.request.resources(1) };
+    cluster.may_fit(id, ask.request, now)
+        && cluster.allows(ask.constraints, id)
+        && node.takes_one_more(now)
+        && cluster.check_pods(ask.constraints, id, now).is_ok()
+        && host.fits_in(Resources { gpu_millis: u64::MAX, ..node.free(now) })
+}
+
 /// The devices of this node the pod would get; none when it does not fit.
-fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<Devices> {
-    let host = Resources { gpu_millis: 0, ..request.resources(1) };
-    if !host.fits_in(Resources { gpu_millis: u64::MAX, ..node.free(now) }) {
-        return None;
-    }
-    if request.gpu.devices() == 0 {
+fn devices(node: &Node, request: GpuRequest, now: bool, fill: Fill) -> Option<Devices> {
+    if request.devices() == 0 {
         return Some(Devices::new());
     }
     let mut chosen = Devices::new();
-    for part in request.gpu.parts() {
+    for part in request.parts() {
         let mut fitting: SmallVec<[(u64, DeviceShare); 8]> = (0..)
             .zip(&node.gpus)
             .filter_map(|(gpu, device)| {

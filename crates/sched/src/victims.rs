@@ -7,6 +7,7 @@
 //! pod has a place. A cost is an estimate that reads the state and changes nothing; evictions are
 //! done in the transaction, where each unit is judged by the rule.
 
+mod asked;
 mod causes;
 mod cost_cache;
 mod eviction_cost;
@@ -20,7 +21,7 @@ mod topology_placer;
 mod upper_bound;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ConflictingPods, NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
@@ -61,6 +62,12 @@ pub(crate) trait Rule {
         asked: Resources,
         largest_workloads: &mut LargestWorkloads,
     ) -> Resources;
+
+    /// The queues beside the path of the taker's in the tree that may give anything in an attempt that
+    /// begins now, or below which all may; none if any may. It may name too many, never too few.
+    fn givers(&self, _: &Session<'_>, _: WorkloadId, _: Resources) -> Option<BTreeSet<QueueId>> {
+        None
+    }
 
     /// In what units this one is evicted, each on top of the one before.
     fn eviction_units(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
@@ -230,6 +237,8 @@ struct PreemptionAttempt<'r> {
     held_before: Resources,
     largest_workloads: LargestWorkloads,
     conflicting: ConflictingPods,
+    /// Queues that may give anything, see [`Rule::givers`].
+    giving: Option<BTreeSet<QueueId>>,
     /// Whether to search even where the outcome is known.
     exhaustive: bool,
 }
@@ -248,6 +257,7 @@ impl<'r> PreemptionAttempt<'r> {
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
             largest_workloads: LargestWorkloads::default(),
             conflicting: ConflictingPods::default(),
+            giving: None,
             exhaustive: false,
         }
     }
@@ -349,6 +359,7 @@ impl PreemptionAttempt<'_> {
     /// One cheapest node at a time.
     fn place_all(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         let id = self.need.id;
+        self.find_givers(s);
         let pods = s.next_pods(id);
         let placed = topology::place(
             s,
@@ -359,6 +370,8 @@ impl PreemptionAttempt<'_> {
         .is_ok();
         if placed {
             s.reserve_together(id, &pods);
+        } else {
+            self.was_refused |= self.may_need_sets(s, cost_cache);
         }
         placed
     }

@@ -25,6 +25,8 @@ pub struct Changes {
 pub(crate) struct Tracker {
     changes: Changes,
     revision: u64,
+    /// The highest that there was: none is used again for another state.
+    newest: u64,
     taken: u64,
     /// Queues whose workloads came to hold more or less in the open transaction, in order.
     holdings: Vec<QueueId>,
@@ -34,7 +36,17 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// Records a change other than which pods request a place.
     pub(crate) const fn touch(&mut self) {
-        self.revision += 1;
+        self.newest += 1;
+        self.revision = self.newest;
+    }
+
+    pub(crate) const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The state is what it was at this revision, if it is known to be.
+    pub(crate) fn go_back(&mut self, revision: Option<u64>) {
+        self.revision = revision.unwrap_or(self.revision);
     }
 
     /// Whether to record what queues hold from now on.
@@ -95,7 +107,7 @@ impl Cluster {
     }
 
     /// A number that changes whenever anything does, but for pods without a place that begin or
-    /// cease to ask for one.
+    /// cease to ask for one. What is rolled back has the number again that it had.
     #[must_use]
     pub const fn state_revision(&self) -> u64 {
         self.tracker.revision

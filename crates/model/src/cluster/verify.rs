@@ -145,6 +145,7 @@ impl Cluster {
             reserved,
             gated,
             log: _,
+            log_revisions: _,
             originals: _,
             recording: _,
             tracker: _,

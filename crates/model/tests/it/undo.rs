@@ -344,10 +344,18 @@ proptest! {
         let checkpoint = cluster.checkpoint();
         second.iter().for_each(|step| go(&mut cluster, step));
         prop_assert_eq!(cluster.verify(), Ok(()));
+        let other = cluster.state_revision();
         cluster.rollback(checkpoint);
         prop_assert_eq!(cluster.same_as(&before), Ok(()));
+        prop_assert_eq!(cluster.state_revision(), before.state_revision());
+        let again = cluster.checkpoint();
+        second.iter().for_each(|step| go(&mut cluster, step));
+        let changed = cluster.state_revision() != before.state_revision();
+        prop_assert!(!changed || cluster.state_revision() != other, "one number for one way there");
+        cluster.rollback(again);
         cluster.rollback(start);
         prop_assert_eq!(cluster.same_as(&untouched), Ok(()));
+        prop_assert_eq!(cluster.state_revision(), untouched.state_revision());
         prop_assert_eq!(cluster.commit(), vec![]);
     }
 

@@ -4,7 +4,7 @@
 use model::{PodId, WorkloadId};
 use units::Resources;
 
-use super::allocate::each_in_order;
+use super::allocate::{by_rule, each_in_order};
 use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
@@ -19,6 +19,15 @@ use reasons::Cause;
 
 /// GPUs beyond the request are lent; workloads that may start get them back first of all.
 pub(crate) struct GiveBack;
+
+/// Takes back what is lent.
+pub(crate) fn give_back(s: &mut Session<'_>) {
+    // Nothing else is taken.
+    let is_lent = s.cluster.queues().iter().any(|(_, queue)| queue.lent_gpu_millis > 0);
+    if is_lent {
+        by_rule(s, &GiveBack);
+    }
+}
 
 impl Rule for GiveBack {
     fn is_victim(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Cluster, Constraints, Gpu, GpuRequest, Mismatch, Node, NodeId, PodId, PodMismatch, PodSet,
-    PoolId, Room, WorkloadId,
+    Cluster, Constraints, ConstraintsId, Gpu, GpuRequest, Mismatch, Node, NodeId, PodId,
+    PodMismatch, PodRequest, PodSet, PoolId, Room, WorkloadId,
 };
 use units::{GPU_MILLIS, Kind, Resources};
 
@@ -50,6 +50,20 @@ pub(crate) fn all(s: &mut Session<'_>) -> Plan {
 struct Known {
     classes: BTreeMap<EquivalenceClass, Vec<Pending>>,
     protections: Protections,
+    /// Nodes that are out of the question, by what is demanded of nodes and the pool it is bound to.
+    ruled_out: BTreeMap<(ConstraintsId, Option<PoolId>), Option<Pending>>,
+    /// Whether any GPU is out of service.
+    gpus_out: Option<bool>,
+}
+
+impl Known {
+    fn has_gpus_out(&mut self, cluster: &Cluster) -> bool {
+        let find = || {
+            let mut gpus = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus);
+            gpus.any(|gpu| !gpu.in_service)
+        };
+        *self.gpus_out.get_or_insert_with(find)
+    }
 }
 
 /// The reasons of one workload that needs a place or waits for one; empty if it needs none.
@@ -64,27 +78,32 @@ fn reasons(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pendin
         return vec![Pending::BackingOff { until }];
     }
     let class = EquivalenceClass::of(s.cluster, id);
-    let Known { classes, protections } = known;
-    let of_class = classes.entry(class).or_insert_with(|| no_place(s, id, protections));
-    reasons.extend_from_slice(of_class);
+    if let Some(of_class) = known.classes.get(&class) {
+        reasons.extend_from_slice(of_class);
+        return reasons;
+    }
+    let of_class = no_place(s, id, known);
+    reasons.extend_from_slice(&of_class);
+    known.classes.insert(class, of_class);
     reasons
 }
 
 /// Why a workload found no place: the same for all of its class.
-fn no_place(s: &mut Session<'_>, id: WorkloadId, protections: &mut Protections) -> Vec<Pending> {
+fn no_place(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pending> {
     let mut room = Vec::new();
     for set in next_sets(s, id) {
         let no_room = no_room(s.cluster, id, set);
         let out = no_room.as_ref().filter(|reason| lacks_gpus(reason));
+        let out = out.filter(|_| known.has_gpus_out(s.cluster));
         let out = out.and_then(|_| out_of_service(s.cluster, id, set));
         let of_set = no_room.into_iter().chain(out);
-        let of_set = of_set.chain(ruled_out(s.cluster, id, set));
+        let of_set = of_set.chain(ruled_out(s.cluster, id, set, known));
         let of_set = of_set.chain(kept_away(s.cluster, id, set));
         let new: Vec<_> = of_set.filter(|reason| !room.contains(reason)).collect();
         room.extend(new);
     }
     room.extend(topology::no_domain(s, id));
-    let rights = rights(s, id, lacking(&room), protections, POOLS_NAMED_MAX);
+    let rights = rights(s, id, lacking(&room), &mut known.protections, POOLS_NAMED_MAX);
     let mut reasons = rights.against;
     let mut is_open = !s.stats.exhausted;
     if reasons.is_empty() {
@@ -300,8 +319,7 @@ fn out_of_service(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pendi
     let workload = &cluster.workloads()[id];
     let request = workload.spec.pod_sets[set].request.gpu;
     let constraints = workload.pod_sets[set].constraints;
-    let pod = workload.pods_of(set).first();
-    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    let bound = bound(cluster, id);
     let nodes = cluster.nodes().iter();
     let nodes = nodes.filter(|&(at, _)| cluster.allows(constraints, at) && bound(at));
     let devices = nodes.flat_map(|(_, node)| (0..).zip(&node.gpus).map(move |gpu| (node, gpu)));
@@ -317,13 +335,19 @@ fn out_of_service(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pendi
     first.map(|first| Pending::GpusOutOfService { gpus, out, first })
 }
 
+/// The nodes to which the pods that have a place bind the others of a workload.
+fn bound(cluster: &Cluster, id: WorkloadId) -> impl Fn(NodeId) -> bool + use<'_> {
+    let pool = cluster.pool_of(id);
+    move |node| pool.is_none_or(|pool| pool == cluster.nodes()[node].pool)
+}
+
 /// Nodes that are out of the question, room aside.
-fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
+fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize, known: &mut Known) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
-    let constraints = cluster.constraints(workload.pod_sets[set].constraints);
-    let pod = workload.pods_of(set).first();
-    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
-    ruled_out_by(cluster, constraints, &bound)
+    let constraints = workload.pod_sets[set].constraints;
+    let bound = bound(cluster, id);
+    let find = || ruled_out_by(cluster, cluster.constraints(constraints), &bound);
+    known.ruled_out.entry((constraints, cluster.pool_of(id))).or_insert_with(find).clone()
 }
 
 /// The same by what is demanded of nodes, and by the pool that it is bound to.
@@ -362,8 +386,7 @@ fn kept_away(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     if !cluster.minds_pods(constraints) {
         return None;
     }
-    let pod = workload.pods_of(set).first();
-    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    let bound = bound(cluster, id);
     let (mut nodes, mut affinity, mut anti_affinity, mut repelled) = (0, 0, 0, 0);
     for at in cluster.nodes().ids().filter(|&at| cluster.allows(constraints, at) && bound(at)) {
         nodes += 1;
@@ -382,8 +405,7 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let request = workload.spec.pod_sets[set].request;
     let PodSet { demand, constraints, .. } = workload.pod_sets[set];
-    let pod = workload.pods_of(set).first();
-    let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    let bound = bound(cluster, id);
     let allowed = cluster.nodes().iter();
     let allowed = allowed.filter(|&(at, _)| cluster.allows(constraints, at) && bound(at));
     let allowed: Vec<_> = allowed.collect();
@@ -395,16 +417,22 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
         return Some(reason);
     }
     // What keeps it from the others is another reason beside this.
-    let open = allowed.iter().filter(|(at, _)| cluster.check_pods(constraints, *at, false).is_ok());
-    let nodes: Vec<_> = open.map(|&(_, node)| node).collect();
-    if nodes.is_empty() {
+    let mut open = allowed;
+    open.retain(|(at, _)| cluster.check_pods(constraints, *at, false).is_ok());
+    if open.is_empty() {
         return None;
     }
-    let has_gpus: Vec<_> = nodes.iter().filter(|node| has_gpus(node, request.gpu)).collect();
+    let gpus = PodRequest { cpu_millis: 0, memory_bytes: 0, ..request };
+    let has_gpus = |(at, node): &(NodeId, &Node)| {
+        cluster.may_fit(*at, gpus, false) && has_gpus(node, request.gpu)
+    };
+    let has_gpus: Vec<_> =
+        open.iter().filter(|node| has_gpus(node)).map(|&(_, node)| node).collect();
     if has_gpus.is_empty() {
+        let nodes: Vec<_> = open.into_iter().map(|(_, node)| node).collect();
         return Some(no_gpus(&nodes, request.gpu));
     }
-    let memory = |node: &&&&Node| node.free(false).memory_bytes >= demand.memory_bytes;
+    let memory = |node: &&&Node| node.free(false).memory_bytes >= demand.memory_bytes;
     let free_bytes_max = has_gpus.iter().map(|node| node.free(false).memory_bytes).max();
     if !has_gpus.iter().any(|node| memory(&node)) {
         let (memory_bytes, free_bytes_max) = (demand.memory_bytes, free_bytes_max.unwrap_or(0));

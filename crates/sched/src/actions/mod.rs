@@ -13,7 +13,6 @@ mod sizes;
 pub(crate) mod stale;
 
 use consolidate::Consolidation;
-use elastic::GiveBack;
 use preempt::Preempt;
 use reclaim::Reclaim;
 
@@ -25,7 +24,7 @@ pub(crate) fn run(s: &mut Session<'_>, action: Action) {
     match action {
         Action::Promote => bind_reserved::run(s),
         Action::Allocate => allocate::run(s),
-        Action::GiveBack => allocate::by_rule(s, &GiveBack),
+        Action::GiveBack => elastic::give_back(s),
         Action::Consolidate => allocate::by_rule(s, &Consolidation),
         Action::Reclaim => allocate::by_rule(s, &Reclaim),
         Action::Preempt => allocate::by_rule(s, &Preempt),

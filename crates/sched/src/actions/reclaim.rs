@@ -1,6 +1,8 @@
 //! Takes back what other queues hold above their share. Owns: who may take from whom. Source:
 //! Run:ai reference D.3b "may it reclaim", scheduling reference §15.
 
+use std::collections::BTreeSet;
+
 use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
@@ -44,9 +46,6 @@ impl Rule for Reclaim {
         true
     }
 
-    /// Of each queue beside the taker's path, as long as it holds more than it deserves; the last
-    /// piece may be as large as its largest workload. What those below a level give makes that level
-    /// hold less, and so it may be entitled to take from its own siblings only then.
     fn frees_at_most(
         &self,
         s: &Session<'_>,
@@ -54,17 +53,19 @@ impl Rule for Reclaim {
         asked: Resources,
         largest_workloads: &mut LargestWorkloads,
     ) -> Resources {
-        let mut most = Resources::ZERO;
-        for queue in s.cluster.lineage(s.queue_of(id)) {
-            let held = s.cluster.queues()[queue].held().saturating_sub(most);
-            if beyond(held, asked, s.fair()[&queue]).is_some() {
-                break;
-            }
-            for giver in s.siblings(queue) {
-                most += gives_at_most(s, giver, asked, largest_workloads);
-            }
-        }
-        most
+        let most = |giver| gives_at_most(s, giver, asked, largest_workloads);
+        givers(s, id, asked, most).map(|(_, most)| most).sum()
+    }
+
+    fn givers(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+    ) -> Option<BTreeSet<QueueId>> {
+        // More than it may give, but found at once.
+        let most = |giver: QueueId| s.cluster.queues()[giver].preemptible_held();
+        Some(givers(s, id, asked, most).map(|(giver, _)| giver).collect())
     }
 
     fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {
@@ -150,6 +151,47 @@ impl Rule for Reclaim {
             lost: s.lost(victim),
         }
     }
+}
+
+/// The queues beside the taker's path that may give, and how much: as long as each holds more than it
+/// deserves, and where the taker's side would be above its quota, more than its share. The last piece
+/// may be as large as its largest workload. What those below a level give makes that level hold
+/// less, and so it may be entitled to take from its own siblings only then.
+fn givers(
+    s: &Session<'_>,
+    id: WorkloadId,
+    asked: Resources,
+    mut at_most: impl FnMut(QueueId) -> Resources,
+) -> impl Iterator<Item = (QueueId, Resources)> {
+    let (mut all, mut within_quota) = (Vec::new(), true);
+    for queue in s.cluster.lineage(s.queue_of(id)) {
+        let most = all.iter().map(|&(_, most)| most).sum();
+        let held = s.cluster.queues()[queue].held().saturating_sub(most);
+        if beyond(held, asked, s.fair()[&queue]).is_some() {
+            break;
+        }
+        within_quota &= (held + asked).fits_in(deserved(s, queue));
+        for giver in s.siblings(queue) {
+            let gives = if within_quota { is_over_quota } else { has_surplus };
+            if gives(s, giver, asked) {
+                all.push((giver, at_most(giver)));
+            }
+        }
+    }
+    all.into_iter()
+}
+
+/// Whether a queue holds more than its quota of what is asked for.
+fn is_over_quota(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
+    let (held, quota) = (s.cluster.queues()[giver].held(), deserved(s, giver));
+    Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > quota[kind])
+}
+
+/// Whether a queue holds more than its quota and its share of what is asked for.
+fn has_surplus(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
+    let held = s.cluster.queues()[giver].held();
+    let most = s.fair()[&giver].max(deserved(s, giver));
+    Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > most[kind])
 }
 
 fn gives_at_most(

@@ -2,12 +2,13 @@
 //! keeping them between equal workloads of one action.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use model::{GpuRequest, NodeId, WorkloadId};
+use model::{GpuRequest, NodeId, QueueId, WorkloadId};
 
+use super::asked::Asked;
 use super::eviction_cost::EvictionCost;
-use super::node_victims::{LeastCost, NodeVictims, at_most, nodes_of};
+use super::node_victims::{LeastCost, Moment, NodeVictims, at_most, nodes_of};
 use super::rejections::Rejections;
 use super::{Need, PreemptionAttempt, node_cost};
 use crate::session::Session;
@@ -78,30 +79,103 @@ impl NodeCosts {
     }
 }
 
+/// The bounds for one size of request.
+#[derive(Debug, Default)]
+struct LeastCosts {
+    /// Of each node, as of a revision.
+    nodes: Vec<Option<(u64, LeastCost)>>,
+    /// Nodes that may have a bound, in order, as of a moment: on the others there can be no room.
+    open: Option<(Moment, Vec<NodeId>)>,
+}
+
+impl LeastCosts {
+    /// Of these nodes, or all, those to look at.
+    fn open_or_own(
+        &mut self,
+        (s, moment): (&Session<'_>, Moment),
+        own: &BTreeSet<NodeId>,
+        among: Option<&[NodeId]>,
+    ) -> Vec<NodeId> {
+        if self.open.as_ref().is_none_or(|(seen, _)| *seen != moment) {
+            self.open = Some((moment, s.cluster.nodes().ids().collect()));
+        }
+        let open = self.open.as_ref().map_or(&[][..], |(_, open)| open);
+        match among {
+            Some(nodes) => {
+                let is_open = |node: &NodeId| open.binary_search(node).is_ok();
+                let nodes = nodes.iter().copied();
+                nodes.filter(|node| own.contains(node) || is_open(node)).collect()
+            }
+            None => {
+                let others = open.iter().filter(|node| !own.contains(node));
+                own.iter().chain(others).copied().collect()
+            }
+        }
+    }
+
+    /// The bound of a node, which is found out if it is not known as of this revision.
+    fn of(&mut self, node: NodeId, revision: u64, find: impl FnOnce() -> LeastCost) -> LeastCost {
+        let at = node.raw() as usize;
+        self.nodes.resize(self.nodes.len().max(at + 1), None);
+        let known = self.nodes[at].filter(|(seen, _)| *seen == revision);
+        let (_, least) = *self.nodes[at].insert(known.unwrap_or_else(|| (revision, find())));
+        least
+    }
+
+    /// There can be no room on these nodes.
+    fn close(&mut self, closed: &BTreeSet<NodeId>) {
+        if let Some((_, open)) = self.open.as_mut().filter(|_| !closed.is_empty()) {
+            open.retain(|node| !closed.contains(node));
+        }
+    }
+}
+
+/// The costs of a workload, and the queues that were to give then; none if all.
+#[derive(Debug)]
+struct Kept {
+    need: Need,
+    giving: Option<BTreeSet<QueueId>>,
+    costs: NodeCosts,
+}
+
+impl Kept {
+    /// Whether the costs are those of this attempt as well, in which no other queue may give.
+    fn is_of(&self, s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
+        let all_gave = match (&attempt.giving, &self.giving) {
+            (_, None) => true,
+            (Some(now), Some(then)) => now.is_subset(then),
+            (None, Some(_)) => false,
+        };
+        all_gave && same_costs(s, &self.need, &attempt.need)
+    }
+}
+
 /// Costs kept between equal workloads of one action, and bounds of them kept between all.
 #[derive(Debug, Default)]
 pub(crate) struct NodeCostCache {
-    costs: Vec<(Need, NodeCosts)>,
-    /// Bounds for nodes without work of the taker's queue, each as of a revision.
-    least: BTreeMap<GpuRequest, Vec<Option<(u64, LeastCost)>>>,
+    costs: Vec<Kept>,
+    /// Bounds for nodes without work of the taker's queue.
+    least: BTreeMap<(GpuRequest, Asked), LeastCosts>,
     victims: NodeVictims,
 }
 
 impl NodeCostCache {
-    /// The costs of all nodes.
+    /// The costs of all nodes. What one move makes possible for another is found by the next decision.
     pub(super) fn of(
         &mut self,
         s: &Session<'_>,
         attempt: &mut PreemptionAttempt<'_>,
     ) -> &mut NodeCosts {
-        let at = self.costs.iter().position(|(other, _)| same_costs(s, other, &attempt.need));
+        let at = self.costs.iter().position(|kept| kept.is_of(s, attempt));
         let at = at.unwrap_or_else(|| {
-            let nodes: Vec<_> = s.cluster.nodes().ids().collect();
-            let costs = self.of_nodes(s, attempt, &nodes);
-            self.costs.push((attempt.need, costs));
+            let costs = self.among(s, attempt, None);
+            let (need, giving) = (attempt.need, attempt.giving.clone());
+            self.costs.push(Kept { need, giving, costs });
             self.costs.len() - 1
         });
-        let costs = &mut self.costs[at].1;
+        let Kept { giving, costs, .. } = &mut self.costs[at];
+        // Nodes of those that give no more may be lost now.
+        giving.clone_from(&attempt.giving);
         costs.is_used = !costs.dropped.is_empty();
         costs
     }
@@ -113,49 +187,88 @@ impl NodeCostCache {
         attempt: &mut PreemptionAttempt<'_>,
         nodes: &[NodeId],
     ) -> NodeCosts {
-        let PreemptionAttempt { rule, need, .. } = *attempt;
-        let Self { least, victims, .. } = self;
-        victims.follow(s);
-        let own = nodes_of(s, s.queue_of(need.id));
-        let minds_pods = s.cluster.minds_pods(need.ask.constraints);
-        let request = at_most(need.ask.request.gpu);
-        let known = least.entry(request).or_default();
-        let least = |node: NodeId| {
-            if !s.cluster.allows(need.ask.constraints, node) || !s.may_clear(need.id, node) {
-                return None;
-            }
-            if minds_pods {
-                return Some(EvictionCost::NOTHING);
-            }
-            if own.contains(&node) {
-                return victims.least_cost(s, rule, (need.id, request), node).of(&need);
-            }
-            let (at, revision) = (node.raw() as usize, victims.revision(s, node));
-            known.resize(known.len().max(at + 1), None);
-            let here = known[at].filter(|(seen, _)| *seen == revision).unwrap_or_else(|| {
-                (revision, victims.least_cost(s, rule, (need.id, request), node))
-            });
-            known[at] = Some(here);
-            here.1.of(&need)
-        };
-        let least: Vec<_> = nodes.iter().copied().map(least).collect();
-        debug_assert!(
-            nodes.iter().zip(&least).all(|(&node, least)| is_below(s, attempt, node, *least)),
-            "a node costs less than the least"
-        );
-        let bounds = nodes.iter().zip(least).filter_map(|(&node, least)| Some((least?, node)));
-        let nodes = if is_used_again(s, &need) {
-            let exactly = |(_, node)| exactly(s, attempt, node);
-            bounds.filter_map(exactly).map(Reverse).collect()
+        self.among(s, attempt, Some(nodes))
+    }
+
+    /// The costs of some nodes, or all.
+    fn among(
+        &mut self,
+        s: &Session<'_>,
+        attempt: &mut PreemptionAttempt<'_>,
+        nodes: Option<&[NodeId]>,
+    ) -> NodeCosts {
+        let all = || nodes.map_or_else(|| s.cluster.nodes().ids().collect(), <[_]>::to_vec);
+        let nodes = if is_used_again(s, attempt) {
+            all().into_iter().filter_map(|node| exactly(s, attempt, node)).map(Reverse).collect()
         } else {
+            let bounds = self.bounds(s, attempt, attempt.asked(s), nodes);
+            debug_assert!(
+                all().into_iter().all(|node| {
+                    let bound = bounds.iter().find(|(_, at)| *at == node);
+                    is_below(s, attempt, node, bound.map(|(least, _)| *least))
+                }),
+                "a node costs less than the least"
+            );
+            let bounds = bounds.into_iter();
             bounds.map(|(least, node)| Reverse((least, node, Known::AtLeast))).collect()
         };
         NodeCosts { nodes, ..NodeCosts::default() }
     }
 
+    /// Whether there could be room on any node if all that is there gave way.
+    pub(super) fn has_room(&mut self, s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
+        !self.bounds(s, attempt, Asked::All, None).is_empty()
+    }
+
+    /// What room costs at the least on each of these nodes, or of all, where there may be any.
+    fn bounds(
+        &mut self,
+        s: &Session<'_>,
+        attempt: &PreemptionAttempt<'_>,
+        asked: Asked,
+        nodes: Option<&[NodeId]>,
+    ) -> Vec<(EvictionCost, NodeId)> {
+        let PreemptionAttempt { rule, need, .. } = *attempt;
+        let Self { least, victims, .. } = self;
+        victims.follow(s);
+        if asked == Asked::Movable && victims.follow_places(s) {
+            least.retain(|(_, asked), _| *asked == Asked::All);
+        }
+        // What can be moved is the same for all but what has pods there itself.
+        let own = match rule.moves_max(s) {
+            Some(_) => nodes_of(s, [need.id]),
+            None => nodes_of(s, s.workloads_in(s.queue_of(need.id))),
+        };
+        let minds_pods = s.cluster.minds_pods(need.ask.constraints);
+        let request = at_most(need.ask.request.gpu);
+        let known = least.entry((request, asked)).or_default();
+        let (mut bounds, mut closed) = (Vec::new(), BTreeSet::new());
+        for node in known.open_or_own((s, victims.moment(s)), &own, nodes) {
+            if !s.cluster.allows(need.ask.constraints, node) || !s.may_clear(need.id, node) {
+                continue;
+            }
+            let revision = victims.revision(s, node);
+            let mut find = || victims.least_cost(s, rule, (need.id, request, asked), node);
+            let bound = if minds_pods {
+                Some(EvictionCost::NOTHING)
+            } else if own.contains(&node) {
+                find().of(&need)
+            } else {
+                let least = known.of(node, revision, find);
+                if least.is_none() {
+                    closed.insert(node);
+                }
+                least.of(&need)
+            };
+            bounds.extend(bound.map(|cost| (cost, node)));
+        }
+        known.close(&closed);
+        bounds
+    }
+
     /// What was rolled back has its old cost again, whichever pod of the workload it was for.
     pub(super) fn forget(&mut self, s: &Session<'_>, need: &Need) {
-        self.costs.retain(|(other, _)| !same_taker(s, other, need));
+        self.costs.retain(|kept| !same_taker(s, &kept.need, need));
     }
 }
 
@@ -170,10 +283,13 @@ fn exactly(
 }
 
 /// Whether costs are asked for after something has changed: by the next pod, or the next that is
-/// alike. What a node is believed to cost is what it did before then.
-fn is_used_again(s: &Session<'_>, need: &Need) -> bool {
+/// alike. What a node is believed to cost is what it did before then; where none may lose its place,
+/// few costs are found out at all.
+fn is_used_again(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
+    let need = &attempt.need;
     let row = s.memory.row_of(need.id).and_then(|(row, _)| s.memory.row(row));
-    need.pods > 1 || row.is_some_and(|row| row.members.len() > 1)
+    let alike = row.is_some_and(|row| row.members.len() > 1);
+    attempt.rule.moves_max(s).is_none() && (need.pods > 1 || alike)
 }
 
 /// Whether a node costs no less than this, and has no room to make without it.

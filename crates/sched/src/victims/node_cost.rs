@@ -119,15 +119,14 @@ pub(super) fn node(
     id: NodeId,
     rejections: &Rejections,
 ) -> Option<Offer> {
-    let PreemptionAttempt { rule, need, conflicting, .. } = attempt;
-    let (rule, need) = (*rule, &*need);
+    let need = attempt.need;
     if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
     }
     let conflicting = match s.cluster.check_pods(need.ask.constraints, id, false) {
         Ok(()) => Vec::new(),
         Err(PodMismatch::Affinity) => return None,
-        Err(_) => conflicting.on(s.cluster, need.ask.constraints, id),
+        Err(_) => attempt.conflicting.on(s.cluster, need.ask.constraints, id),
     };
     let row = &s.cluster.nodes()[id];
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
@@ -136,11 +135,11 @@ pub(super) fn node(
     let room = Room { free_millis, host: row.free(false), pods, conflicting: in_the_way };
     let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some() || !gpu.in_service);
     let mut search =
-        Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
+        Search { s, need: &need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
         return Some(Offer { cost: EvictionCost::NOTHING, victims: Chosen::new() });
     }
-    search.candidates = candidates(s, rule, need, id, rejections, &conflicting);
+    search.candidates = candidates(s, attempt, id, rejections, &conflicting);
     search.in_order(0..search.candidates.len());
     // If all of them are not enough, no part of them is.
     search.best.as_ref()?;
@@ -320,12 +319,12 @@ pub(super) fn missing_millis<'a>(
 /// youngest.
 fn candidates(
     s: &Session<'_>,
-    rule: &dyn Rule,
-    need: &Need,
+    attempt: &PreemptionAttempt<'_>,
     node: NodeId,
     rejections: &Rejections,
     conflicting: &[PodId],
 ) -> Vec<Candidate> {
+    let (rule, need) = (attempt.rule, &attempt.need);
     let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
     let here = here.map(|&pod| s.cluster.pods()[pod].workload);
     let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
@@ -333,7 +332,7 @@ fn candidates(
     ids.dedup();
     let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
     for id in ids {
-        if !rule.is_victim(s, need.id, id) {
+        if !attempt.asks(s, id, node) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];

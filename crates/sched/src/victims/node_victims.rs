@@ -10,6 +10,7 @@ use model::{Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
+use super::asked::{self, Asked};
 use super::eviction_cost::{EvictionCost, Weight, WorkLost, importance, lost_here};
 use super::eviction_units::whole_workload;
 use super::node_cost::missing_millis;
@@ -24,7 +25,12 @@ pub(super) struct NodeVictims {
     nodes: Vec<Option<(u64, Vec<Victim>)>>,
     /// How often the queue of any workload on a node has changed.
     changes: Vec<u64>,
+    /// How often in all.
+    changed: u64,
     queues: BTreeMap<QueueId, Standing>,
+    /// Who could have another place than on a node, as of a revision of the state.
+    movable: BTreeMap<(NodeId, WorkloadId), bool>,
+    places_seen: Option<u64>,
     /// How many of the changes of what queues hold were looked at.
     seen: usize,
 }
@@ -42,6 +48,9 @@ struct Victim {
     weight: Weight,
     lost: WorkLost,
 }
+
+/// A revision of the state, and how often the queues of nodes have changed.
+pub(super) type Moment = (u64, u64);
 
 /// How a queue stands that holds so much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +73,11 @@ pub(super) struct LeastCost {
 }
 
 impl LeastCost {
+    /// Whether there can be no room for any pod.
+    pub(super) const fn is_none(&self) -> bool {
+        self.free.is_none() && self.most.is_none()
+    }
+
     /// The same for a pod; none if there can be no room.
     pub(super) fn of(&self, need: &Need) -> Option<EvictionCost> {
         let host = Resources { gpu_millis: 0, ..need.ask.request.resources(1) };
@@ -75,6 +89,16 @@ impl LeastCost {
 }
 
 impl NodeVictims {
+    /// Takes in that other places may be free than before, and says whether that is so.
+    pub(super) fn follow_places(&mut self, s: &Session<'_>) -> bool {
+        let revision = s.cluster.state_revision();
+        let changed = self.places_seen.replace(revision) != Some(revision);
+        if changed {
+            self.movable.clear();
+        }
+        changed
+    }
+
     /// Takes in which queues hold more or less than before.
     pub(super) fn follow(&mut self, s: &Session<'_>) {
         let changed = s.cluster.holdings_changed();
@@ -87,12 +111,18 @@ impl NodeVictims {
                 continue;
             }
             *then = standing(s, queue);
-            for node in nodes_of(s, queue) {
+            for node in nodes_of(s, s.workloads_in(queue)) {
                 let at = node.raw() as usize;
                 self.changes.resize(self.changes.len().max(at + 1), 0);
                 self.changes[at] += 1;
+                self.changed += 1;
             }
         }
+    }
+
+    /// Differs wherever the bound of any node may.
+    pub(super) const fn moment(&self, s: &Session<'_>) -> Moment {
+        (s.cluster.state_revision(), self.changed)
     }
 
     /// A number that changes whenever the bound of a node may.
@@ -107,13 +137,18 @@ impl NodeVictims {
         &mut self,
         s: &Session<'_>,
         rule: &dyn Rule,
-        (id, request): (WorkloadId, GpuRequest),
+        (id, request, asked): (WorkloadId, GpuRequest, Asked),
         node: NodeId,
     ) -> LeastCost {
-        let Self { nodes, queues, .. } = self;
+        let Self { nodes, queues, movable, .. } = self;
         let here = on_node(nodes, s, node);
-        let gives = |victim: &&Victim| victim.id != id && rule.is_victim(s, id, victim.id);
-        let victims: SmallVec<[&Victim; 8]> = here.iter().filter(gives).collect();
+        let mut gives = |victim: &Victim| {
+            let moves = || asked::is_free(s, victim.id, node);
+            victim.id != id
+                && rule.is_victim(s, id, victim.id)
+                && (asked == Asked::All || *movable.entry((node, victim.id)).or_insert_with(moves))
+        };
+        let victims: SmallVec<[&Victim; 8]> = here.iter().filter(|one| gives(one)).collect();
         let row = &s.cluster.nodes()[node];
         let mut gpus: SmallVec<[(&Gpu, u64); 8]> =
             row.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))).collect();
@@ -135,18 +170,19 @@ impl NodeVictims {
             let (workload, queue) = (&s.cluster.workloads()[victim.id], s.queue_of(victim.id));
             let Standing { is_over_share, saturation, .. } =
                 *queues.entry(queue).or_insert_with(|| standing(s, queue));
-            let asked = if victim.held.gpu_millis >= missing_millis { 1 } else { more };
+            let restarts = if victim.held.gpu_millis >= missing_millis { 1 } else { more };
             let is_whole = victim.whole == Some(workload.placed);
             EvictionCost {
                 entitled: u32::from(rule.spares_the_entitled() && !is_over_share),
                 priority: if is_whole && !stays { importance(s, victim.id) } else { 0 },
-                interrupted: if stays { asked } else { 0 },
+                interrupted: if stays { restarts } else { 0 },
                 lost: least_lost(
                     missing_millis,
                     if is_whole { victim.lost } else { WorkLost::NONE },
                 ),
-                restarts: asked,
-                foreign: u32::from(queue != own),
+                restarts,
+                // Of moves the bound is the same for the takers of all queues.
+                foreign: u32::from(queue != own && !stays),
                 saturation: Reverse(saturation),
                 seq: Reverse(workload.spec.seq),
             }
@@ -169,9 +205,12 @@ pub(super) fn at_most(request: GpuRequest) -> GpuRequest {
     }
 }
 
-/// Nodes with work of a queue.
-pub(super) fn nodes_of(s: &Session<'_>, queue: QueueId) -> BTreeSet<NodeId> {
-    let pods = s.workloads_in(queue).flat_map(|id| &s.cluster.workloads()[id].pods);
+/// Nodes with pods of these workloads.
+pub(super) fn nodes_of(
+    s: &Session<'_>,
+    ids: impl IntoIterator<Item = WorkloadId>,
+) -> BTreeSet<NodeId> {
+    let pods = ids.into_iter().flat_map(|id| &s.cluster.workloads()[id].pods);
     pods.filter_map(|&pod| Some(s.cluster.pods()[pod].binding.effective()?.node)).collect()
 }
 

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
 
+use super::asked::Asked;
 use super::eviction_cost::{EvictionCost, Standing, Tally, Weight, lost};
 use super::together::Together;
-use super::{EvictionUnit, EvictionUnits, PreemptionAttempt, freed};
+use super::{EvictionUnit, EvictionUnits, NodeCostCache, PreemptionAttempt, freed};
 use crate::session::Session;
 use crate::session::reserve::ReservationScope;
 use crate::session::topology::{self, Free};
@@ -63,7 +64,22 @@ struct SetSearch<'r> {
     is_open: bool,
 }
 
+/// Sets that are as much work as it is to find whom to ask.
+const fn effort(s: &Session<'_>) -> u64 {
+    s.cluster.placed() / LOOKS_OF_SET
+}
+
+/// Whether sets may still be looked at in this action.
+const fn may_look(s: &Session<'_>) -> bool {
+    effort(s) < s.sets_left
+}
+
 impl PreemptionAttempt<'_> {
+    /// Whether several may have places where one of them has none.
+    pub(super) fn may_need_sets(&self, s: &Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
+        self.asked(s) == Asked::Movable && may_look(s) && cost_cache.has_room(s, self)
+    }
+
     /// Looks for a set of victims that costs less than what was `done` since the start, or for any
     /// if that has come to nothing; says whether there is one, which is carried out then, and
     /// whether it looked.
@@ -76,9 +92,8 @@ impl PreemptionAttempt<'_> {
         if !done && !self.was_refused {
             return (false, false);
         }
-        let placed = s.cluster.placed();
-        let effort = placed / LOOKS_OF_SET;
-        if effort >= s.sets_left || (done && placed > PLACED_MAX) {
+        let effort = effort(s);
+        if !may_look(s) || (done && s.cluster.placed() > PLACED_MAX) {
             return (done, false);
         }
         let changes = changes_since(s, start);

@@ -279,6 +279,26 @@ fn one_pod_over_quota_costs_one_spare_pod_where_quotas_promise_too_much() {
     assert!(!w.gpus().contains('.'), "{}", w.gpus());
 }
 
+#[test]
+fn a_part_of_a_gpu_moves_to_another_gpu_of_a_node_without_cores_for_it_twice() {
+    let mut w = World::new("n1:2:10", "a:2");
+    w.run("submit a/x -g 0.6 --cpu 4; submit a/c -g 0.6; submit a/f -g 0.4; submit a/y -g 0.4 --cpu 4");
+    w.run("delete f; delete c");
+    assert_eq!(w.gpus(), "n1[x:0.6 y:0.4]");
+    w.run("submit a/whole --cpu 2");
+    assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("y", "n1[x:0.6+y:0.4 whole]"));
+}
+
+#[test]
+fn a_move_that_another_makes_possible_is_found_for_an_equal_workload() {
+    let mut w = World::new("n1:3:20 n2:2:20 n3:3:2", "a:8");
+    w.run("cordon n3; submit a/x -g 3 --cpu 1; submit a/v --cpu 4");
+    w.run("submit a/t -g 2 --cpu 4; submit a/u -g 2 --cpu 4");
+    assert_eq!(w.gpus(), "n1[x x x] n2[v .] n3[. . .]");
+    w.run("uncordon n3");
+    assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("x v", "n1[t t v] n2[u u] n3[x x x]"));
+}
+
 /// Of the first that was tried, two pods found no place beside each other.
 #[test]
 fn a_move_is_found_wherever_there_is_one() {

@@ -1,0 +1,100 @@
+//! Who may make room at all. Owns: leaving out, before anything is costed, who could give nothing:
+//! where none may lose its place, who has no other one as all stands; where queues give, those that
+//! hold nothing to give.
+
+use model::{NodeId, Placement, PodId, WorkloadId};
+use units::GPU_MILLIS;
+
+use super::{Need, PreemptionAttempt};
+use crate::entitlement::branches;
+use crate::equivalence_class::is_elastic;
+use crate::node_scoring::candidates;
+use crate::place::{self, PodRequirements};
+use crate::session::Session;
+
+/// Who counts on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asked {
+    All,
+    /// Only those that could have another place as all stands: only sets find out what can go where
+    /// another was.
+    Movable,
+}
+
+impl PreemptionAttempt<'_> {
+    /// Finds out which queues may give in this attempt.
+    pub(super) fn find_givers(&mut self, s: &Session<'_>) {
+        let Need { id, asked, .. } = self.need;
+        // Sets that differ request amounts of different kinds.
+        let is_one_set = s.cluster.workloads()[id].spec.pod_sets.len() == 1;
+        if is_one_set && !self.exhaustive {
+            self.giving = self.rule.givers(s, id, asked);
+        }
+    }
+
+    pub(super) fn asked(&self, s: &Session<'_>) -> Asked {
+        let moves = self.rule.moves_max(s).is_some()
+            && !s.cluster.minds_pods(self.need.ask.constraints)
+            && !self.exhaustive;
+        if moves { Asked::Movable } else { Asked::All }
+    }
+
+    /// Whether a workload may make room on a node.
+    pub(super) fn asks(&self, s: &Session<'_>, victim: WorkloadId, node: NodeId) -> bool {
+        self.rule.is_victim(s, self.need.id, victim)
+            && self.may_give(s, victim)
+            && (self.asked(s) == Asked::All || is_free(s, victim, node))
+    }
+
+    fn may_give(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
+        let Need { id, asked, .. } = self.need;
+        let may = self.giving.as_ref().is_none_or(|giving| {
+            let parted = branches(s, id, victim);
+            parted.is_none_or(|(_, giver)| giving.contains(&giver))
+        });
+        debug_assert!(
+            may || self
+                .rule
+                .eviction_units(s, id, victim)
+                .iter()
+                .all(|&unit| !self.rule.just(s, id, asked, victim, unit)),
+            "it may be taken"
+        );
+        may
+    }
+}
+
+/// Whether another place is free for any of its pods on this node. For pods that have to be near
+/// others, sets that differ, and those that may change size, that is not looked at: they may have one.
+pub(super) fn is_free(s: &Session<'_>, id: WorkloadId, node: NodeId) -> bool {
+    let workload = &s.cluster.workloads()[id];
+    let spec = &workload.spec;
+    if workload.pod_sets.len() > 1 || spec.has_topology() || is_elastic(spec) {
+        return true;
+    }
+    workload.pods.iter().any(|&pod| {
+        let place = s.cluster.pods()[pod].binding.effective();
+        let here = place.filter(|place| place.node == node);
+        here.is_some_and(|place| may_stay(s, pod, place) || is_free_for(s, pod, node))
+    })
+}
+
+/// Whether other devices of its node may be free for a pod, which keeps the rest that it holds there.
+fn may_stay(s: &Session<'_>, pod: PodId, place: &Placement) -> bool {
+    let gpus = &s.cluster.nodes()[place.node].gpus;
+    let is_part = place.devices.iter().any(|share| share.millis < GPU_MILLIS);
+    if !is_part && gpus.iter().all(|gpu| gpu.mig.is_none()) {
+        return false;
+    }
+    let request = PodRequirements::anywhere(s.cluster, pod, None).request.gpu;
+    // Of several it may keep some.
+    place.devices.len() > 1
+        || place::fits_on(request, gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))))
+}
+
+/// Whether a place is free for a pod on another node.
+fn is_free_for(s: &Session<'_>, pod: PodId, but: NodeId) -> bool {
+    let ask = PodRequirements::anywhere(s.cluster, pod, None);
+    let fits = |node: NodeId| node != but && place::fits(s.cluster, node, ask, false);
+    s.cluster.minds_pods(ask.constraints) || candidates(s.cluster, ask, false).any(fits)
+}
