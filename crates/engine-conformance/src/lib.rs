@@ -50,6 +50,7 @@ pub fn spec(image: &str) -> RunSpec {
         pod_index: 0,
         node_name: "node-1".to_owned(),
         simulated_driver: None,
+        hard_limit: false,
         time_slicing: None,
         devices: Vec::new(),
         image: image.to_owned(),

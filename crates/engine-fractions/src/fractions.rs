@@ -267,14 +267,8 @@ impl Fractions {
         let simulated = !devices.is_empty() && devices.iter().all(|device| device.simulated);
         let level = self.limit(simulated).level;
         let is_shared = |device: &Device| device.millis < GPU_MILLIS;
-        let hard = level == Enforcement::Hard || self.policy != FractionPolicy::HardOnly;
-        if !hard && devices.iter().any(is_shared) {
-            return Err(Error::NotKept(
-                "the server gives out a part of a GPU only where its user cannot work around the \
-                 limit (`--fractions hard`), and nothing on this machine keeps it so; ask for whole \
-                 GPUs"
-                    .to_owned(),
-            ));
+        if level != Enforcement::Hard && devices.iter().any(is_shared) {
+            self.policy.allow_soft(spec)?;
         }
         if !simulated && !matches!(self.keeper, Keeper::Libraries) {
             return self.without_libraries(spec);

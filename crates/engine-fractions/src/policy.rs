@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use engine::TimeSlicing;
+use engine::{Error, RunSpec, TimeSlicing};
 
 /// Which limits of GPU fractions are relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,24 @@ impl FractionPolicy {
                 units::shown(other)
             )),
         }
+    }
+
+    /// Whether a run may have a part of a GPU whose limit its user can work around.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(crate) fn allow_soft(self, spec: &RunSpec) -> Result<(), Error> {
+        let who = match self {
+            Self::HardOnly => "the server gives out a part of a GPU (`--fractions hard`)",
+            _ if spec.hard_limit => {
+                "the workload takes a part of a GPU (label elastane/gpu-limit=hard)"
+            }
+            Self::Best | Self::Counted | Self::Mps | Self::Dmem => return Ok(()),
+        };
+        Err(Error::NotKept(format!(
+            "{who} only where its user cannot work around the limit, and nothing on this machine keeps \
+             it so; ask for whole GPUs"
+        )))
     }
 }
 

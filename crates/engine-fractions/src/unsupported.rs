@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use engine::{Error, FractionLimit, GpuOver, GpuUse, RunKey, RunSpec};
 use gpu::Activity;
+use units::GPU_MILLIS;
 
 use crate::fraction::Fraction;
 use crate::policy::{FractionOptions, FractionPolicy, Runs};
@@ -40,13 +41,15 @@ pub struct Added {
 
 /// The fractions of this machine's runs: none.
 #[derive(Debug)]
-pub struct Fractions {}
+pub struct Fractions {
+    policy: FractionPolicy,
+}
 
 impl Fractions {
     /// Nothing is limited.
     #[must_use]
     pub fn none(_why: &str) -> Self {
-        Self {}
+        Self { policy: FractionPolicy::Counted }
     }
     /// Nothing is limited.
     ///
@@ -61,7 +64,7 @@ impl Fractions {
         match options.policy {
             FractionPolicy::Mps | FractionPolicy::Dmem => Err(Error::Invalid(WHY.to_owned())),
             FractionPolicy::Best | FractionPolicy::Counted | FractionPolicy::HardOnly => {
-                Ok(Self {})
+                Ok(Self { policy: options.policy })
             }
         }
     }
@@ -73,8 +76,11 @@ impl Fractions {
     /// Nothing.
     ///
     /// # Errors
-    /// Never.
-    pub fn of(&self, _spec: &RunSpec, _pages: &Path) -> Result<Option<Added>, Error> {
+    /// Its part of a GPU would not be kept as the administrator or the workload wants it.
+    pub fn of(&self, spec: &RunSpec, _pages: &Path) -> Result<Option<Added>, Error> {
+        if spec.devices.iter().any(|device| device.millis < GPU_MILLIS) {
+            self.policy.allow_soft(spec)?;
+        }
         Ok(None)
     }
     /// None.

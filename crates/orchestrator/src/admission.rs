@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use spec::{
-    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
-    RunKey, RunSpec, SIMULATED_DRIVER_LABEL, Share, WorkloadSpec,
+    CPU_MILLIS_MAX, DEVICES_MAX, GPU_LIMIT_LABEL, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX,
+    QUOTA_MILLIS_MAX, RunKey, RunSpec, SIMULATED_DRIVER_LABEL, Share, WorkloadSpec,
 };
 use units::{Kind, Resources};
 use uuid::Uuid;
@@ -105,6 +105,7 @@ pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         node_name: String::new(),
         devices: Vec::new(),
         simulated_driver: spec.labels.get(SIMULATED_DRIVER_LABEL).map(|value| value == "true"),
+        hard_limit: spec.labels.contains_key(GPU_LIMIT_LABEL),
         time_slicing: None,
         image: pod.image.clone(),
         command: pod.command.clone(),

@@ -26,7 +26,7 @@ mod workload;
 
 pub use check::{
     CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
-    check_backoff_limit, check_gpu, check_share, check_workload,
+    check_backoff_limit, check_gpu, check_labels, check_share, check_workload,
 };
 pub use container::{
     Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
@@ -47,9 +47,9 @@ pub use pods::{
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use priority::Priority;
 pub use run::{
-    BadRunKey, CheckpointNews, Device, Exit, ForeignProcess, GpuHealth, GpuOver, LimitsKept,
-    ListedRun, Observation, PullFailure, RunKey, RunPlace, RunSpec, RunState,
-    SIMULATED_DRIVER_LABEL, Secret,
+    BadRunKey, CheckpointNews, Device, Exit, ForeignProcess, GPU_LIMIT_HARD, GPU_LIMIT_LABEL,
+    GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunKey, RunPlace, RunSpec,
+    RunState, SIMULATED_DRIVER_LABEL, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

@@ -62,6 +62,11 @@ pub struct Device {
 /// The label of a workload that says whether simulated GPUs have a driver for it: `true` or `false`.
 pub const SIMULATED_DRIVER_LABEL: &str = "elastane/simulated-driver";
 
+/// The label of a workload whose part of a GPU has to have a limit that its user cannot work around.
+pub const GPU_LIMIT_LABEL: &str = "elastane/gpu-limit";
+/// Its one value.
+pub const GPU_LIMIT_HARD: &str = "hard";
+
 /// Everything an engine needs to start a run; complete, so that starting needs no other source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSpec {
@@ -88,6 +93,8 @@ pub struct RunSpec {
     pub devices: Vec<Device>,
     /// Whether simulated GPUs have a driver that programs find; none: as the image needs it.
     pub simulated_driver: Option<bool>,
+    /// Whether it starts with a part of a GPU only where its user cannot work around the limit.
+    pub hard_limit: bool,
     /// How its node pool divides the compute time of GPUs; none: as the engine was opened.
     pub time_slicing: Option<TimeSlicing>,
     /// Container image, as the user named it.

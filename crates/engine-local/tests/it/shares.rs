@@ -403,4 +403,9 @@ async fn a_policy_counts_only_or_starts_no_part_that_can_be_worked_around() {
     let refused = bench.engine().start(share(&bench, "true", 500)).await.expect_err("a part");
     assert!(refused.to_string().contains("--fractions hard"), "{refused}");
     assert_eq!(run(&bench, share(&bench, "echo whole", 1000)).await, "whole\n");
+    bench.reopen_with(FractionPolicy::Best).await;
+    let asks = |millis| RunSpec { hard_limit: true, ..share(&bench, "echo goes on", millis) };
+    let refused = bench.engine().start(asks(500)).await.expect_err("a part");
+    assert!(refused.to_string().contains("elastane/gpu-limit=hard"), "{refused}");
+    assert_eq!(run(&bench, asks(1000)).await, "goes on\n");
 }

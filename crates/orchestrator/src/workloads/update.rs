@@ -48,6 +48,7 @@ impl WorkloadChange {
                 };
             }
         }
+        spec::check_labels(&spec.labels)?;
         Ok(spec)
     }
 }

@@ -5,11 +5,14 @@
 mod container;
 mod group;
 
+use std::collections::BTreeMap;
+
 use units::GPU_MILLIS;
 
 use crate::invalid::Invalid;
 use crate::{
-    Bounds, GpuRequest, PodSet, PodSpec, SecretPlace, Share, SharedGpus, WorkloadKind, WorkloadSpec,
+    Bounds, GPU_LIMIT_HARD, GPU_LIMIT_LABEL, GpuRequest, PodSet, PodSpec, SecretPlace, Share,
+    SharedGpus, WorkloadKind, WorkloadSpec,
 };
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
@@ -113,8 +116,26 @@ pub fn check_workload(spec: &WorkloadSpec) -> Result<(), Invalid> {
     group::check(spec)?;
     spec.serving.as_ref().map_or(Ok(()), crate::Serving::check)?;
     check_backoff_limit(spec.backoff_limit)?;
+    check_labels(&spec.labels)?;
     spec.sets().try_for_each(pod_names)?;
     spec.sets().try_for_each(|set| pod(&set.pod))
+}
+
+/// Checks labels that mean something.
+///
+/// # Errors
+/// One has a value that means nothing.
+pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Invalid> {
+    match labels.get(GPU_LIMIT_LABEL) {
+        Some(other) if other != GPU_LIMIT_HARD => Err(Invalid::new(
+            "labels",
+            format!(
+                "the label {GPU_LIMIT_LABEL} cannot be `{}`; write {GPU_LIMIT_HARD}, or leave it out",
+                units::shown(other)
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Names of pods are names, and two pods have two.
@@ -261,5 +282,19 @@ fn elastic(spec: &WorkloadSpec) -> Result<(), Invalid> {
     match spec.pods.pod.gpu.counted() {
         model::GpuRequest::Whole(1..) => Ok(()),
         _ => Err(Invalid::new("elastic", "an elastic training needs at least one whole GPU")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_gpu_is_hard_or_left_out() {
+        let labels = |value: &str| BTreeMap::from([(GPU_LIMIT_LABEL.to_owned(), value.to_owned())]);
+        check_labels(&labels("hard")).expect("a value");
+        check_labels(&BTreeMap::new()).expect("none");
+        let why = check_labels(&labels("soft")).expect_err("no value").to_string();
+        assert!(why.contains("cannot be `soft`; write hard, or leave it out"), "{why}");
     }
 }
