@@ -72,10 +72,10 @@ impl Stage {
         key
     }
 
-    /// Makes a file in the folder of the run, as a signal for it.
+    /// Makes a file in the folder of the run, as a signal for it. The run may end on that, and the
+    /// command with it.
     pub(crate) async fn touches(&self, key: RunKey, file: &str) {
-        let (_, errors, end) = self.exec(key, shell(&format!(": >{file}"))).await.rest().await;
-        assert_eq!(end, Some(Exit::Code(0)), "{errors}");
+        self.exec(key, shell(&format!(": >{file}"))).await.rest().await;
     }
 
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Visitor {

@@ -351,7 +351,9 @@ fn told(sandbox: &Sandbox, file: &str) -> String {
 #[test]
 fn lines_are_told_with_their_times_also_through_a_restart() {
     let mut sandbox = started();
-    let script = "echo a; while [ ! -e go ]; do sleep 0.05; done; echo b";
+    // Made from here: a command that ends the pod it is in may be ended with it.
+    let go = sandbox.home().join("go");
+    let script = format!("echo a; while [ ! -e {} ]; do sleep 0.05; done; echo b", go.display());
     let submit = format!("runai submit old -i ubuntu --command -- sh -c '{script}'");
     running(&sandbox, &submit, "old");
     let following = sandbox.begin("runai logs -f --timestamps old 2>/dev/null | tee told");
@@ -360,7 +362,8 @@ fn lines_are_told_with_their_times_also_through_a_restart() {
     std::thread::sleep(Duration::from_secs(3));
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 1x16GiB");
-    assert_eq!(sandbox.shell("runai exec old -- touch go").code, Some(0));
+    assert_eq!(sandbox.shell("runai exec old -- true").code, Some(0));
+    std::fs::write(go, "").expect("a file");
     let all = finish(following).text;
     let lines: Vec<_> = all.lines().filter_map(|line| line.split_once(' ')).collect();
     let [(of_a, "a"), (of_b, "b")] = lines[..] else { panic!("{all}") };
@@ -377,8 +380,12 @@ fn lines_are_told_with_their_times_also_through_a_restart() {
 #[test]
 fn output_is_followed_through_a_restart() {
     let mut sandbox = started();
-    let script = "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; \
-                  while [ ! -e go ]; do sleep 0.05; done; echo last";
+    let go = sandbox.home().join("go");
+    let script = format!(
+        "i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; \
+         while [ ! -e {} ]; do sleep 0.05; done; echo last",
+        go.display()
+    );
     running(
         &sandbox,
         &format!("runai submit count -i ubuntu --command -- sh -c '{script}'"),
@@ -392,7 +399,8 @@ fn output_is_followed_through_a_restart() {
         sandbox.kill_server();
         sandbox.start_server("elastane up --gpus 1x16GiB");
     }
-    assert_eq!(sandbox.shell("runai exec count -- touch go").code, Some(0));
+    assert_eq!(sandbox.shell("runai exec count -- true").code, Some(0));
+    std::fs::write(go, "").expect("a file");
     let all: String =
         (0..400).map(|n| format!("line {n}\n")).chain(["last\n".to_owned()]).collect();
     assert_eq!(finish(following).text, all, "nothing twice, nothing missed");
