@@ -8,15 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use engine::{Device, Enforcement, FractionLimit, Mechanism, RunSpec, TimeSlicing};
+use engine::{Enforcement, FractionLimit, Mechanism, RunSpec, TimeSlicing};
 use units::GPU_MILLIS;
 
-use crate::policy::{DeviceGroups, FractionOptions, Runs};
+use crate::attempt::{LIMIT_MIB, MIB, Tried, attempt};
+use crate::fraction::UNLIMITED;
+use crate::policy::{FractionOptions, Runs};
 
-const MIB: u64 = 1 << 20;
-/// The limit of the test; what is granted and what is refused of it, as a real context takes some.
-const TEST_BYTES: u64 = 1024 * MIB;
-const TEST_SIZES: [&str; 2] = ["16MiB", "1025MiB"];
 /// Has a program start in the group of this folder.
 const ENTER: &str = "echo 0 >\"$0/cgroup.procs\" && exec \"$@\"";
 
@@ -25,6 +23,7 @@ const ENTER: &str = "echo 0 >\"$0/cgroup.procs\" && exec \"$@\"";
 pub(crate) struct Dmem {
     /// By UUID.
     regions: BTreeMap<String, String>,
+    tried: Tried,
 }
 
 impl Dmem {
@@ -63,17 +62,26 @@ impl Dmem {
             })?;
             Ok((gpu.clone(), region))
         };
-        let regions = options.gpus.iter().map(region).collect::<Result<_, String>>()?;
-        let dmem = Self { regions };
-        if let Some((gpu, region)) = dmem.regions.first_key_value() {
-            attempt(program, groups, gpu, region)
-                .map_err(|why| format!("the kernel keeps no limit on {gpu}: {why}"))?;
+        let regions =
+            options.gpus.iter().map(region).collect::<Result<BTreeMap<_, _>, String>>()?;
+        let own = groups.folder.join(format!("test-{}", std::process::id()));
+        let tried = attempt(&options.gpus, |gpu, limited| {
+            let place = limited.then(|| (own.as_path(), regions[gpu].as_str()));
+            limited_program(program, gpu, place)
+        });
+        // Without processes it can be removed.
+        match fs::remove_dir(&own) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!("cannot remove the control group {}: {error}", own.display());
+            }
+            _ => {}
         }
-        Ok(dmem)
+        let tried = tried.map_err(|why| format!("the kernel keeps no limit: {why}"))?;
+        Ok(Self { regions, tried })
     }
 
     /// What keeps parts of the GPUs. A run with the account of the server may leave its group.
-    pub(crate) fn kept(runs: Runs<'_>, options: &FractionOptions) -> FractionLimit {
+    pub(crate) fn kept(&self, runs: Runs<'_>, options: &FractionOptions) -> FractionLimit {
         if options.gpus.is_empty() {
             return FractionLimit::none("no GPU of the NVIDIA driver is used");
         }
@@ -87,24 +95,33 @@ impl Dmem {
         };
         let why = format!(
             "control groups of GPU memory were not tried on hardware before this version; a limit above \
-             the request is not used, and compute time is not divided{leaves}"
+             the request is not used, and compute time is not divided{leaves}{}",
+            self.tried.note()
         );
         let (mechanism, time_slicing) = (Mechanism::ControlGroup, TimeSlicing::None);
         FractionLimit { level, mechanism, time_slicing, why }
     }
 
-    /// The bytes of each region that a run may have; none: it has no part of a GPU.
+    /// The bytes of each region that a run may have, also of GPUs that are not its own: those it may not
+    /// use, although their files are there.
     ///
     /// # Errors
-    /// A GPU of it has no region.
+    /// A GPU of which it has a part has no region.
     pub(crate) fn of(&self, spec: &RunSpec) -> Result<BTreeMap<String, u64>, String> {
-        let shared = spec.devices.iter().filter(|device| device.millis < GPU_MILLIS);
-        let limit = |device: &Device| {
-            let region = self.regions.get(&device.uuid);
-            let none = || format!("no region of the kernel's is known for {}", device.uuid);
-            Ok((region.ok_or_else(none)?.clone(), device.memory.request))
-        };
-        shared.map(limit).collect()
+        let nothing = self.regions.values().map(|region| (region.clone(), 0));
+        let mut all: BTreeMap<String, u64> = nothing.collect();
+        for device in &spec.devices {
+            let is_part = device.millis < GPU_MILLIS;
+            let bytes = if is_part { device.memory.request } else { UNLIMITED };
+            match self.regions.get(&device.uuid) {
+                Some(region) => all.insert(region.clone(), bytes),
+                None if is_part => {
+                    return Err(format!("no region of the kernel's is known for {}", device.uuid));
+                }
+                None => None,
+            };
+        }
+        Ok(all)
     }
 }
 
@@ -129,34 +146,32 @@ fn region(regions: &str, place: &str) -> Option<String> {
     each.max().map(|(_, name)| name)
 }
 
-fn attempt(program: &Path, groups: &DeviceGroups, gpu: &str, region: &str) -> Result<(), String> {
-    let own = groups.folder.join(format!("test-{}", std::process::id()));
-    let result = attempt_in(&own, program, gpu, region);
-    // Without processes it can be removed.
-    match fs::remove_dir(&own) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!("cannot remove the control group {}: {error}", own.display());
+/// The server's program on one GPU, in a group that limits this region or where the server is.
+fn limited_program(
+    program: &Path,
+    gpu: &str,
+    place: Option<(&Path, &str)>,
+) -> Result<Command, String> {
+    let mut command = match place {
+        None => Command::new(program),
+        Some((own, region)) => {
+            let shown =
+                |path: PathBuf| move |error: io::Error| format!("{}: {error}", path.display());
+            match fs::create_dir(own) {
+                // Of a server that was killed and had this number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(shown(own.to_owned()))?,
+            }
+            let limit = own.join("dmem.max");
+            let text = format!("{region} {}", LIMIT_MIB * MIB);
+            fs::write(&limit, text).map_err(shown(limit))?;
+            let mut command = Command::new("sh");
+            command.args(["-c", ENTER]).arg(own).arg(program);
+            command
         }
-        _ => {}
-    }
-    result
-}
-
-fn attempt_in(own: &Path, program: &Path, gpu: &str, region: &str) -> Result<(), String> {
-    let shown = |path: PathBuf| move |error: io::Error| format!("{}: {error}", path.display());
-    fs::create_dir(own).map_err(shown(own.to_owned()))?;
-    let limit = own.join("dmem.max");
-    fs::write(&limit, format!("{region} {TEST_BYTES}")).map_err(shown(limit))?;
-    let mut command = Command::new("sh");
-    command.args(["-c", ENTER]).arg(own).arg(program).args(["gpu-check", "--json"]);
-    command.args(TEST_SIZES).env("CUDA_VISIBLE_DEVICES", gpu).current_dir("/");
-    let (reports, seen) = fraction_agent::reports(&mut command)?;
-    let keeps = reports.first().is_some_and(|first| {
-        let answers: Vec<i32> = first.allocations.iter().map(|one| one.answer).collect();
-        answers == [0, 2]
-    });
-    let wrong = || format!("a program that tried to exceed {} MiB saw {seen}", TEST_BYTES / MIB);
-    keeps.then_some(()).ok_or_else(wrong)
+    };
+    command.env("CUDA_VISIBLE_DEVICES", gpu).current_dir("/");
+    Ok(command)
 }
 
 #[cfg(test)]

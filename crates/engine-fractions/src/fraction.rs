@@ -29,10 +29,13 @@ pub struct Fraction {
     /// What MPS lets a program have of its first GPU; 0: it has no limit by MPS.
     #[serde(default)]
     pub mps_bytes: u64,
-    /// What its control group may have of memory of GPUs, by the region of the kernel.
+    /// What its control group may have of memory of GPUs, by the region of the kernel; [`UNLIMITED`]: all.
     #[serde(default)]
     pub regions: BTreeMap<String, u64>,
 }
+
+/// Bytes of a region that is a run's own, wholly.
+pub const UNLIMITED: u64 = u64::MAX;
 
 /// How long a look may take: a driver that nothing used before needs some seconds.
 pub(crate) const LOOK_MS_MAX: u64 = 60_000;

@@ -25,7 +25,7 @@ use crate::burst::{Holder, divide};
 use crate::contexts;
 use crate::dmem::Dmem;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
-use crate::mps::{Granted, Mps};
+use crate::mps::{self, Granted, Mps};
 use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
 use crate::run::{Run, held};
 use crate::way::{Chosen, choose, kept, log_unkept, open_point};
@@ -175,8 +175,8 @@ impl Fractions {
         let without = FractionOptions { gpus: Vec::new(), ..options.clone() };
         let libraries = Self::with_libraries(folder, program, runs, &without);
         let installed = match &keeper {
-            Keeper::Mps(_) => Mps::kept(options),
-            Keeper::Dmem(_) => Dmem::kept(runs, options),
+            Keeper::Mps(mps) => mps.kept(options),
+            Keeper::Dmem(dmem) => dmem.kept(runs, options),
             Keeper::Libraries => libraries.installed,
         };
         Ok(Self { installed, keeper, ..libraries })
@@ -258,6 +258,12 @@ impl Fractions {
         if simulated { self.simulated.clone() } else { self.installed.clone() }
     }
 
+    /// Whether a process that uses GPUs belongs to what keeps their parts.
+    #[must_use]
+    pub fn is_keeper(&self, pid: u32) -> bool {
+        matches!(self.keeper, Keeper::Mps(_)) && mps::is_server(Path::new("/proc"), pid)
+    }
+
     /// What a run gets, whose pages are in this folder; none: nothing.
     ///
     /// # Errors
@@ -315,7 +321,7 @@ impl Fractions {
         Ok(Some(Added { fraction, delivery }))
     }
 
-    /// What a run gets whose GPUs are real, from what keeps parts of those; none: it has no part of one.
+    /// What a run gets whose GPUs are real, from what keeps parts of those; none: nothing.
     fn without_libraries(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
         let own = self.unlimited();
         let added = match &self.keeper {
@@ -460,6 +466,9 @@ impl Fractions {
     pub fn set_most(&self, key: RunKey, most: &BTreeMap<String, u64>) -> Result<(), Error> {
         let mut changed = Vec::new();
         if let Some(run) = open(&self.runs).get_mut(&key) {
+            if run.fraction.mps_bytes > 0 || !run.fraction.regions.is_empty() {
+                tracing::warn!("{key} has the limit of its start: what keeps it has no other");
+            }
             for limit in &mut run.fraction.limits {
                 if let Some(&most) = most.get(&limit.gpu) {
                     limit.most = most;

@@ -3,6 +3,8 @@
 //! what processes and containers are made of.
 
 #[cfg(target_arch = "x86_64")]
+mod attempt;
+#[cfg(target_arch = "x86_64")]
 mod burst;
 #[cfg(target_arch = "x86_64")]
 mod checked;
@@ -26,7 +28,7 @@ mod way;
 
 #[cfg(target_arch = "x86_64")]
 pub use checked::{gpu_check, simulated_driver, start_checked};
-pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept, refusal, silent};
+pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, UNLIMITED, not_kept, refusal, silent};
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use newest::end_newest;

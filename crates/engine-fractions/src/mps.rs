@@ -17,7 +17,8 @@ use fraction_agent::Delivery;
 use rustix::process::geteuid;
 use units::GPU_MILLIS;
 
-use crate::policy::{FractionOptions, MpsPlace, Place, Runs};
+use crate::attempt::{LIMIT_MIB, MIB, Tried, attempt};
+use crate::policy::{FractionOptions, MpsPlace, Runs};
 
 const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
 const MEMORY: &str = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT";
@@ -25,13 +26,13 @@ const COMPUTE: &str = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
 /// Which GPUs a program has. By index, it would depend on what the daemon was started with.
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
-const MIB: u64 = 1 << 20;
 /// What every control daemon answers with a number, whether or not it has a server.
 const QUESTION: &str = "get_default_active_thread_percentage\n";
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The limit of the test, in MiB; what is granted and what is refused of it.
-const TEST_MIB: u64 = 1024;
-const TEST_SIZES: [&str; 2] = ["16MiB", "1025MiB"];
+/// A folder of pipes where there is never a daemon.
+const NOWHERE: &str = "/dev/null";
+/// How the names of NVIDIA's server and control daemon begin, which the kernel keeps 15 letters of.
+const PROGRAMS: &str = "nvidia-cuda-mps";
 
 /// What a run with a part of a GPU gets.
 pub(crate) struct Granted {
@@ -45,6 +46,7 @@ pub(crate) struct Granted {
 #[derive(Debug)]
 pub(crate) struct Mps {
     place: MpsPlace,
+    tried: Tried,
 }
 
 impl Mps {
@@ -64,13 +66,19 @@ impl Mps {
                     .to_owned(),
             );
         };
-        let mps = Self { place: options.mps.clone() };
+        let mut mps = Self { place: options.mps.clone(), tried: Tried::NoRoom };
         mps.check_owner()?;
         mps.ask()?;
-        if let Some(gpu) = options.gpus.first() {
-            mps.attempt(program, gpu, at)
-                .map_err(|why| format!("MPS keeps no limit on {gpu}: {why}"))?;
-        }
+        mps.tried = attempt(&options.gpus, |gpu, limited| {
+            let mut command = Command::new(program);
+            command.env_clear().current_dir("/");
+            command.envs(mps.variables(&[(gpu, limited.then_some(LIMIT_MIB))], None));
+            if let Some((_, enter)) = at {
+                enter(&mut command, Vec::new()).map_err(|error| error.to_string())?;
+            }
+            Ok(command)
+        })
+        .map_err(|why| format!("MPS keeps no limit: {why}"))?;
         Ok(mps)
     }
 
@@ -113,24 +121,8 @@ impl Mps {
         }
     }
 
-    fn attempt(&self, program: &Path, gpu: &str, at: Option<Place<'_>>) -> Result<(), String> {
-        let mut command = Command::new(program);
-        command.args(["gpu-check", "--json"]).args(TEST_SIZES).env_clear().current_dir("/");
-        command.envs(self.variables(&[(gpu, Some(TEST_MIB))], None));
-        if let Some((_, enter)) = at {
-            enter(&mut command, Vec::new()).map_err(|error| error.to_string())?;
-        }
-        let (reports, seen) = fraction_agent::reports(&mut command)?;
-        let keeps = reports.first().is_some_and(|first| {
-            let answers: Vec<i32> = first.allocations.iter().map(|one| one.answer).collect();
-            answers == [0, 2] && first.free.is_some_and(|free| free <= TEST_MIB * MIB)
-        });
-        let wrong = || format!("a program that tried to exceed {TEST_MIB} MiB saw {seen}");
-        keeps.then_some(()).ok_or_else(wrong)
-    }
-
     /// What keeps parts of the GPUs.
-    pub(crate) fn kept(options: &FractionOptions) -> FractionLimit {
+    pub(crate) fn kept(&self, options: &FractionOptions) -> FractionLimit {
         if options.gpus.is_empty() {
             return FractionLimit::none("no GPU of the NVIDIA driver is used");
         }
@@ -145,13 +137,16 @@ impl Mps {
             mechanism,
             time_slicing: time_slicing.unwrap_or(TimeSlicing::None),
             why: format!(
-                "MPS was not tried on hardware before this version; a limit above the request is not \
-                 used, and a fatal fault of a program ends those that share its GPU{fair}"
+                "MPS was not tried on hardware before this version; each program of a run may have the \
+                 whole part, a limit above the request is not used, and a fatal fault of a program \
+                 ends those that share its GPU{fair}{}",
+                self.tried.note()
             ),
         }
     }
 
-    /// What a run gets; none: it has no part of a GPU. `otherwise`: how compute time is divided where the
+    /// What a run gets; none: it has no GPU. Programs with whole GPUs are kept out of MPS: they would
+    /// wait for those of other accounts, and share their faults. `otherwise`: how compute time is divided where the
     /// run does not say it.
     ///
     /// # Errors
@@ -163,8 +158,13 @@ impl Mps {
     ) -> Result<Option<Granted>, String> {
         let is_shared = |device: &&Device| device.millis < GPU_MILLIS;
         let shared: Vec<&Device> = spec.devices.iter().filter(is_shared).collect();
-        if shared.is_empty() {
+        if spec.devices.is_empty() {
             return Ok(None);
+        }
+        if shared.is_empty() {
+            let variables = [(PIPES.to_owned(), NOWHERE.to_owned())].into();
+            let delivery = Delivery { variables, ..Delivery::default() };
+            return Ok(Some(Granted { bytes: 0, delivery }));
         }
         self.check_owner()?;
         self.ask()?;
@@ -195,15 +195,31 @@ impl Mps {
         let uuids: Vec<&str> = gpus.iter().map(|(uuid, _)| *uuid).collect();
         let limits = gpus.iter().enumerate();
         let limits = limits.filter_map(|(at, (_, mib))| mib.map(|mib| format!("{at}={mib}M")));
-        let variables = [
-            (PIPES, self.place.pipes.display().to_string()),
-            (MEMORY, limits.collect::<Vec<_>>().join(",")),
-            (VISIBLE, uuids.join(",")),
-        ];
+        let variables =
+            [(PIPES, self.place.pipes.display().to_string()), (VISIBLE, uuids.join(","))];
+        let limits = limits.collect::<Vec<_>>().join(",");
+        let memory = (!limits.is_empty()).then_some((MEMORY, limits));
         let compute = percent.map(|percent| (COMPUTE, percent.to_string()));
-        let all = variables.into_iter().chain(compute);
+        let all = variables.into_iter().chain(memory).chain(compute);
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
+}
+
+/// Whether a process is the server of MPS, which has a context on each GPU: by its name, and by that of its
+/// parent, the control daemon of an account that may keep limits. `proc`: the folder of processes.
+pub(crate) fn is_server(proc: &Path, pid: u32) -> bool {
+    let status = |pid: &str| fs::read_to_string(proc.join(pid).join("status")).ok();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.split_whitespace().next()?.to_owned())
+    };
+    let is_of_mps = |text: &str| field(text, "Name:").as_deref() == Some(PROGRAMS);
+    let parent = || {
+        let server = status(&pid.to_string()).filter(|text| is_of_mps(text))?;
+        let daemon = status(&field(&server, "PPid:")?).filter(|text| is_of_mps(text))?;
+        field(&daemon, "Uid:")?.parse::<u32>().ok()
+    };
+    parent().is_some_and(|owner| owner == 0 || owner == geteuid().as_raw())
 }
 
 #[cfg(test)]

@@ -117,6 +117,11 @@ impl Fractions {
     }
     /// Nothing is forgotten.
     pub fn forget(&self, _key: RunKey) {}
+
+    #[must_use]
+    pub const fn is_keeper(&self, _pid: u32) -> bool {
+        false
+    }
     /// None.
     #[must_use]
     pub fn activities(&self) -> Vec<Activity> {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::{Limits, TASKS_MAX};
+use engine_fractions::UNLIMITED;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub(crate) use place::Place;
 
 /// The period of CPU limits, in microseconds: the kernel's default.
 const CPU_PERIOD_US: u64 = 100_000;
+/// The largest pages of memory of a GPU that limits are rounded to.
+const PAGE_BYTES_MAX: u64 = 64 << 10;
 /// Least CPU time in a period that the kernel accepts.
 const CPU_QUOTA_US_MIN: u64 = 1000;
 /// How often it is checked whether all processes are frozen, and the pause between.
@@ -100,12 +103,16 @@ impl Group {
         let name = "dmem.max";
         let file = self.file(Controller::Dmem, name);
         let file = file.ok_or_else(|| io::Error::other("it has no controller dmem"))?;
-        let lines = regions.iter().map(|(region, bytes)| format!("{region} {bytes}"));
-        set(&file, &lines.collect::<Vec<_>>().join("\n"))?;
-        let text = fs::read_to_string(&file)?;
-        for (region, bytes) in regions {
-            // The kernel counts in pages.
-            if value(&text, region).is_none_or(|limit| limit > *bytes) {
+        // One at a time: not every kernel takes several regions at once.
+        for (region, &bytes) in regions {
+            if bytes == UNLIMITED {
+                set(&file, &format!("{region} max"))?;
+                continue;
+            }
+            set(&file, &format!("{region} {bytes}"))?;
+            let kept = value(&fs::read_to_string(&file)?, region);
+            // A kernel may round down to its pages.
+            if kept.is_none_or(|kept| kept > bytes || bytes - kept >= PAGE_BYTES_MAX) {
                 let shown = file.display();
                 return Err(io::Error::other(format!(
                     "{shown} does not limit {region} to {bytes}"

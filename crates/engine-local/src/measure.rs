@@ -82,7 +82,7 @@ pub(crate) fn gpu_health(
     let ours = if busy { own_processes(shared) } else { BTreeSet::new() };
     let health = |(uuid, seen): (String, gpu::Health)| {
         let foreign = seen.foreign(
-            |pid| Some(ours.contains(&pid)),
+            |pid| Some(ours.contains(&pid) || shared.fractions.is_keeper(pid)),
             |program, memory_bytes| ForeignProcess {
                 name: program.name,
                 user: program.user,

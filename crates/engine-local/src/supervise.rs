@@ -2,7 +2,6 @@
 //! its whole process tree, and recording the state of both in `state.json` and on the pipe that is
 //! its stdout. Does not know about the server, which may stop and start.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -282,10 +281,20 @@ fn complaint_within(command: &mut Command, most: Duration) -> io::Result<Option<
 
 /// Creates the control group of a run. The start fails only if the run has limits.
 fn confine(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
+    let group = confine_host(process)?;
     let regions = process.fraction.as_ref().map(|fraction| &fraction.regions);
     if let Some(regions) = regions.filter(|regions| !regions.is_empty()) {
-        return confine_gpus(process, regions).map(Some);
+        // Without them it does not start.
+        let limited = match &group {
+            Some(group) => group.limit_devices(regions),
+            None => Err(io::Error::other("the run has no control group")),
+        };
+        limited.map_err(|error| Fault::NotKept(not_kept(&error.to_string())))?;
     }
+    Ok(group)
+}
+
+fn confine_host(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
     let Some(group) = &process.group else { return Ok(None) };
     match group.make(&process.limits) {
         Ok(()) => Ok(Some(group.clone())),
@@ -299,15 +308,6 @@ fn confine(process: &ProcessSpec) -> Result<Option<Group>, Fault> {
         ))),
         Err(error) => Err(Fault::OfMachine(error)),
     }
-}
-
-/// The same for a run that has parts of GPUs by its group: without that, it does not start.
-fn confine_gpus(process: &ProcessSpec, regions: &BTreeMap<String, u64>) -> Result<Group, Fault> {
-    let group = process.group.as_ref();
-    let group = group.ok_or_else(|| Fault::NotKept(not_kept("the run has no control group")))?;
-    let limited = group.make(&process.limits).and_then(|()| group.limit_devices(regions));
-    limited.map_err(|error| Fault::NotKept(not_kept(&error.to_string())))?;
-    Ok(group.clone())
 }
 
 fn check_folder(working_dir: &Path) -> Result<(), Fault> {

@@ -40,7 +40,7 @@ pub enum Mechanism {
     PreloadedLibraries,
     /// The same libraries, found by variables that a run can change.
     Variables,
-    /// The server of NVIDIA's MPS, told by variables that a run can change.
+    /// The server of NVIDIA's MPS, which programs find by variables that a run can change.
     Mps,
     /// The kernel, by the control group of a run.
     ControlGroup,
@@ -78,12 +78,11 @@ impl Mechanism {
                  and a cleared environment lifts them"
             }
             Self::Mps => {
-                "the MPS server refuses memory beyond the share, told by variables; it stops mistakes, \
-                 and a cleared environment lifts it"
+                "the MPS server refuses each program memory beyond the share, by variables; it stops \
+                 mistakes, and a cleared environment lifts it"
             }
             Self::ControlGroup => {
-                "the kernel refuses memory beyond the share to the control group of a run, whatever its \
-                 programs do"
+                "the kernel refuses memory beyond the share to all programs in the control group of a run"
             }
         }
     }

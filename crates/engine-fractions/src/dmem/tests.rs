@@ -1,9 +1,10 @@
 //! Over a folder as the kernel shows control groups, with a program in the place of one that has a GPU.
 
+use engine::Device;
 use tempfile::TempDir;
 
 use super::*;
-use crate::policy::FractionPolicy;
+use crate::policy::{DeviceGroups, FractionPolicy};
 
 const GPU: &str = "GPU-11111111-2222-3333-4444-555555555555";
 const REGIONS: &str = "drm/0000:0a:00.0/stolen 67108864\ndrm/0000:0a:00.0/vram0 17179869184\n\
@@ -48,17 +49,22 @@ fn found(program: &str, change: impl FnOnce(&mut FractionOptions)) -> Result<Dme
 
 #[test]
 fn a_run_has_a_limit_for_the_region_of_its_gpu() {
-    let dmem = found(CHECK, |_| {}).unwrap();
+    let dmem = found(CHECK, |options| options.gpus.push("GPU-b".to_owned())).unwrap();
+    assert_eq!(dmem.tried, Tried::Kept);
     let memory = engine::Bounds { request: 8 << 30, limit: Some(12 << 30) };
     let (memory_bytes, uuid) = (16 << 30, GPU.to_owned());
     let half = Device { index: 0, uuid, simulated: false, millis: 500, memory_bytes, memory };
     let spec = |devices| RunSpec { devices, ..engine_conformance::spec("ubuntu") };
     let limits = dmem.of(&spec(vec![half.clone()])).unwrap();
-    assert_eq!(limits, [("drm/0000:0a:00.0/vram0".to_owned(), 8 << 30)].into());
-    let whole = Device { millis: 1000, ..half.clone() };
-    assert!(dmem.of(&spec(vec![whole])).unwrap().is_empty());
-    let new = Device { uuid: "GPU-b".to_owned(), ..half };
-    assert!(dmem.of(&spec(vec![new])).unwrap_err().contains("GPU-b"));
+    let at = |place: &str| format!("drm/0000:{place}:00.0/vram0");
+    assert_eq!(limits, [(at("0a"), 8 << 30), (at("0b"), 0)].into(), "no more than its part");
+    let other = Device { millis: 1000, uuid: "GPU-b".to_owned(), ..half };
+    let limits = dmem.of(&spec(vec![other])).unwrap();
+    assert_eq!(limits, [(at("0a"), 0), (at("0b"), UNLIMITED)].into());
+    let new = Device { uuid: "GPU-c".to_owned(), ..half };
+    assert!(dmem.of(&spec(vec![new.clone()])).unwrap_err().contains("GPU-c"));
+    let whole = Device { millis: 1000, ..new };
+    assert_eq!(dmem.of(&spec(vec![whole])).unwrap().values().collect::<Vec<_>>(), [&0, &0]);
 }
 
 #[test]
@@ -97,15 +103,16 @@ fn a_limit_counts_only_if_a_program_was_refused_beyond_it() {
 
 #[test]
 fn only_accounts_of_their_own_make_it_hard() {
-    let (_folder, options, _path) = machine(CHECK);
+    let (_folder, options, path) = machine(CHECK);
+    let dmem = Dmem::find(&path, Runs::Processes(None), &options).unwrap();
     let enter = |_: &mut Command, _| Ok(());
-    let apart = Dmem::kept(Runs::Processes(Some(((1, 1), &enter as _))), &options);
+    let apart = dmem.kept(Runs::Processes(Some(((1, 1), &enter as _))), &options);
     assert_eq!((apart.level, apart.mechanism), (Enforcement::Hard, Mechanism::ControlGroup));
     assert!(apart.why.contains("not tried on hardware"), "{}", apart.why);
     assert_eq!(apart.time_slicing(Some(TimeSlicing::Strict)), TimeSlicing::None);
-    let together = Dmem::kept(Runs::Processes(None), &options);
+    let together = dmem.kept(Runs::Processes(None), &options);
     assert_eq!(together.level, Enforcement::Cooperative);
     assert!(together.why.contains("can leave the group"), "{}", together.why);
     let without = FractionOptions { gpus: Vec::new(), ..options };
-    assert_eq!(Dmem::kept(Runs::Processes(None), &without).level, Enforcement::None);
+    assert_eq!(dmem.kept(Runs::Processes(None), &without).level, Enforcement::None);
 }

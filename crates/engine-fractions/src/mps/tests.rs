@@ -17,11 +17,10 @@ else
 fi
 "#;
 
-/// A program with a context, of which the driver lets it see so much free and allocate so much.
-const CHECK: &str = r#"limit=${CUDA_MPS_PINNED_DEVICE_MEM_LIMIT#0=}
-free=$((${limit%M} * 1048576 - 1048576))
-echo '[{"name":"G","total":17179869184,"free":'$free',"allocations":['
-echo '{"bytes":16777216,"answer":0},{"bytes":1074790400,"answer":2}]}]'
+/// A program that is refused what is beyond its limit, if it has one.
+const CHECK: &str = r#"[ -n "$CUDA_MPS_PINNED_DEVICE_MEM_LIMIT" ] && answer=2 || answer=0
+echo '[{"name":"G","total":17179869184,"free":null,"allocations":['
+echo '{"bytes":16777216,"answer":0},{"bytes":1074790400,"answer":'$answer'}]}]'
 "#;
 
 struct Machine {
@@ -84,7 +83,9 @@ fn a_run_gets_the_variables_of_its_part() {
     assert_eq!(Path::new(&all[PIPES]), machine.options.mps.pipes);
     assert_eq!(all.get(COMPUTE), None);
     let whole = run(vec![device("GPU-a", 1000)], None);
-    assert!(mps.of(&whole, TimeSlicing::Strict).unwrap().is_none());
+    let apart = mps.of(&whole, TimeSlicing::Strict).unwrap().unwrap().delivery.variables;
+    assert_eq!(apart, [(PIPES.to_owned(), "/dev/null".to_owned())].into());
+    assert!(mps.of(&run(Vec::new(), None), TimeSlicing::Strict).unwrap().is_none());
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn strict_shares_are_a_percentage_and_fair_ones_are_not_divided() {
     assert_eq!(percent(5, Some(strict), TimeSlicing::None).as_deref(), Some("1"), "0 is no share");
     assert_eq!(percent(500, Some(fair), strict), None);
     let gpus = vec!["GPU-a".to_owned()];
-    let limit = Mps::kept(&FractionOptions { time_slicing: fair, gpus, ..machine.options });
+    let limit = mps.kept(&FractionOptions { time_slicing: fair, gpus, ..machine.options });
     assert_eq!((limit.level, limit.time_slicing), (Enforcement::Cooperative, TimeSlicing::None));
     assert!(limit.why.contains("no fair shares") && limit.why.contains("not tried on hardware"));
 }
@@ -142,18 +143,45 @@ fn an_answer_that_is_no_percentage_is_no_daemon() {
 fn a_limit_counts_only_if_a_program_was_refused_beyond_it() {
     let mut machine = Machine::new();
     machine.options.gpus = vec!["GPU-a".to_owned()];
-    machine.find(CHECK).unwrap();
-    let not_connected = CHECK.replace("free=$((", "free=17000000000; x=$((");
-    let granted = CHECK.replace("\"answer\":2", "\"answer\":0");
+    assert_eq!(machine.find(CHECK).unwrap().tried, Tried::Kept);
     for (program, expected) in [
-        (&*not_connected, "saw [{"),
-        (&*granted, "saw [{"),
+        (&*CHECK.replace("answer=2", "answer=0"), "tried to exceed 1024 MiB saw [{"),
+        (&*CHECK.replace("answer=0", "answer=999"), "without a limit saw [{"),
         ("echo there is no CUDA driver here >&2; exit 1", "no CUDA driver"),
-        ("true", "MPS keeps no limit on GPU-a: "),
+        ("true", "MPS keeps no limit: GPU-a: "),
     ] {
         let why = machine.find(program).unwrap_err();
         assert!(why.contains(expected), "{program}: {why}");
     }
+}
+
+#[test]
+fn on_gpus_without_room_a_limit_is_not_tried_and_the_status_says_so() {
+    let mut machine = Machine::new();
+    machine.options.gpus = vec!["GPU-a".to_owned(), "GPU-b".to_owned()];
+    let mps = machine.find(&CHECK.replace("answer=0", "answer=2")).unwrap();
+    assert_eq!(mps.tried, Tried::NoRoom);
+    assert!(mps.kept(&machine.options).why.contains("no GPU had 1,025 MiB free"));
+    assert!(!machine.find(CHECK).unwrap().kept(&machine.options).why.contains("1,025"));
+}
+
+#[test]
+fn the_server_of_mps_is_known_by_its_daemon() {
+    let proc = tempfile::tempdir().unwrap();
+    for (pid, name, parent, owner) in [
+        (10, "nvidia-cuda-mps", 1, 0),
+        (11, "nvidia-cuda-mps", 10, 1000),
+        (12, "python3", 10, 0),
+        (20, "nvidia-cuda-mps", 1, 1234),
+        (21, "nvidia-cuda-mps", 20, 1234),
+    ] {
+        let folder = proc.path().join(pid.to_string());
+        fs::create_dir(&folder).unwrap();
+        let text = format!("Name:\t{name}\nPPid:\t{parent}\nUid:\t{owner}\t{owner}\n");
+        fs::write(folder.join("status"), text).unwrap();
+    }
+    let servers: Vec<u32> = (0..30).filter(|&pid| is_server(proc.path(), pid)).collect();
+    assert_eq!(servers, [11], "a daemon of another account could have any server");
 }
 
 #[test]

@@ -25,12 +25,13 @@ echo 100.0
 /// its limit free, or all if a file says that it did not connect.
 const PROGRAM: &str = r#"[ "$1" = gpu-check ] || exec SUPERVISOR "$@"
 limit=${CUDA_MPS_PINNED_DEVICE_MEM_LIMIT#0=}
-free=$((${limit%M} * 1048576))
+free=$(($(echo ${limit:-16384M} | tr -d M) * 1048576))
 [ -e "$CUDA_MPS_PIPE_DIRECTORY/lost" ] && free=17179869184
 case $2 in
   --json)
     echo '[{"name":"G","total":17179869184,"free":'$free',"allocations":['
-    echo '{"bytes":16777216,"answer":0},{"bytes":1074790400,"answer":2}]}]';;
+    [ -n "$limit" ] && answer=2 || answer=0
+    echo '{"bytes":16777216,"answer":0},{"bytes":1074790400,"answer":'$answer'}]}]';;
   --most-free=*)
     most=${2#--most-free=}
     [ $free -le ${most%B} ] && exit
@@ -126,7 +127,7 @@ async fn a_daemon_that_is_gone_starts_no_part_and_leaves_whole_gpus_alone() {
         why.contains("would not be kept") && why.contains("nvidia-cuda-mps-control -d"),
         "{why}"
     );
-    let mut whole = half(&bench, "echo $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT whole");
+    let mut whole = half(&bench, "env | grep CUDA_MPS_");
     whole.devices[0].millis = 1000;
-    assert_eq!(run(&bench, whole).await, "whole\n");
+    assert_eq!(run(&bench, whole).await, "CUDA_MPS_PIPE_DIRECTORY=/dev/null\n", "no MPS");
 }

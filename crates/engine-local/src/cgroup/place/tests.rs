@@ -110,6 +110,11 @@ fn groups_limit_memory_of_gpus_where_the_kernel_has_the_controller() {
     group.make(&engine::Limits::default()).expect("made");
     let limits = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), 1 << 30)]);
     group.limit_devices(&limits).expect("limited");
+    let all = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), u64::MAX)]);
+    group.limit_devices(&all).expect("not limited");
+    let written =
+        fs::read_to_string(dir.path().join(FOLDER).join(key().to_string()).join("dmem.max"));
+    assert_eq!(written.ok().as_deref(), Some("drm/0000:0a:00.0/vram0 max"));
     assert_eq!(place.keeps(), LimitsKept::ALL);
 }
 

@@ -1,0 +1,68 @@
+//! Trying, at the start of a server, a limit that something else than our libraries keeps. Owns: what is
+//! tried, on which GPU, and what it proves. Does not know about: how a program gets the limit.
+
+use std::process::Command;
+
+pub(crate) const MIB: u64 = 1 << 20;
+/// The limit that is tried. A context takes some of it.
+pub(crate) const LIMIT_MIB: u64 = 1024;
+/// What is granted within it, and what is refused.
+const SIZES: [&str; 2] = ["16MiB", "1025MiB"];
+/// What the driver answers: it is done, or memory is out.
+const GRANTED: i32 = 0;
+const OUT_OF_MEMORY: i32 = 2;
+
+/// Whether a limit was proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tried {
+    Kept,
+    /// So much memory is free on no GPU that a program could exceed the limit.
+    NoRoom,
+}
+
+impl Tried {
+    /// What to say about it, behind a sentence.
+    pub(crate) const fn note(self) -> &'static str {
+        match self {
+            Self::Kept => "",
+            Self::NoRoom => {
+                "; no GPU had 1,025 MiB free when the server started, so that it could not try a limit"
+            }
+        }
+    }
+}
+
+/// Tries on the first GPU with room whether a program gets less with the limit than without. `program`:
+/// the server's, for a GPU by UUID, with the limit or without.
+///
+/// # Errors
+/// Why the limit is not kept.
+pub(crate) fn attempt<'g>(
+    gpus: impl IntoIterator<Item = &'g String>,
+    program: impl Fn(&str, bool) -> Result<Command, String>,
+) -> Result<Tried, String> {
+    for gpu in gpus {
+        let seen = |limited| answers(program(gpu, limited)?);
+        let wrong = |(_, seen)| format!("on {gpu} a program without a limit saw {seen}");
+        match seen(false).map_err(|why| format!("{gpu}: {why}"))? {
+            (answers, _) if answers == [GRANTED, GRANTED] => {}
+            (answers, _) if answers.last() == Some(&OUT_OF_MEMORY) => continue,
+            other => return Err(wrong(other)),
+        }
+        let (answers, seen) = seen(true).map_err(|why| format!("{gpu}: {why}"))?;
+        if answers != [GRANTED, OUT_OF_MEMORY] {
+            let tried = format!("a program that tried to exceed {LIMIT_MIB} MiB");
+            return Err(format!("on {gpu} {tried} saw {seen}"));
+        }
+        return Ok(Tried::Kept);
+    }
+    Ok(Tried::NoRoom)
+}
+
+/// What a program was answered, and its words.
+fn answers(mut command: Command) -> Result<(Vec<i32>, String), String> {
+    command.args(["gpu-check", "--json"]).args(SIZES);
+    let (reports, seen) = fraction_agent::reports(&mut command)?;
+    let first = reports.into_iter().next().map(|first| first.allocations).unwrap_or_default();
+    Ok((first.iter().map(|one| one.answer).collect(), seen))
+}
