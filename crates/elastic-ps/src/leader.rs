@@ -216,11 +216,20 @@ impl Connected {
         header: CheckpointHeader,
         body: CheckpointBody,
     ) -> Result<(), String> {
+        let result = self.write_and_keep(header, body).await;
+        // Not before the master knows it and old ones are gone: the end of the job waits for that.
+        lock(&self.checkpoints).writing = false;
+        result
+    }
+
+    async fn write_and_keep(
+        &self,
+        header: CheckpointHeader,
+        body: CheckpointBody,
+    ) -> Result<(), String> {
         let (generation, version) = (header.model_generation, header.version);
         let keep_max = self.core.lock().await.settings.keep_checkpoint_max as usize;
-        let result = self.write_all(header, body).await;
-        lock(&self.checkpoints).writing = false;
-        result?;
+        self.write_all(header, body).await?;
         if *self.wanted.borrow() != generation {
             return Err("the model goes back to an earlier checkpoint".to_owned());
         }

@@ -166,7 +166,7 @@ async fn so_many_checkpoints_are_kept_and_the_newest_are() {
     let (one, _one) = worker(&cluster, "worker-0", 200, habits);
     one.await.expect("ends");
     cluster.ended().await;
-    // The oldest goes once the newest is whole, which the end of the job does not wait for.
+    // The server ends after the job, once the newest is whole and the oldest is gone.
     let since = std::time::Instant::now();
     while cluster.checkpoints().len() > 2 && since.elapsed() < STUCK_AFTER {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
