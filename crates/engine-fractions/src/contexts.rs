@@ -117,17 +117,8 @@ fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn program(folder: &Path, does: &str) -> PathBuf {
-        let path = folder.join("program");
-        std::fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    }
+    use crate::mps::tests::script;
 
     /// A GPU with these processes, each with so many MiB.
     fn gpu(name: &str, processes: &[(u32, u64)]) -> Activity {
@@ -146,7 +137,7 @@ mod tests {
     #[test]
     fn where_no_context_is_made_none_is_measured() {
         let folder = tempfile::tempdir().unwrap();
-        let ends = program(folder.path(), "exit 1");
+        let ends = script(&folder, "program", "exit 1");
         let idle = || vec![gpu("1", &[]), gpu("2", &[])];
         assert!(measure_by(&ends, &names(&["1", "2"]), &idle, PATIENCE).is_empty());
         assert!(measure_by(Path::new("/none"), &names(&["1"]), &idle, PATIENCE).is_empty());
@@ -161,7 +152,7 @@ mod tests {
              echo $$ >> {}\necho '2 MiB: granted, and kept'\nexec sleep 100",
             pids.display()
         );
-        let keeps = program(folder.path(), &keep);
+        let keeps = script(&folder, "program", &keep);
         let sample = || {
             let made = std::fs::read_to_string(&pids).unwrap_or_default();
             let made: Vec<_> = made.lines().map(|pid| (pid.parse().unwrap(), 500)).collect();
