@@ -2,7 +2,7 @@
 //! beyond what their variables say. Owns: the control daemon, those variables, and trying them. Does not
 //! know about: starting the daemon, which is the administrator's.
 //!
-//! A program whose daemon does not answer runs without MPS and without a limit, so the daemon is asked
+//! A program whose daemon does not answer runs without MPS and without a limit, so the server asks it
 //! before each run. Its memory limits have whole MiB, by the place of a GPU among those of the program.
 
 use std::collections::BTreeMap;

@@ -203,8 +203,8 @@ fn a_watched_list_and_a_wait_ask_nothing_while_nothing_changes() {
         end(&sandbox, line, Signal::INT);
         finish(watching);
         let said = printed(&sandbox, "cat said; rm said");
-        // Once for the first answer, and once when changes are listened for; every 5 s where not all
-        // changes are told.
+        // Once for the first answer, and once when it listens for changes; every 5 s where it does not
+        // hear of all changes.
         let most = if has_unseen { 2 + since.elapsed().as_secs() / 5 } else { 2 };
         let asked = said.matches(path).count() as u64;
         assert!((1..=most).contains(&asked), "{line}: {asked} times\n{said}");
