@@ -32,6 +32,13 @@ impl Tried {
     }
 }
 
+/// Why containers are refused with this value of `--fractions`.
+pub(crate) fn not_for_containers(policy: &str) -> String {
+    format!(
+        "`--fractions {policy}` is for processes: add `--runtime process`, or choose auto, hard or none"
+    )
+}
+
 /// Tries on the first GPU with room whether a program gets less with the limit than without. `program`:
 /// the server's, for a GPU by UUID, with the limit or without.
 ///

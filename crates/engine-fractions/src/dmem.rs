@@ -1,6 +1,6 @@
-//! Parts of real GPUs that the kernel keeps: memory of a GPU that the control group of a run may have
-//! (`dmem.max`), whatever its programs do. Owns: which region of the kernel is which GPU, and trying a
-//! limit. Does not know about: making the groups of runs, which is the engine's.
+//! Parts of real GPUs that the kernel keeps: memory of GPUs that the control group of a run may have
+//! (`dmem.max`). Owns: which region of the kernel is which GPU, and trying a limit. Does not know about:
+//! making the groups of runs, which is the engine's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 use engine::{Enforcement, FractionLimit, Mechanism, RunSpec, TimeSlicing};
 use units::GPU_MILLIS;
 
-use crate::attempt::{LIMIT_MIB, MIB, Tried, attempt};
+use crate::attempt::{LIMIT_MIB, MIB, Tried, attempt, not_for_containers};
 use crate::fraction::UNLIMITED;
 use crate::policy::{FractionOptions, Runs};
 
@@ -27,8 +27,8 @@ pub(crate) struct Dmem {
 }
 
 impl Dmem {
-    /// Finds the region of each GPU, and tries on the first whether the kernel keeps a limit. `program` is
-    /// the server's.
+    /// Finds the region of each GPU, and tries on the first with room whether the kernel keeps a limit.
+    /// `program` is the server's.
     ///
     /// # Errors
     /// Why control groups cannot keep the parts of these runs, and what to do.
@@ -38,11 +38,7 @@ impl Dmem {
         options: &FractionOptions,
     ) -> Result<Self, String> {
         if matches!(runs, Runs::Containers) {
-            return Err(
-                "`--fractions dmem` is for processes: add `--runtime process`, or choose auto, \
-                        hard or none"
-                    .to_owned(),
-            );
+            return Err(not_for_containers("dmem"));
         }
         let groups = options.groups.as_ref().map_err(|why| {
             format!(

@@ -17,7 +17,7 @@ use fraction_agent::Delivery;
 use rustix::process::geteuid;
 use units::GPU_MILLIS;
 
-use crate::attempt::{LIMIT_MIB, MIB, Tried, attempt};
+use crate::attempt::{LIMIT_MIB, MIB, Tried, attempt, not_for_containers};
 use crate::policy::{FractionOptions, MpsPlace, Runs};
 
 const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
@@ -50,7 +50,8 @@ pub(crate) struct Mps {
 }
 
 impl Mps {
-    /// Finds the daemon, and tries on the first GPU whether it keeps limits. `program` is the server's.
+    /// Finds the daemon, and tries on the first GPU with room whether it keeps limits. `program` is the
+    /// server's.
     ///
     /// # Errors
     /// Why MPS cannot keep the parts of these runs, and what to do.
@@ -60,11 +61,7 @@ impl Mps {
         options: &FractionOptions,
     ) -> Result<Self, String> {
         let Runs::Processes(at) = runs else {
-            return Err(
-                "`--fractions mps` is for processes: add `--runtime process`, or choose auto, \
-                        hard or none"
-                    .to_owned(),
-            );
+            return Err(not_for_containers("mps"));
         };
         let mut mps = Self { place: options.mps.clone(), tried: Tried::NoRoom };
         mps.check_owner()?;
@@ -146,8 +143,8 @@ impl Mps {
     }
 
     /// What a run gets; none: it has no GPU. Programs with whole GPUs are kept out of MPS: they would
-    /// wait for those of other accounts, and share their faults. `otherwise`: how compute time is divided where the
-    /// run does not say it.
+    /// wait for those of other accounts, and share their faults. `otherwise`: how compute time is
+    /// divided where the run does not say it.
     ///
     /// # Errors
     /// Why the limits of the run would not be kept.
@@ -156,11 +153,11 @@ impl Mps {
         spec: &RunSpec,
         otherwise: TimeSlicing,
     ) -> Result<Option<Granted>, String> {
-        let is_shared = |device: &&Device| device.millis < GPU_MILLIS;
-        let shared: Vec<&Device> = spec.devices.iter().filter(is_shared).collect();
         if spec.devices.is_empty() {
             return Ok(None);
         }
+        let is_shared = |device: &&Device| device.millis < GPU_MILLIS;
+        let shared: Vec<&Device> = spec.devices.iter().filter(is_shared).collect();
         if shared.is_empty() {
             let variables = [(PIPES.to_owned(), NOWHERE.to_owned())].into();
             let delivery = Delivery { variables, ..Delivery::default() };
