@@ -55,6 +55,15 @@ pub struct Settings {
     pub message_bytes_max: usize,
 }
 
+/// What became of the gradients that were pushed to a server since it started; only the leader judges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pushes {
+    /// They are in the model, or wait to be.
+    pub accepted: u64,
+    /// They were too old, and were computed again.
+    pub rejected: u64,
+}
+
 /// Why a parameter server ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

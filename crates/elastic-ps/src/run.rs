@@ -12,7 +12,7 @@ use tonic::transport::server::TcpIncoming;
 
 use crate::server::Connected;
 use crate::service::Service;
-use crate::{Error, Settings, orders};
+use crate::{Error, Pushes, Settings, orders};
 
 /// A server that has its port.
 pub struct Server {
@@ -28,7 +28,7 @@ pub struct Server {
 /// # Errors
 ///
 /// [`Error`].
-pub async fn run(settings: Settings) -> Result<(), Error> {
+pub async fn run(settings: Settings) -> Result<Pushes, Error> {
     run_until(settings, std::future::pending()).await
 }
 
@@ -38,7 +38,10 @@ pub async fn run(settings: Settings) -> Result<(), Error> {
 /// # Errors
 ///
 /// [`Error`].
-pub async fn run_until(settings: Settings, stop: impl Future<Output = ()>) -> Result<(), Error> {
+pub async fn run_until(
+    settings: Settings,
+    stop: impl Future<Output = ()>,
+) -> Result<Pushes, Error> {
     Server::bind(settings).await?.serve(stop).await
 }
 
@@ -65,7 +68,7 @@ impl Server {
     /// # Errors
     ///
     /// [`Error`].
-    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<Pushes, Error> {
         let Self { settings, credentials, listener, address } = self;
         let limit = settings.message_bytes_max;
         let advertised = match &settings.advertise {
@@ -83,7 +86,7 @@ impl Server {
             .add_service(InterceptedService::new(service, credentials))
             // The builder's own setting is for listeners of its own.
             .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
-        let stopped = Arc::clone(&server);
+        let (stopped, counted) = (Arc::clone(&server), Arc::clone(&server));
         let introduction = orders::introduction(&server, advertised);
         let ended = async {
             tokio::select! {
@@ -98,8 +101,9 @@ impl Server {
             }
         };
         tokio::select! {
-            ended = ended => ended,
-            broken = serving => Ok(broken?),
+            ended = ended => ended?,
+            broken = serving => broken?,
         }
+        Ok(counted.pushes())
     }
 }

@@ -18,7 +18,7 @@ use tonic::{Response, Status};
 use crate::checkpoint::{self, CheckpointError};
 use crate::core::{Core, Refused};
 use crate::model::{ModelError, Place};
-use crate::{Error, Settings};
+use crate::{Error, Pushes, Settings};
 
 pub(crate) type Signed = InterceptedService<Channel, Sign>;
 pub(crate) type Master = MasterClient<Signed>;
@@ -188,6 +188,12 @@ impl Connected {
 
     pub(crate) fn count(&self, counter: impl Fn(&Counts) -> &AtomicU64, add: u64) {
         counter(&self.counts).fetch_add(add, Ordering::Relaxed);
+    }
+
+    pub(crate) fn pushes(&self) -> Pushes {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counts { accepted, rejected, .. } = &self.counts;
+        Pushes { accepted: of(accepted), rejected: of(rejected) }
     }
 }
 

@@ -9,12 +9,20 @@ pub use job::{COMMON, EVALUATE, PREDICT, TRAIN};
 pub use seed::SEED;
 pub use zoo::{BUILD, INIT};
 
-use crate::flag::Flag;
+use crate::flag::{Flag, Takes};
 
 /// Where an image is pulled, and where not.
 const PULL_POLICIES: &[&str] = &["Never", "IfNotPresent", "Always"];
 /// What is written to the output of the parts of a job.
 const LOG_LEVELS: &[&str] = &["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+
+/// A flag that was not published: how a job does without old gradients, or with them as published.
+const GRADIENTS: Flag = Flag::new(
+    "gradients",
+    Takes::OneOf(&["wait", "reject"]),
+    "wait: workers compute no gradient that would be too old; reject, as published: they compute \
+     those again; the default, unless --sync_version_tolerance is given, is wait",
+);
 
 /// The flag of this name among those of some tables.
 #[must_use]

@@ -132,6 +132,7 @@ impl Job {
         }
         let (priority, workers_min) = priority(values, workers)?;
         strategy(values)?;
+        gradients(values)?;
         Ok(Self {
             form,
             name: values.text("job_name").to_owned(),
@@ -245,6 +246,19 @@ fn strategy(values: &Values) -> Result<(), JobError> {
             "workers share the model by parameter servers; use ParameterServerStrategy"
         }
         "Local" => "use ParameterServerStrategy with --num_workers=1",
+        _ => return Ok(()),
+    };
+    Err(JobError::NotHere { flag, value: values.text(flag).to_owned(), why })
+}
+
+/// Flags about old gradients of a job that has none.
+fn gradients(values: &Values) -> Result<(), JobError> {
+    let tolerance = values.count("sync_version_tolerance");
+    let (flag, why) = match (values.text("gradients"), values.is_on("use_async")) {
+        ("wait", _) if tolerance > 0 => {
+            ("gradients", "no gradient is old then; leave --sync_version_tolerance out")
+        }
+        ("reject", true) => ("gradients", "--use_async rejects none; leave one of the two out"),
         _ => return Ok(()),
     };
     Err(JobError::NotHere { flag, value: values.text(flag).to_owned(), why })
@@ -470,6 +484,11 @@ mod tests {
             (TRAIN.replace("--training_data=/d", ""), "--training_data is missing"),
             (format!("{TRAIN} --distribution_strategy=AllreduceStrategy"), "parameter servers"),
             (format!("{TRAIN} --aux_params=relaunch=1"), "disable_relaunch is"),
+            (
+                format!("{TRAIN} --gradients=wait --sync_version_tolerance=1"),
+                "leave --sync_version_tolerance out",
+            ),
+            (format!("{TRAIN} --gradients=reject --use_async"), "--use_async rejects none"),
             (
                 format!("{TRAIN} --volume=claim_name=c,mount_path=/c,sub_path=a"),
                 "leave sub_path out",

@@ -12,6 +12,7 @@ use std::time::Duration;
 use cli_kit::exit::Error;
 use elastic::{Epochs, Kind, Order};
 use elastic_master::{Ended, JobConfig, Mode, Outside, Settings, Sync, Want};
+use elastic_ps::Pushes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -128,7 +129,13 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     };
     reports.abort();
     // A server that is not told of the end in time has nothing more to write.
-    let left = async { while servers.join_next().await.is_some() {} };
+    let left = async {
+        while let Some(ended) = servers.join_next().await {
+            if let Err(error) = server_ended(ended) {
+                say(&format!("the last checkpoint may be missing: {error}"));
+            }
+        }
+    };
     if tokio::time::timeout(SERVERS_END_MAX, left).await.is_err() {
         say("a parameter server did not end; its last checkpoint may be missing");
     }
@@ -146,7 +153,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
 async fn save(
     place: &Place,
     stop: &Notify,
-    servers: &mut JoinSet<Result<(), elastic_ps::Error>>,
+    servers: &mut JoinSet<Result<Pushes, elastic_ps::Error>>,
 ) -> Error {
     place.workers_left().await;
     stop.notify_one();
@@ -182,9 +189,10 @@ pub(crate) fn failed(error: impl std::error::Error) -> Error {
 }
 
 fn server_ended(
-    server: Result<Result<(), elastic_ps::Error>, tokio::task::JoinError>,
+    server: Result<Result<Pushes, elastic_ps::Error>, tokio::task::JoinError>,
 ) -> Result<(), Error> {
-    server.map_err(failed)?.map_err(failed)
+    say(&progress::gradients(server.map_err(failed)?.map_err(failed)?));
+    Ok(())
 }
 
 /// The form and the flags, as a job was submitted with.
@@ -243,7 +251,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         parameter_servers: values.count("num_ps_pods").max(1),
         // As published: the first form shuffles its tasks.
         order: if seed { Order::Tasks { seed: 0 } } else { Order::Given },
-        mode: if is_async { Mode::Asynchronous } else { Mode::Synchronous },
+        mode: mode(values),
         grads_to_wait: if is_async { 1 } else { values.count("grads_to_wait").max(1) },
         sync_version_tolerance: values.count("sync_version_tolerance").into(),
         lr_staleness_modulation: values.is_on("lr_staleness_modulation"),
@@ -255,6 +263,19 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         },
         ..JobConfig::default()
     })
+}
+
+/// Without `--gradients` a tolerance means that there are old gradients.
+fn mode(values: &Values) -> Mode {
+    let rejects = match values.text("gradients") {
+        "" => values.count("sync_version_tolerance") > 0,
+        word => word == "reject",
+    };
+    match (values.is_on("use_async"), rejects) {
+        (true, _) => Mode::Asynchronous,
+        (false, true) => Mode::SynchronousReject,
+        (false, false) => Mode::Synchronous,
+    }
 }
 
 pub(crate) fn server(
@@ -327,6 +348,22 @@ mod tests {
         assert!(train.mode == Mode::Asynchronous && train.saves);
         let evaluate = of("evaluate --job_name=j --validation_data=/d --minibatch_size=8").unwrap();
         assert_eq!((evaluate.kind, evaluate.epochs), (Kind::Evaluate, Epochs::Count(1)));
+    }
+
+    #[test]
+    fn gradients_are_rejected_where_a_flag_says_so() {
+        let train = "train --job_name=j --grads_to_wait=2";
+        for (flags, mode, tolerance) in [
+            ("", Mode::Synchronous, 0),
+            ("--sync_version_tolerance=2", Mode::SynchronousReject, 2),
+            ("--gradients=reject", Mode::SynchronousReject, 0),
+            ("--gradients=wait", Mode::Synchronous, 0),
+            ("--use_async=true", Mode::Asynchronous, 0),
+        ] {
+            let job = of(&format!("{train} {flags}")).unwrap();
+            assert_eq!((job.mode, job.sync_version_tolerance), (mode, tolerance), "{flags}");
+        }
+        assert_eq!(of("flat --gradients=reject").unwrap().mode, Mode::SynchronousReject);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::master::{self, LEAVE_MAX, Place, SAVE_MAX, TERMINATED};
-use crate::progress::say;
+use crate::progress::{self, say};
 
 /// Its number, and where the others reach it.
 fn own(variable: impl Fn(&str) -> Option<String>) -> Result<(u32, String, u16), Error> {
@@ -61,7 +61,12 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         tokio::time::sleep(LEAVE_MAX + SAVE_MAX).await;
     };
     tokio::select! {
-        ended = elastic_ps::run_until(settings, stop) => ended.map_err(master::failed)?,
+        ended = elastic_ps::run_until(settings, stop) => {
+            let pushes = ended.map_err(master::failed)?;
+            if index == 0 {
+                say(&progress::gradients(pushes));
+            }
+        }
         () = late => say("stopped, and the model goes back to a checkpoint: saving took too long"),
     }
     match is_stopped.get() {

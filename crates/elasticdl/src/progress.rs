@@ -9,6 +9,7 @@ use elastic::Progress;
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::{JobPhase, StatusReply, StatusRequest};
 use elastic_proto::{Credentials, Sign};
+use elastic_ps::Pushes;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 
@@ -26,6 +27,12 @@ pub(crate) fn summary(progress: &Progress) -> String {
         "{records} records ({bad_records} unreadable) in {tasks} tasks; {handed_back} were handed \
          back, {lost} were lost with a worker, {failed} failed"
     )
+}
+
+/// What became of the gradients of the workers.
+pub(crate) fn gradients(pushes: Pushes) -> String {
+    let Pushes { accepted, rejected } = pushes;
+    format!("gradients: {accepted} accepted, {rejected} rejected as too old")
 }
 
 /// The last lines of a trace, each indented, so that none is taken for one of the master.

@@ -164,6 +164,33 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
 }
 
 #[test]
+fn gradients_that_are_too_old_are_rejected_where_a_job_says_so() {
+    let Some(sandbox) = prepared() else { return };
+    let made = sandbox.shell(&format!(
+        "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let submitted = sandbox.shell(
+        "elasticdl train --job_name=r --model_zoo=zoo --model_def=digits_numpy.custom_model \
+         --training_data=$PWD/plain/train --num_epochs=0 --minibatch_size=10 --num_workers=2 \
+         --gradients=reject --image_name=$(command -v python3) \
+         --worker_resource_request=cpu=1,memory=1024Mi",
+    );
+    assert_eq!(submitted.code, Some(0), "{}", submitted.text);
+    let both = "elasticdl-r-worker-0, elasticdl-r-worker-1";
+    let trained = || sandbox.shell("elasticdl logs r").text.matches(both).count() >= 5;
+    assert!(wait_until(TRAINING_PATIENCE, trained), "{}", sandbox.shell("elasticdl logs r").text);
+    let stopped = sandbox.shell("runai suspend r");
+    assert_eq!(stopped.code, Some(0), "{}", stopped.text);
+    await_text(&sandbox, "elasticdl logs r", "stopped; the model is saved", PATIENCE);
+    // Each gradient is an update, so the other worker's next one is of an old version.
+    let log = sandbox.shell("elasticdl logs r").text;
+    let counts = log.lines().find(|line| line.starts_with("gradients: "));
+    let counts = counts.unwrap_or_else(|| panic!("{log}"));
+    assert!(counts.contains(" accepted, ") && !counts.contains(", 0 rejected"), "{log}");
+}
+
+#[test]
 fn a_python_without_the_workers_is_the_reason_that_people_see() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --nodes 1x0,cpu=8,memory=15GB");

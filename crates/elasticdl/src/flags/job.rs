@@ -1,6 +1,6 @@
 //! The flags of `train`, `evaluate` and `predict` (the final form).
 
-use super::{LOG_LEVELS, PULL_POLICIES};
+use super::{GRADIENTS, LOG_LEVELS, PULL_POLICIES};
 use crate::flag::{Flag, Takes};
 
 /// Why nothing of Kubernetes is said in a file here.
@@ -101,6 +101,7 @@ pub const TRAIN: &[Flag] = &[
         .or(""),
     Flag::new("sync_version_tolerance", Takes::Count, "How old a gradient may be, in versions")
         .or("0"),
+    GRADIENTS,
     Flag::new("log_loss_steps", Takes::Positive, "Steps between two lines about the loss")
         .or("100"),
     Flag::new("max_step", Takes::Count, "Batches after which no task is made; 0: no bound").or("0"),

@@ -1,7 +1,7 @@
 //! The flags of the first form (May 2019): one program without commands, and one master that holds
 //! the model.
 
-use super::{LOG_LEVELS, PULL_POLICIES};
+use super::{GRADIENTS, LOG_LEVELS, PULL_POLICIES};
 use crate::flag::{Flag, Takes};
 
 /// The flags of the first form.
@@ -37,6 +37,7 @@ pub const SEED: &[Flag] = &[
     Flag::new("record_per_task", Takes::Positive, "Records of each task").required(),
     Flag::new("num_epoch", Takes::Positive, "How often all records are trained").required(),
     Flag::new("grads_to_wait", Takes::Positive, "Gradients averaged to one update").required(),
+    GRADIENTS,
     Flag::new("minibatch_size", Takes::Positive, "Records of each minibatch").required(),
     Flag::new("num_worker", Takes::Count, "Workers").or("0"),
     Flag::new("worker_image", Takes::Text, "Image of the workers")
