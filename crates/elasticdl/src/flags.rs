@@ -13,8 +13,21 @@ use crate::flag::{Flag, Takes};
 
 /// Where an image is pulled, and where not.
 const PULL_POLICIES: &[&str] = &["Never", "IfNotPresent", "Always"];
-/// What is written to the output of the parts of a job.
+/// Levels of Python.
 const LOG_LEVELS: &[&str] = &["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+
+const LOG_LEVEL: &str = "Least level of what the code of the model logs with Python's logging";
+/// Why only the workers have a priority.
+const POD_PRIORITY: &str = "a job has one priority, that of --worker_pod_priority, and its master \
+                            and parameter servers are never stopped without it";
+
+/// A flag that was not published: when a job fails because of its data.
+const BAD_RECORDS_MAX: Flag = Flag::new(
+    "bad_records_max",
+    Takes::Count,
+    "The job fails at more unreadable records than this",
+)
+.or("0");
 
 /// A flag that was not published: how a job does without old gradients, or with them as published.
 const GRADIENTS: Flag = Flag::new(

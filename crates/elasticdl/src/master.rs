@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cli_kit::exit::Error;
-use elastic::{Epochs, Kind, Order};
+use elastic::{Epochs, Kind, Limits, Order};
 use elastic_master::{Ended, JobConfig, Mode, Outside, Settings, Sync, Want};
 use elastic_ps::Pushes;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,8 +20,11 @@ use tokio::task::JoinSet;
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 
-/// Versions between two checkpoints where the flags name none: what the death of a master costs.
-const CHECKPOINT_STEPS: u32 = 50;
+/// Versions between two checkpoints of the first form, which has no flag for it: what the death of
+/// a master costs.
+const SEED_CHECKPOINT_STEPS: u32 = 50;
+/// A worker that says nothing of its task for so long at least is replaced, if it may be.
+const SILENT_MS: u64 = 300_000;
 /// Parameter servers write their last checkpoint after the end.
 const SERVERS_END_MAX: Duration = Duration::from_secs(30);
 /// Workers of a job that is stopped have so long to hand their tasks back to the master.
@@ -228,9 +231,10 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         Err(_) => Epochs::Count(1),
     };
     let is_async = values.is_on("use_async");
+    let (grads_to_wait, get_model_steps) =
+        (values.count("grads_to_wait").max(1), values.count("get_model_steps").max(1));
     let batches = u64::from(values.count("max_step"));
-    let steps = values.count("checkpoint_steps");
-    let steps = if steps == 0 { CHECKPOINT_STEPS } else { steps };
+    let steps = if seed { SEED_CHECKPOINT_STEPS } else { values.count("checkpoint_steps") };
     let mut arguments: std::collections::BTreeMap<String, String> =
         values.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     arguments.insert("records_per_task".to_owned(), records_per_task.to_string());
@@ -251,11 +255,16 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         parameter_servers: values.count("num_ps_pods").max(1),
         // As published: the first form shuffles its tasks.
         order: if seed { Order::Tasks { seed: 0 } } else { Order::Given },
+        limits: Limits {
+            bad_records_max: values.count("bad_records_max").into(),
+            ..Limits::default()
+        },
+        silent_ms: values.is_on("relaunch_timeout_worker").then_some(SILENT_MS),
         mode: mode(values),
-        grads_to_wait: if is_async { 1 } else { values.count("grads_to_wait").max(1) },
+        grads_to_wait: if is_async { 1 } else { grads_to_wait },
         sync_version_tolerance: values.count("sync_version_tolerance").into(),
         lr_staleness_modulation: values.is_on("lr_staleness_modulation"),
-        get_model_steps: if is_async { values.count("get_model_steps").max(1) } else { 1 },
+        get_model_steps: if is_async { get_model_steps } else { 1 },
         checkpoint_steps: steps.into(),
         keep_checkpoint_max: match values.some("keep_checkpoint_max") {
             Some(_) => values.count("keep_checkpoint_max"),
@@ -364,6 +373,19 @@ mod tests {
             assert_eq!((job.mode, job.sync_version_tolerance), (mode, tolerance), "{flags}");
         }
         assert_eq!(of("flat --gradients=reject").unwrap().mode, Mode::SynchronousReject);
+    }
+
+    #[test]
+    fn limits_of_a_job_are_those_of_its_flags() {
+        let flags = "--checkpoint_steps=0 --bad_records_max=7 --relaunch_timeout_worker=true";
+        let job = of(&format!("train --job_name=j {flags}")).unwrap();
+        assert_eq!((job.checkpoint_steps, job.limits.bad_records_max), (0, 7));
+        assert_eq!(job.silent_ms, Some(300_000));
+        let seed = of("flat --job_name=j").unwrap();
+        assert_eq!(
+            (seed.checkpoint_steps, seed.limits, seed.silent_ms),
+            (50, Limits::default(), None)
+        );
     }
 
     #[test]

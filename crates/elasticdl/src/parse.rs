@@ -82,6 +82,9 @@ pub struct Parsed {
 pub struct Values {
     all: BTreeMap<&'static str, String>,
     given: BTreeSet<&'static str>,
+    /// What was asked for.
+    #[cfg(test)]
+    read: std::cell::RefCell<BTreeSet<String>>,
 }
 
 impl Values {
@@ -104,6 +107,8 @@ impl Values {
     /// The value of a flag; empty where it has none.
     #[must_use]
     pub fn text(&self, name: &str) -> &str {
+        #[cfg(test)]
+        self.read.borrow_mut().insert(name.to_owned());
         self.all.get(name).map_or("", String::as_str)
     }
 
@@ -128,7 +133,15 @@ impl Values {
     /// Whether it was typed.
     #[must_use]
     pub fn is_given(&self, name: &str) -> bool {
+        #[cfg(test)]
+        self.read.borrow_mut().insert(name.to_owned());
         self.given.contains(name)
+    }
+
+    /// Flags whose values were asked for.
+    #[cfg(test)]
+    pub(crate) fn read(&self) -> BTreeSet<String> {
+        self.read.borrow().clone()
     }
 
     /// All flags that have a value, by name.

@@ -26,8 +26,12 @@ def start_worker(tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
 
-    def start(job, pod="worker-0", patience_s=30, token_file=token):
-        command = [sys.executable, "-m", "elastane.worker", "--master", job.address]
+    def start(job, pod="worker-0", patience_s=30, token_file=token, before=None):
+        """`before` is Python that the process runs first, with the worker as `w`."""
+        program = ["-m", "elastane.worker"]
+        if before:
+            program = ["-c", f"{before}; raise SystemExit(w.main())"]
+        command = [sys.executable, *program, "--master", job.address]
         command += ["--token-file", str(token_file), "--pod", pod, "--patience-s", str(patience_s)]
         log = open(tmp_path / f"{pod}.log", "w+")
         # More threads than free cores would wait for each other.

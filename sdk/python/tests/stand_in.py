@@ -299,6 +299,7 @@ class Job:
             self.parameters = copy
             self.state = from_variables(request.state)
             self.initial = {n: v.copy() for n, v in copy.items()}
+            self.changed.notify_all()
         return pb.InitModelReply()
 
     def Pull(self, request):

@@ -235,6 +235,12 @@ def test_codec_of_columns():
     assert decoded["image"].tolist() == [[1, 0], [0, 1]] and decoded["label"].tolist() == [7]
     with pytest.raises(codec.CodecError, match="take 24 bytes; it has 23"):
         codec.decode(columns, record[:-1])
+    record = example.encode({"image": np.eye(2, dtype=np.float32), "label": np.array([7])})
+    (decoded,) = codec.batch(columns, [record], "tf_example")
+    assert np.array_equal(decoded["image"], np.eye(2)) and decoded["label"] == [7]
+    record = example.encode({"image": np.zeros(3, np.float32), "label": np.array([7])})
+    with pytest.raises(codec.CodecError, match="'image' has 4 numbers; the record has 3 of it"):
+        codec.batch(columns, [record], "tf_example")
 
 
 def test_digits_in_both_encodings(digits):

@@ -157,6 +157,30 @@ def test_worker_that_was_given_up_joins_again(make_job, start_worker):
     each_once(job)
 
 
+def test_worker_that_was_given_up_and_hangs_ends(make_job, start_worker, tmp_path):
+    model = tmp_path / "hangs.py"
+    hangs = "def backward(self, d_logits):\n        import time; time.sleep(3600)"
+    model.write_text(open(MODEL).read().replace("def backward(self, d_logits):", hangs))
+    job = make_job({"model_file": str(model)})
+    worker = start_worker(job, before="import elastane.worker as w; w._HANGS_S = 0.5")
+    with job.lock:
+        assert job.changed.wait_for(lambda: job.parameters is not None, 300)
+    job.give_up(0)
+    assert worker.wait(300) == -signal.SIGKILL, said(worker)
+    assert "was given up and hangs" in said(worker) and job.pushes == 0
+
+
+def test_level_of_what_a_model_logs(make_job, start_worker, tmp_path):
+    model = tmp_path / "logs.py"
+    logs = "import logging\nlogging.getLogger('m').info('it says so')\n"
+    model.write_text(open(MODEL).read().replace("import numpy", logs + "import numpy", 1))
+    for level, is_said in (("INFO", True), ("WARNING", False)):
+        job = make_job({"model_file": str(model), "log_level": level})
+        worker = start_worker(job, f"worker-{level}")
+        assert worker.wait(300) == 0, said(worker)
+        assert ("INFO:m:it says so" in said(worker)) == is_said
+
+
 def test_bad_records_are_reported_and_skipped(make_job, start_worker, tmp_path):
     good = example.encode({"image": np.zeros(784, np.float32), "label": np.array([3])})
     records = [good] * 30

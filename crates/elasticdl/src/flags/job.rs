@@ -1,6 +1,6 @@
 //! The flags of `train`, `evaluate` and `predict` (the final form).
 
-use super::{GRADIENTS, LOG_LEVELS, PULL_POLICIES};
+use super::{BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES};
 use crate::flag::{Flag, Takes};
 
 /// Why nothing of Kubernetes is said in a file here.
@@ -29,10 +29,14 @@ pub const COMMON: &[Flag] = &[
     Flag::new("num_workers", Takes::Count, "Workers").or("2"),
     Flag::new("num_ps_pods", Takes::Count, "Parameter servers; 0: the master holds the model")
         .or("0"),
-    Flag::new("master_pod_priority", Takes::Text, "PriorityClass of the master").or(""),
+    Flag::new("master_pod_priority", Takes::Text, "PriorityClass of the master")
+        .or("")
+        .nothing(POD_PRIORITY),
     Flag::new("worker_pod_priority", Takes::Priority, "PriorityClass of the workers, or a part")
         .or(""),
-    Flag::new("ps_pod_priority", Takes::Text, "PriorityClass of the parameter servers").or(""),
+    Flag::new("ps_pod_priority", Takes::Text, "PriorityClass of the parameter servers")
+        .or("")
+        .nothing(POD_PRIORITY),
     Flag::new("volume", Takes::Volumes, "Folders that the pods find").or(""),
     Flag::new("image_pull_policy", Takes::OneOf(PULL_POLICIES), "When images are pulled")
         .or("Always"),
@@ -41,7 +45,11 @@ pub const COMMON: &[Flag] = &[
         Takes::OneOf(&["Never", "OnFailure", "Always"]),
         "Whether a pod that fails starts again in its place",
     )
-    .or("Never"),
+    .or("Never")
+    .nothing(
+        "a worker that fails starts again as --relaunch_on_worker_failure says, and a master or \
+         parameter server that is killed always does",
+    ),
     Flag::new("envs", Takes::Variables, "Variables of all pods").or(""),
     Flag::new("populate_env_names", Takes::Text, "Variables of the master for the others")
         .or("")
@@ -80,12 +88,17 @@ pub const COMMON: &[Flag] = &[
         "How the workers share the model",
     )
     .or("ParameterServerStrategy"),
-    Flag::new("checkpoint_steps", Takes::Count, "Versions between two checkpoints; 0: none")
-        .or("0"),
+    Flag::new(
+        "checkpoint_steps",
+        Takes::Count,
+        "Versions between two checkpoints; 0: only when the job ends or is stopped",
+    )
+    .or("50"),
     Flag::new("checkpoint_dir", Takes::Text, "Folder of the checkpoints").or(""),
     Flag::new("keep_checkpoint_max", Takes::Count, "Checkpoints that are kept; 0: all").or("0"),
+    BAD_RECORDS_MAX,
     Flag::new("output", Takes::Text, "Folder of the trained model").or(""),
-    Flag::new("log_level", Takes::OneOf(LOG_LEVELS), "What the parts of the job write").or("INFO"),
+    Flag::new("log_level", Takes::OneOf(LOG_LEVELS), LOG_LEVEL).or("INFO"),
 ];
 
 /// The flags of `train` alone.
@@ -119,8 +132,12 @@ pub const TRAIN: &[Flag] = &[
     Flag::new("task_fault_tolerance", Takes::Switch, "Tasks of dead workers are done again")
         .or("true")
         .nothing("tasks of dead workers are always done again"),
-    Flag::new("relaunch_timeout_worker", Takes::Switch, "Replace workers that are too slow")
-        .or("false"),
+    Flag::new(
+        "relaunch_timeout_worker",
+        Takes::Switch,
+        "Replace a worker that says nothing of its task for 5 minutes and 3 times the longest task",
+    )
+    .or("false"),
     Flag::new("job_command", Takes::Text, "Command line that workers run").or(""),
     Flag::new("need_tf_config", Takes::Switch, "Set TF_CONFIG").or("false").refused(
         "TF_CONFIG names all workers for good, and they change; `runai training tensorflow submit` \

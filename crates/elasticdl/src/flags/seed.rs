@@ -1,7 +1,7 @@
 //! The flags of the first form (May 2019): one program without commands, and one master that holds
 //! the model.
 
-use super::{GRADIENTS, LOG_LEVELS, PULL_POLICIES};
+use super::{BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES};
 use crate::flag::{Flag, Takes};
 
 /// The flags of the first form.
@@ -26,7 +26,8 @@ pub const SEED: &[Flag] = &[
     Flag::new("worker_cpu_limit", Takes::Millicores, "Most cores each worker may use").or("1000m"),
     Flag::new("worker_memory_request", Takes::Memory, "Memory each worker asks for").or("4096Mi"),
     Flag::new("worker_memory_limit", Takes::Memory, "Most memory each worker may use").or("4096Mi"),
-    Flag::new("master_pod_priority", Takes::Text, "PriorityClass of the master"),
+    Flag::new("master_pod_priority", Takes::Text, "PriorityClass of the master")
+        .nothing(POD_PRIORITY),
     Flag::new("worker_pod_priority", Takes::Priority, "PriorityClass of the workers, or a part"),
     Flag::new("volume_name", Takes::Text, "Name of the volume that --mount_path mounts"),
     Flag::new("mount_path", Takes::Text, "Where the claim `fileserver-claim` is mounted"),
@@ -44,6 +45,6 @@ pub const SEED: &[Flag] = &[
         .nothing("the client says it to the master, and no person; --image_base is what counts"),
     Flag::new("codec_type", Takes::OneOf(&["bytes", "tf_example"]), "Encoding of the records")
         .or("bytes"),
-    Flag::new("log_level", Takes::OneOf(LOG_LEVELS), "What the parts of the job write")
-        .or("WARNING"),
+    Flag::new("log_level", Takes::OneOf(LOG_LEVELS), LOG_LEVEL).or("WARNING"),
+    BAD_RECORDS_MAX,
 ];

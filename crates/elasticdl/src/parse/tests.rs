@@ -40,7 +40,8 @@ fn the_commands_of_the_document_are_understood() {
     assert_eq!(values.text("worker_pod_priority"), "low-priority");
     assert_eq!(values.text("image_pull_policy"), "Always");
     assert!(values.is_given("master_cpu_limit") && !values.is_given("image_pull_policy"));
-    assert!(notes.len() == 1 && notes[0].starts_with("--repository: the push is refused"));
+    assert!(notes.len() == 2 && notes[0].starts_with("--repository: the push is refused"));
+    assert!(notes[1].starts_with("--master_pod_priority: a job has one priority"), "{notes:?}");
 }
 
 #[test]
@@ -153,6 +154,49 @@ fn the_other_commands_are_understood() {
     };
     assert_eq!(flags, ["--port", "1", "--x=y"]);
     assert_eq!(parsed("jobs -p team-a").expect("reads").common.project.as_deref(), Some("team-a"));
+}
+
+/// The files in which a worker reads flags that the master has sent on.
+const WORKER: [&str; 3] = [
+    include_str!("../../../../sdk/python/src/elastane/settings.py"),
+    include_str!("../../../../sdk/python/src/elastane/contract.py"),
+    include_str!("../../../../sdk/python/src/elastane/worker.py"),
+];
+
+#[test]
+fn every_flag_is_read_or_said_to_mean_nothing_or_refused() {
+    let final_form = "--job_name=j --model_zoo=src --model_def=m.f --num_ps_pods=1";
+    for line in [
+        LEAST.replace("m.py", "src/lib.rs") + " --num_worker=1",
+        format!("train {final_form} --training_data=/d"),
+        format!("evaluate {final_form} --validation_data=/v --checkpoint_dir_for_init=/c"),
+        format!("predict {final_form} --prediction_data=/p --checkpoint_dir_for_init=/c"),
+    ] {
+        let (form, values, _) = job(&line);
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let job = crate::job::Job::new(form, &values, folder).expect("a job");
+        let (read, told) = (values.read(), job.told);
+        let by_worker = |name: &str| {
+            let quoted = format!("\"{name}\"");
+            let field = format!("    {name}: str = ");
+            WORKER.iter().any(|file| file.contains(&quoted) || file.contains(&field))
+        };
+        // What the pods get is of the form in which the master reads it again.
+        let words: Vec<String> = told.iter().map(|(name, of)| format!("--{name}={of}")).collect();
+        let again = Values::of_pairs(form, &words).expect("flags");
+        let training = crate::master::config(form, &again).expect("a training");
+        let place = crate::master::Place::find(|_| Some("h:1".to_owned())).expect("a place");
+        crate::master::server(0, &training, &place, &again);
+        let read: BTreeSet<String> = read.union(&again.read()).cloned().collect();
+        for flag in form.tables().iter().flat_map(|table| table.iter()) {
+            let is_read = flag.means != Means::Published
+                || read.contains(flag.name)
+                // Where the request goes, not what is in it.
+                || flag.name == "yaml"
+                || by_worker(flag.name);
+            assert!(is_read, "{form:?}: --{} is taken and nothing reads it", flag.name);
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-"""The record codec `bytes` of May 2019: the columns of a record one after the other, raw.
+"""The record codecs of May 2019: `bytes`, the columns of a record one after the other, raw; and
+`tf_example`, an Example with a feature for each column.
 
 Owns: how columns become bytes and back. Does not know about: files, models.
 """
@@ -8,6 +9,11 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
+
+from . import example
+
+TYPES = ("bytes", "tf_example")
+"""What `--codec_type` may say."""
 
 
 class Column(NamedTuple):
@@ -59,6 +65,24 @@ def decode(columns: Sequence[Column], record: bytes) -> Dict[str, np.ndarray]:
     return out
 
 
-def batch(columns: Sequence[Column], records: Sequence[bytes]) -> List[Dict[str, np.ndarray]]:
+def decode_example(columns: Sequence[Column], record: bytes) -> Dict[str, np.ndarray]:
+    """The values of a record that is an Example, by column."""
+    features = example.decode(record)
+    out: Dict[str, np.ndarray] = {}
+    for column in columns:
+        value = features.get(column.name)
+        if not isinstance(value, np.ndarray) or value.size != column.count:
+            there = 0 if value is None else len(value)
+            raise CodecError(
+                f"column {column.name!r} has {column.count} numbers; the record has {there} of it"
+            )
+        out[column.name] = value.astype(column.dtype, copy=False).reshape(column.shape)
+    return out
+
+
+def batch(
+    columns: Sequence[Column], records: Sequence[bytes], codec_type: str = TYPES[0]
+) -> List[Dict[str, np.ndarray]]:
     """Each record decoded."""
-    return [decode(columns, record) for record in records]
+    one = decode if codec_type == TYPES[0] else decode_example
+    return [one(columns, record) for record in records]

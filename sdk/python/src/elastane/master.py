@@ -21,9 +21,16 @@ class Membership:
     when the master cannot be reached or refuses this worker.
     """
 
-    def __init__(self, connection: Connection, worker: int, registered: Any) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        worker: int,
+        registered: Any,
+        given_up: Callable[[int], None] = lambda worker: None,
+    ) -> None:
         self._connection = connection
         self._worker = worker
+        self._given_up = given_up
         self._revision = 0
         self._servers = list(registered.parameter_servers)
         self._stopped = False
@@ -61,6 +68,8 @@ class Membership:
                 self.failure = error
                 with self.changed:
                     self.changed.notify_all()
+                if isinstance(error, Outdated) and not self._stopped:
+                    self._given_up(self._worker)
                 return
             self._take(reply)
 

@@ -13,6 +13,7 @@ or cannot be reached.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import random
 import signal
@@ -24,7 +25,7 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from . import backends, master
+from . import backends, codec, master
 from .backends import Backend, Batch
 from .connection import CallError, Connection, Interrupted, Outdated
 from .contract import Contract, ContractError
@@ -38,6 +39,8 @@ _REJECTIONS_MAX = 64
 _PROGRESS_EVERY_S = 0.5
 # After SIGTERM, if the master has not said how long: less than what engines give by default.
 _GRACE_S = 20.0
+# A worker that was given up and does not come to its next minibatch or task for so long hangs.
+_HANGS_S = 60.0
 EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_TERMINATED = 0, 1, 2, 143
 
 
@@ -66,6 +69,7 @@ class Worker:
         self._pod, self._host = pod, host
         self._patience_s, self._token = patience_s, token
         self.terminated = False
+        self._is_done = False
         self._backend: Optional[Backend] = None
         self._data: Optional[Data] = None
         # The values before any training, if the servers have to begin again from nothing.
@@ -83,7 +87,7 @@ class Worker:
         self.id = int(registered.worker_id)
         self.settings = Settings(registered.settings)
         self._needs_data = registered.needs_data
-        self._members = Membership(self._master, self.id, registered)
+        self._members = Membership(self._master, self.id, registered, self._given_up)
         servers = range(self.settings.message.parameter_servers)
         self._servers = ParameterServers([self._server(n) for n in servers], self._is_leaving)
         self._prefetch: Optional[Prefetch] = None
@@ -101,13 +105,23 @@ class Worker:
     def _is_leaving(self) -> bool:
         return self.terminated or self._members.leaving.is_set()
 
+    def _given_up(self, worker: int) -> None:
+        """By the heartbeat thread: the master does not want this number any more. The main thread
+        sees that and joins again, unless it hangs: then another worker is to have its place."""
+        time.sleep(_HANGS_S)
+        if self.id == worker and not self._is_done:
+            log(f"worker {worker} was given up and hangs; it ends, so that another takes its place")
+            os.kill(os.getpid(), signal.SIGKILL)
+
     # Before the first task.
 
     def prepare(self) -> None:
         """Loads the model, once, opens the data, and begins to ask for tasks."""
         if self._backend is None or self._data is None:
+            logging.basicConfig(level=self.settings.get("log_level") or logging.WARNING)
             model = self.settings.load_model()
             self._backend = backends.choose(model)
+            self._backend.codec_type = self.settings.get("codec_type") or codec.TYPES[0]
             self._data = self.settings.open_data(model)
             self._backend.metadata = self._data.main.metadata
             self._check_predictions(model)
@@ -447,6 +461,7 @@ class Worker:
             master.report(self._master, self.id, work, pb.TASK_OUTCOME_PROGRESS)
 
     def _leave(self, reason: int, message: str = "") -> None:
+        self._is_done = True
         self.stop_asking()
         request = pb.LeaveRequest(worker_id=self.id, reason=reason, message=message)
         try:

@@ -44,6 +44,7 @@ class Backend:
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
         self.metadata: Any = Metadata()
+        self.codec_type = codec.TYPES[0]
         # Whether `feed` has ever worked: if it never has, it is the code that is wrong.
         self._has_fed = False
 
@@ -101,7 +102,7 @@ class Backend:
             for c in described
         ]
         assert self.contract.feed is not None, "a contract of the old form has input_fn"
-        features, labels = self.contract.feed(codec.batch(columns, records))
+        features, labels = self.contract.feed(codec.batch(columns, records, self.codec_type))
         inputs = [features[column.key] for column in self.contract.feature_columns]
         return (inputs[0] if len(inputs) == 1 else inputs), labels
 
