@@ -160,8 +160,8 @@ impl GpuFractions {
         mounts.extend(delivery.writable.iter().map(|pair| bind(pair, false)));
         let inside = Path::new(PROGRAM_DIR);
         let simulated = !fraction.simulated.is_empty();
-        let look = match fraction.check() {
-            Some(look) => look.to_vec(),
+        let look = match fraction.check_before_command() {
+            Some(look) => look,
             None if simulated => vec![PROGRAMS[1].to_owned()],
             None => return,
         };

@@ -1,8 +1,10 @@
 //! Looking at GPUs between measurements. Owns: how soon a container is noticed that holds more memory
-//! than it was granted. Does not know about: what follows.
+//! than it was granted, or whose program is not limited. Does not know about: what follows.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use engine::{Observation, RunState};
 
 use crate::measure::measure;
 use crate::shared::{Shared, blocking};
@@ -18,6 +20,10 @@ pub(crate) fn spawn(shared: &Arc<Shared>) {
             tokio::time::sleep(EVERY).await;
             let (looking, driver) = (Arc::clone(&own), Arc::clone(&driver));
             let look = blocking(move || {
+                for (key, why) in looking.fractions.fractions.unreached() {
+                    let state = RunState::GpuUnlimited(why);
+                    looking.runs.observations.report(Observation { key, state });
+                }
                 // One that owes an answer is reported by the measurements.
                 let sample = || driver.sample().unwrap_or_default();
                 Ok(looking.fractions.fractions.is_urgent(sample))

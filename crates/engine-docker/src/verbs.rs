@@ -185,6 +185,7 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         | RunState::PullFailed(_)
         | RunState::Struck(_)
         | RunState::GpuOver(_)
+        | RunState::GpuUnlimited(_)
         | RunState::Checkpoint(_) => {
             shared.remove_container(key).await?;
             let stopped = RunState::Exited { exit: Exit::Signal(start::TERM), at: now() };

@@ -1,13 +1,16 @@
 //! The programs of GPU fractions, as the server's program starts them. Owns: their form, and starting
 //! a command after a look. Does not know about: what they do.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use engine::Error;
+use fraction_agent::{POINT, Pages, Unreached};
 
-use crate::fraction::{REFUSED, SILENT, not_kept};
+use crate::fraction::{PRELOADED, REFUSED, SILENT, not_kept};
 
 /// Of a look that found something wrong.
 const FAILED: u8 = 1;
@@ -36,6 +39,28 @@ pub fn simulated_driver(args: &[String]) -> ExitCode {
     fraction_agent::drive(args)
 }
 
+/// Writes down, in the pages of a run, that a library which a variable preloads is not in the program of
+/// this name, if it is not: who follows the run reads that. `search`: the value of `PATH`; `folder`: where
+/// it starts.
+///
+/// # Errors
+/// The page cannot be written.
+pub fn note_unlimited(
+    program: &str,
+    search: Option<&OsStr>,
+    folder: &Path,
+    pages: &Path,
+) -> io::Result<()> {
+    let why = fraction_agent::unreached(program.as_ref(), search, folder);
+    // Other loaders know the variable as well.
+    note(why.filter(|why| *why != Unreached::OtherLibrary), pages)
+}
+
+fn note(why: Option<Unreached>, pages: &Path) -> io::Result<()> {
+    let noted = why.map_or(Ok(()), |why| Pages::at(pages).set_unreached(why));
+    noted.map_err(io::Error::other)
+}
+
 /// Becomes the command after `--` once `gpu-check` with the words before it has passed, and holds its
 /// simulated GPUs; returns only if not, after a line that begins with [`REFUSED`].
 #[must_use]
@@ -45,8 +70,22 @@ pub fn start_checked(args: &[String]) -> ExitCode {
     let Some((program, words)) = command.split_first() else {
         return refuse("no command follows --", NOT_STARTED);
     };
+    let is_preloaded = look.iter().any(|word| word == PRELOADED);
+    let look: Vec<String> = look.iter().filter(|word| *word != PRELOADED).cloned().collect();
+    let noted = || {
+        let folder = std::env::current_dir()?;
+        let search = std::env::var_os("PATH");
+        let why = fraction_agent::unreached(program.as_ref(), search.as_deref(), &folder);
+        note(why, Path::new(POINT))
+    };
+    let noted = || match is_preloaded {
+        true => noted().map_err(|error| error.to_string()),
+        false => Ok(()),
+    };
     let held = || fraction_agent::hold_over_exec().map_err(|error| error.to_string());
-    if let Err(why) = fraction_agent::gpu_check(look).and_then(|_printed| held()) {
+    if let Err(why) =
+        fraction_agent::gpu_check(&look).and_then(|_printed| noted()).and_then(|()| held())
+    {
         return refuse(&not_kept(&why), NOT_STARTED);
     }
     let error = Command::new(program).args(words).exec();

@@ -29,6 +29,9 @@ pub struct Fraction {
     /// What MPS lets a program have of its first GPU; 0: it has no limit by MPS.
     #[serde(default)]
     pub mps_bytes: u64,
+    /// Its limits are in a library that only some programs load.
+    #[serde(default)]
+    pub preloaded: bool,
     /// What its control group may have of memory of GPUs, by the region of the kernel; [`UNLIMITED`]: all.
     #[serde(default)]
     pub regions: BTreeMap<String, u64>,
@@ -97,12 +100,23 @@ impl Fraction {
         Some(["gpu-check".to_owned(), most, within])
     }
 
+    /// The same where its command follows in the same words, behind `--`.
+    #[must_use]
+    pub fn check_before_command(&self) -> Option<Vec<String>> {
+        let mut words = self.check()?.to_vec();
+        words.extend(self.preloaded.then(|| PRELOADED.to_owned()));
+        Some(words)
+    }
+
     /// After so long a look has no answer, also where its program cannot say so itself.
     #[must_use]
     pub fn gives_up_after(&self) -> Duration {
         Duration::from_millis(self.look_ms_max.saturating_add(5000))
     }
 }
+
+/// The word for a run whose limits are in a library that only some programs load.
+pub(crate) const PRELOADED: &str = "--preloaded";
 
 /// How the text begins where the driver did not answer in time.
 #[cfg(target_arch = "x86_64")]

@@ -296,8 +296,10 @@ impl Fractions {
         });
         let own =
             |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
+        let limits = self.allowed(spec, limits.collect())?;
         let fraction = Fraction {
-            limits: self.allowed(spec, limits.collect())?,
+            preloaded: !limits.is_empty() && self.is_preloaded(has_driver),
+            limits,
             simulated: devices.iter().filter(|_| has_driver).map(own).collect(),
             ..self.unlimited()
         };
@@ -346,6 +348,15 @@ impl Fractions {
             program: self.program.clone(),
             look_ms_max: self.look_ms_max,
             ..Fraction::default()
+        }
+    }
+
+    /// Whether limits are in a library that only programs of one loader have.
+    const fn is_preloaded(&self, has_driver: bool) -> bool {
+        match self.way {
+            Way::Mounts => false,
+            Way::Variables => true,
+            Way::Containers => !has_driver,
         }
     }
 

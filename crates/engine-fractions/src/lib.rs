@@ -27,7 +27,7 @@ mod unsupported;
 mod way;
 
 #[cfg(target_arch = "x86_64")]
-pub use checked::{gpu_check, simulated_driver, start_checked};
+pub use checked::{gpu_check, note_unlimited, simulated_driver, start_checked};
 pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, UNLIMITED, not_kept, refusal, silent};
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
@@ -39,5 +39,6 @@ pub use policy::{
 pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]
 pub use unsupported::{
-    Added, Delivery, Fractions, Held, Over, gpu_check, hold, simulated_driver, start_checked,
+    Added, Delivery, Fractions, Held, Over, gpu_check, hold, note_unlimited, simulated_driver,
+    start_checked,
 };

@@ -47,11 +47,23 @@ pub(crate) struct Run {
     over: BTreeMap<String, (u32, Instant)>,
     /// A look more decides whether a process of it is ended.
     pub(crate) may_end: bool,
+    /// It was told that its program is not limited.
+    is_unlimited: bool,
 }
 
 impl Run {
     pub(crate) const fn new(fraction: Fraction, pages: PathBuf) -> Self {
-        Self { fraction, pages, over: BTreeMap::new(), may_end: false }
+        Self { fraction, pages, over: BTreeMap::new(), may_end: false, is_unlimited: false }
+    }
+
+    /// Why its program is not limited, once that was written down; the first time.
+    pub(crate) fn unreached(&mut self) -> Option<String> {
+        if !self.fraction.preloaded || self.is_unlimited {
+            return None;
+        }
+        let why = Pages::at(&self.pages).unreached()?;
+        self.is_unlimited = true;
+        Some(format!("its program {why}, so the library that keeps parts of GPUs is not in it"))
     }
 
     /// Its limit of a GPU, and the place of that in its pages.

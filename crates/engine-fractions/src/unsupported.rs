@@ -2,6 +2,7 @@
 //! saying so. Does not know about anything else.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -139,6 +140,11 @@ impl Fractions {
     }
     /// None.
     #[must_use]
+    pub fn unreached(&self) -> Vec<(RunKey, String)> {
+        Vec::new()
+    }
+    /// None.
+    #[must_use]
     pub fn claims(&self) -> BTreeMap<RunKey, Vec<u64>> {
         BTreeMap::new()
     }
@@ -168,6 +174,19 @@ pub struct Held;
 /// Never.
 pub fn hold(_fraction: &Fraction) -> std::io::Result<Held> {
     Ok(Held)
+}
+
+/// Writes nothing down.
+///
+/// # Errors
+/// Never.
+pub fn note_unlimited(
+    _program: &str,
+    _search: Option<&OsStr>,
+    _folder: &Path,
+    _pages: &Path,
+) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// What `gpu-check` prints.

@@ -1,8 +1,10 @@
 //! Looking at GPUs between measurements. Owns: how soon a run is noticed that holds more memory than
-//! it was granted. Does not know about: what follows.
+//! it was granted, or whose program is not limited. Does not know about: what follows.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use engine::{Observation, RunState};
 
 use crate::measure::measure;
 use crate::shared::{Shared, blocking};
@@ -18,6 +20,10 @@ pub(crate) fn spawn(shared: &Arc<Shared>) {
             tokio::time::sleep(EVERY).await;
             let (own, driver) = (Arc::clone(&own), Arc::clone(&driver));
             let look = blocking(move || {
+                for (key, why) in own.fractions.unreached() {
+                    let state = RunState::GpuUnlimited(why);
+                    own.observations.report(Observation { key, state });
+                }
                 // One that owes an answer is reported by the measurements.
                 if own.fractions.is_urgent(|| driver.sample().unwrap_or_default()) {
                     let _reported = measure(&own);

@@ -221,7 +221,7 @@ fn start(
         group: confine(process)?,
         boundary: process.boundary.clone(),
     };
-    verify(process, &around)?;
+    verify(dir, process, &around)?;
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if !process.more_rights {
         // Inherited by sessions as well.
@@ -241,7 +241,7 @@ fn start(
 }
 
 /// Looks, as a program of the run, whether its limits hold.
-fn verify(process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
+fn verify(dir: &RunDir, process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
     let Some(fraction) = &process.fraction else { return Ok(()) };
     let Some(words) = fraction.check() else { return Ok(()) };
     let mut command = Command::new(&fraction.program);
@@ -252,9 +252,19 @@ fn verify(process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
     };
     let complaint = look(&mut command);
     match complaint.map_err(|error| refusal(error, "gpu-check", &process.working_dir))? {
+        None if fraction.preloaded => note_unlimited(dir, process, around),
         None => Ok(()),
         Some(complaint) => Err(Fault::NotKept(not_kept(&complaint))),
     }
+}
+
+/// Writes down that what keeps its limits does not reach its program, if that is so.
+fn note_unlimited(dir: &RunDir, process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
+    let program = process.argv.first().map_or("", String::as_str);
+    let search = around.env.get("PATH").map(AsRef::as_ref);
+    let (folder, pages) = (&process.working_dir, dir.fraction());
+    let noted = engine_fractions::note_unlimited(program, search, folder, &pages);
+    noted.map_err(Fault::OfMachine)
 }
 
 /// What a command complains about; none: it ends well. One that does not end in time is killed and

@@ -24,7 +24,10 @@ pub const BYTES: usize = size_of::<Claim>();
 pub struct Claim {
     magic: AtomicU64,
     version: AtomicU32,
-    _reserved: [AtomicU32; 13],
+    _reserved: AtomicU32,
+    /// Why the library does not reach the program that the run starts with; 0: it does. By who starts it.
+    unreached: AtomicU32,
+    _more: [AtomicU32; 11],
     pub(crate) device: [Device; DEVICES_MAX],
     pub(crate) slot: [Slot; SLOTS_MAX],
     /// What each slot does on each device; by device, so that the agent reads one row at a time.
@@ -127,6 +130,18 @@ impl Claim {
         }
         Ok(claim)
     }
+}
+
+/// Where in the file it stands why the library does not reach the program of the run.
+pub fn unreached_at() -> u64 {
+    u64::try_from(offset_of!(Claim, unreached)).unwrap_or(u64::MAX)
+}
+
+/// What stands there in a copy of the page, which may say anything; none: it is no page.
+pub fn unreached(page: &[u8]) -> Option<u32> {
+    let at = offset_of!(Claim, unreached);
+    let number = page.get(at..at + 4).filter(|_| page.starts_with(&header()))?;
+    Some(u32::from_le_bytes(number.try_into().ok()?))
 }
 
 /// What one slot claims, as the agent reads it out of a copy of the page.

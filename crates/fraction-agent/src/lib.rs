@@ -17,6 +17,7 @@ mod delivery;
 mod driver;
 mod libraries;
 mod pages;
+mod reach;
 mod self_test;
 
 use std::io;
@@ -31,6 +32,7 @@ pub use driver::{
 };
 pub use libraries::{Libraries, RealDriver, open_folder, open_point};
 pub use pages::{Grant, Pages, Writer};
+pub use reach::{Unreached, unreached};
 pub use self_test::{Place, answer, reports, self_test};
 
 /// Why a run cannot be limited.

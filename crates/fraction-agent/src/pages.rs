@@ -12,6 +12,7 @@ use fraction_abi::control::{self, Control, Limit};
 use fraction_abi::{CLAIM_FILE, CONTROL_FILE, claim};
 
 use crate::libraries::open_folder;
+use crate::reach::Unreached;
 use crate::{Error, failed};
 
 /// What a run may have of one GPU.
@@ -147,6 +148,26 @@ impl Pages {
         let held = claim::claims(&page).filter_map(|claimed| claimed.bytes.get(device).copied());
         held.fold(0, u64::saturating_add)
     }
+
+    /// Writes down, for who reads the claims, that the libraries do not reach the program of the run.
+    ///
+    /// # Errors
+    /// The page cannot be written.
+    pub fn set_unreached(&self, why: Unreached) -> Result<(), Error> {
+        let path = self.0.join(CLAIM_FILE);
+        let file = OpenOptions::new().write(true).open(&path);
+        let number = why.number().to_le_bytes();
+        let written = file.and_then(|file| file.write_all_at(&number, claim::unreached_at()));
+        written.map_err(failed("write", &path))
+    }
+
+    /// What was written down of that. The page may say anything.
+    #[must_use]
+    pub fn unreached(&self) -> Option<Unreached> {
+        // The beginning alone: it is read often.
+        let page = read(&self.0.join(CLAIM_FILE), 64).unwrap_or_default();
+        claim::unreached(&page).and_then(Unreached::numbered)
+    }
 }
 
 /// The beginning of a file. A run can replace nothing here, but only change or cut its own.
@@ -192,12 +213,25 @@ mod tests {
             assert!(matches!(pages.set_limit([1; 16], 5), Err(Error::Page(_))));
             assert!(pages.limits().is_err());
         }
-        for broken in [&b""[..], b"x", &vec![255; 1 << 20]] {
+        let any = [&claim::header()[..], &[255; 64]].concat();
+        for broken in [&b""[..], b"x", &vec![255; 1 << 20], &claim::header(), &any] {
             fs::write(&claim, broken).unwrap();
             assert_eq!((pages.claimed(0), pages.claimed(99)), (0, 0));
+            assert_eq!(pages.unreached(), None);
         }
         fs::remove_file(&claim).unwrap();
         assert_eq!(pages.claimed(0), 0);
+    }
+
+    #[test]
+    fn it_is_written_down_that_a_program_is_not_reached() {
+        let (_top, pages) = pages();
+        assert_eq!(pages.unreached(), None);
+        pages.set_unreached(Unreached::OtherLibrary).unwrap();
+        assert_eq!(pages.unreached(), Some(Unreached::OtherLibrary));
+        fs::remove_file(pages.0.join(CLAIM_FILE)).unwrap();
+        assert_eq!(pages.unreached(), None);
+        assert!(pages.set_unreached(Unreached::Static).is_err(), "there is no page");
     }
 
     #[test]

@@ -191,6 +191,8 @@ pub enum RunState {
     Struck(u64),
     /// It runs on, and holds more memory of a GPU than it may.
     GpuOver(GpuOver),
+    /// It runs on, and what keeps its part of a GPU does not reach its program: why.
+    GpuUnlimited(String),
     /// It runs on, and there is news of its checkpoints.
     Checkpoint(CheckpointNews),
     /// Every process of the run is gone.

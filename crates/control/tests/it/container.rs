@@ -167,6 +167,7 @@ async fn limits_that_are_not_kept_are_told_and_one_that_kills_is_named() {
     w.phase("t", Phase::Running).await;
     let key = w.engine.run_of("t").key;
     w.engine.tell(key, RunState::Struck(2));
+    w.engine.tell(key, RunState::GpuUnlimited("its program is static".to_owned()));
     w.engine.end(key, Exit::OutOfMemory);
     let failed = w.phase("t", Phase::Failed).await;
     let said = w.events(failed.id).await;
@@ -177,6 +178,11 @@ async fn limits_that_are_not_kept_are_told_and_one_that_kills_is_named() {
                   a larger one (--memory-limit, --cpu-memory-limit)";
     let struck = "out of memory: 2 of its processes killed because it had more than its limit of 1TiB; the \
                   main one goes on";
-    assert_eq!(told, [not_kept, ("E205", struck), ("E205", killed)], "of memory it keeps them");
+    let gpu = ("E206", "it may use more than its part of a GPU: its program is static");
+    assert_eq!(
+        told,
+        [not_kept, ("E205", struck), gpu, ("E205", killed)],
+        "of memory it keeps them"
+    );
     assert_eq!(failed.pods[0].last_exit.as_deref(), Some(killed));
 }

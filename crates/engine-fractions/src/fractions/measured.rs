@@ -93,6 +93,13 @@ impl Fractions {
         may_end || is_urgent
     }
 
+    /// The runs whose program was seen to be not limited, and why: each once.
+    #[must_use]
+    pub fn unreached(&self) -> Vec<(RunKey, String)> {
+        let mut runs = open(&self.runs);
+        runs.iter_mut().filter_map(|(key, run)| Some((*key, run.unreached()?))).collect()
+    }
+
     /// What runs with limits say that they hold, in the order of their limits.
     pub fn claims(&self) -> BTreeMap<RunKey, Vec<u64>> {
         let runs = open(&self.runs);

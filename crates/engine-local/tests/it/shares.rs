@@ -3,7 +3,8 @@
 #![cfg(target_arch = "x86_64")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use engine::{
     Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, IsolationKind, LogRange, Mechanism,
@@ -221,6 +222,71 @@ async fn a_cleared_environment_shows_no_more_where_libraries_are_mounted() {
     } else {
         assert!(fractions.why.contains("cleared environment"), "{fractions:?}");
     }
+}
+
+/// A static program that waits for a signal.
+fn static_program(folder: &Path) -> PathBuf {
+    // One segment of all of the file, and behind it: pause(), again and again.
+    let mut elf = vec![0; 64 + 56];
+    let mut put = |at: usize, bytes: &[u8]| elf[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"\x7fELF\x02\x01\x01");
+    put(16, &[2, 0, 62, 0, 1]);
+    put(24, &0x0040_0078_u64.to_le_bytes());
+    put(32, &[64]);
+    put(52, &[64, 0, 56, 0, 1]);
+    put(64, &[1, 0, 0, 0, 5]);
+    put(80, &0x0040_0000_u64.to_le_bytes());
+    put(88, &0x0040_0000_u64.to_le_bytes());
+    put(96, &[0x81]);
+    put(104, &[0x81]);
+    put(113, &[0x10]);
+    elf.extend([0xb8, 34, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xf7]);
+    let path = folder.join("static");
+    // By another process: one that this forks meanwhile would still have it open for writing.
+    let mut write = std::process::Command::new("sh");
+    write.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(&path);
+    let mut child = write.stdin(std::process::Stdio::piped()).spawn().expect("a shell");
+    child.stdin.take().expect("input").write_all(&elf).expect("written");
+    assert!(child.wait().expect("ended").success());
+    path
+}
+
+#[tokio::test]
+async fn a_static_program_is_not_limited_by_variables_and_that_is_told_once() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = static_program(folder.path()).display().to_string();
+    let only = |bench: &Bench, program: &str, millis| RunSpec {
+        command: Some(vec![program.to_owned()]),
+        args: Vec::new(),
+        ..share(bench, "", millis)
+    };
+    let spec = only(&bench, &program, 500);
+    let (key, others) = (spec.key, [only(&bench, &program, 1000), only(&bench, "sh", 500)]);
+    let mut seen = bench.engine().observations();
+    for spec in others.into_iter().chain([spec]) {
+        bench.engine().start(spec).await.expect("started");
+    }
+    let is_told = |state: &RunState| matches!(state, RunState::GpuUnlimited(_));
+    let told = loop {
+        let told = engine_conformance::in_time(seen.recv()).await.expect("news");
+        if is_told(&told.state) {
+            break told;
+        }
+    };
+    let why =
+        "its program is static, so the library that keeps parts of GPUs is not in it".to_owned();
+    assert_eq!((told.key, told.state), (key, RunState::GpuUnlimited(why)));
+    tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+    while let Ok(told) = seen.try_recv() {
+        assert!(!is_told(&told.state), "{told:?}");
+    }
+    bench.engine().stop(key, 0).await.expect("stopped");
+    end(&*bench.engine(), key).await;
+    bench.reopen_with(FractionPolicy::HardOnly).await;
+    let refused =
+        bench.engine().start(only(&bench, &program, 500)).await.expect_err("it is not kept");
+    assert!(refused.to_string().contains("cannot work around"), "{refused}");
 }
 
 #[tokio::test]

@@ -60,6 +60,11 @@ impl State {
             RunState::PullFailed(failure) => self.pull_failed(id, number, failure),
             RunState::Struck(kills) => self.struck(id, number, *kills),
             RunState::GpuOver(over) => self.gpu_over(id, number, over),
+            RunState::GpuUnlimited(why) => {
+                let text = format!("it may use more than its part of a GPU: {why}");
+                let event = EventBuilder::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
+                self.emit(id, event.warning().pod(number));
+            }
             RunState::Checkpoint(news) => self.checkpoint_news(id, number, news),
             RunState::Running { started_at, .. } => self.running(id, number, *started_at),
             RunState::Exited { exit, at } => self.exited(id, number, exit, *at),

@@ -326,10 +326,11 @@ impl History {
             [
                 RunState::Struck(1),
                 RunState::GpuOver(GpuOver { gpu, held_bytes, limit_bytes, ended: None }),
+                RunState::GpuUnlimited("its program is static".to_owned()),
                 RunState::Checkpoint(CheckpointNews::Saved { ago_ms: 1500 }),
                 RunState::Checkpoint(CheckpointNews::Gone),
                 RunState::Checkpoint(CheckpointNews::Awaited { within_ms: 1500 }),
-            ][rng.below(5)]
+            ][rng.below(6)]
             .clone()
         };
         self.say(|| format!("run {key} says: {state:?}"));

@@ -217,8 +217,13 @@ impl Engine {
     /// A run is in another state, or says something.
     pub fn tell(&mut self, key: RunKey, state: RunState) {
         let Some(run) = self.runs.get_mut(&key) else { return };
-        let goes_on =
-            matches!(state, RunState::Struck(_) | RunState::GpuOver(_) | RunState::Checkpoint(_));
+        let goes_on = matches!(
+            state,
+            RunState::Struck(_)
+                | RunState::GpuOver(_)
+                | RunState::GpuUnlimited(_)
+                | RunState::Checkpoint(_)
+        );
         if !goes_on {
             run.state = state.clone();
         }

@@ -1,0 +1,160 @@
+//! Whether a library that is loaded before a program reaches it. Owns: reading the file of a program
+//! as the kernel does, through interpreters of scripts. Does not know about: what the program starts
+//! later, and what follows.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// What a script may call of scripts, as the kernel has it.
+const SCRIPTS_MAX: usize = 5;
+/// Of the first line of a script, as the kernel has it.
+const LINE_BYTES_MAX: u64 = 256;
+/// What runs a text without such a line.
+const SHELL: &str = "/bin/sh";
+/// Bytes of a path.
+const PATH_BYTES_MAX: u64 = 4096;
+/// `PT_INTERP`, and `EM_X86_64`.
+const INTERPRETER: u32 = 3;
+const X86_64: u16 = 62;
+const HEADER_BYTES: usize = 64;
+const SEGMENT_BYTES: usize = 56;
+
+/// Why a library that is loaded before others does not reach a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreached {
+    /// It is a static program.
+    Static,
+    /// It is for a C library other than glibc.
+    OtherLibrary,
+    /// It is not for x86-64.
+    OtherProcessor,
+    /// Its file cannot be read, or says nothing of it.
+    Unknown,
+}
+
+impl Unreached {
+    const ALL: [Self; 4] = [Self::Static, Self::OtherLibrary, Self::OtherProcessor, Self::Unknown];
+
+    /// As a number above 0.
+    pub(crate) const fn number(self) -> u32 {
+        match self {
+            Self::Static => 1,
+            Self::OtherLibrary => 2,
+            Self::OtherProcessor => 3,
+            Self::Unknown => 4,
+        }
+    }
+
+    /// The one of this number.
+    pub(crate) fn numbered(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.number() == number)
+    }
+}
+
+/// Behind "its program".
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Static => "is static",
+            Self::OtherLibrary => "is for another C library than glibc, such as musl",
+            Self::OtherProcessor => "is not for x86-64",
+            Self::Unknown => "cannot be read",
+        })
+    }
+}
+
+/// Why a library does not reach the program of this name; none: it does, or there is no such program,
+/// which its start will say. `search`: the value of `PATH`; `folder`: where it starts.
+#[must_use]
+pub fn unreached(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Option<Unreached> {
+    let mut path = find(program, search, folder)?;
+    for _ in 0..=SCRIPTS_MAX {
+        match look(&path) {
+            Ok(Kind::Script(interpreter)) => path = folder.join(interpreter),
+            Ok(Kind::Program(unreached)) => return unreached,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => return Some(Unreached::Unknown),
+        }
+    }
+    // A chain that the kernel does not follow either.
+    None
+}
+
+/// The file, as `execvp` finds it.
+fn find(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(folder.join(program));
+    }
+    let search = search.unwrap_or_else(|| OsStr::new("/bin:/usr/bin"));
+    let paths = std::env::split_paths(search).map(|path| folder.join(path).join(program));
+    paths.into_iter().find(|path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok())
+}
+
+enum Kind {
+    Script(PathBuf),
+    Program(Option<Unreached>),
+}
+
+fn look(path: &Path) -> io::Result<Kind> {
+    // A pipe is not waited for.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut first = Vec::new();
+    (&file).take(LINE_BYTES_MAX).read_to_end(&mut first)?;
+    if first.starts_with(b"\x7fELF") {
+        return program(&file, &first).map(Kind::Program);
+    }
+    let Some(line) = first.strip_prefix(b"#!") else { return Ok(Kind::Script(SHELL.into())) };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|byte| b" \t".contains(byte)).filter(|word| !word.is_empty());
+    let interpreter = words.next().ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Kind::Script(OsStr::from_bytes(interpreter).into()))
+}
+
+/// What a program's header says.
+fn program(file: &File, first: &[u8]) -> io::Result<Option<Unreached>> {
+    let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let header = first.get(..HEADER_BYTES).ok_or_else(short)?;
+    // 64 bits, and the lowest byte first.
+    if header.get(4..6) != Some(&[2, 1]) || number(header, 18, 2) != u64::from(X86_64) {
+        return Ok(Some(Unreached::OtherProcessor));
+    }
+    let (at, bytes, count) = (number(header, 32, 8), number(header, 54, 2), number(header, 56, 2));
+    if bytes != SEGMENT_BYTES as u64 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    for index in 0..count {
+        let mut segment = [0; SEGMENT_BYTES];
+        let at = at.checked_add(index * bytes).ok_or(io::ErrorKind::InvalidData)?;
+        file.read_exact_at(&mut segment, at)?;
+        if number(&segment, 0, 4) != u64::from(INTERPRETER) {
+            continue;
+        }
+        let (at, bytes) = (number(&segment, 8, 8), number(&segment, 32, 8));
+        if bytes > PATH_BYTES_MAX {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut path = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        file.read_exact_at(&mut path, at)?;
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let is_glibc = name.starts_with(b"ld-linux");
+        return Ok((!is_glibc).then_some(Unreached::OtherLibrary));
+    }
+    Ok(Some(Unreached::Static))
+}
+
+/// A number of so many bytes in a header that has them.
+fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
+    let bytes = bytes.get(at..at + count).unwrap_or_default();
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests;
