@@ -157,6 +157,40 @@ fn what_was_exported_counts_until_its_process_ends() {
 }
 
 #[test]
+fn what_a_sparse_array_or_a_multicast_object_holds_counts_until_the_process_ends() {
+    for bound in ["mem", "mem2", "address", "address2", "array", "array_ptsz"] {
+        assert_eq!(
+            after_init(&format!("create:2G map:2G bind:{bound} unmap:2G release info create:2G")),
+            "create 0, map 0, bind 0, unmap 0, release 0, info 0 1748 of 4096, create 2",
+            "{bound}",
+        );
+    }
+    assert_eq!(
+        after_init("create:2G bind:nothing bind:unknown release info"),
+        "create 0, bind 0, bind 400, release 0, info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn memory_of_another_process_or_interface_is_not_counted_twice() {
+    // The child has a context of its own, and what it opens is its parent's.
+    assert_eq!(
+        after_init(
+            "alloc:2G share opened fork init context:0 info opened info write closed info \
+             alloc:1449M alloc:1448M parent info free info"
+        ),
+        "alloc 0, share 0, opened 201, init 0, context 0, info 0 1448 of 4096, opened 0, \
+         info 0 1448 of 4096, write 801, closed 0, info 0 1448 of 4096, alloc 2, alloc 0, \
+         child ended, info 0 1748 of 4096, free 0, info 0 3796 of 4096",
+    );
+    assert_eq!(
+        after_init("opened external:6G info free info external:0 alloc:3796M"),
+        "opened 1, external 0, info 0 3796 of 4096, free 0, info 0 3796 of 4096, external 1, \
+         alloc 0",
+    );
+}
+
+#[test]
 fn physical_memory_counts_until_it_is_neither_referred_to_nor_mapped() {
     assert_eq!(
         after_init("create:2G map:2G release info unmap:2G info"),

@@ -24,6 +24,10 @@ typedef uint64_t u64;
 struct location { uint32_t type; int32_t id; };
 struct properties { uint32_t type, handles; struct location at; void *none; uint8_t rest[64]; };
 struct array3d { u64 width, height, depth; uint32_t format, channels, flags; };
+struct array_map { u64 place[7]; uint32_t operation, kind; u64 handle, rest[3]; };
+struct ipc { uint8_t bytes[64]; };
+struct external { uint32_t type; u64 handle[2], bytes; uint32_t flags, reserved[16]; };
+struct buffer { u64 offset, bytes; uint32_t flags, reserved[16]; };
 struct node { struct properties pool; void *access; u64 count, bytes, address; };
 
 #define FUNCTIONS(F) \
@@ -57,6 +61,20 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuMemUnmap, cuMemUnmap, 10020, (u64, u64)) \
   F(cuMemRelease, cuMemRelease, 10020, (u64)) \
   F(cuMemExportToShareableHandle, cuMemExportToShareableHandle, 10020, (void *, u64, unsigned, u64)) \
+  F(cuMemMapArrayAsync, cuMemMapArrayAsync, 11010, (struct array_map *, unsigned, void *)) \
+  F(cuMemMapArrayAsync_ptsz, cuMemMapArrayAsync_ptsz, 11010, (struct array_map *, unsigned, void *)) \
+  F(cuMulticastCreate, cuMulticastCreate, 12010, (u64 *, void *)) \
+  F(cuMulticastBindMem, cuMulticastBindMem, 12010, (u64, u64, u64, u64, u64, u64)) \
+  F(cuMulticastBindMem_v2, cuMulticastBindMem_v2, 13010, (u64, int, u64, u64, u64, u64, u64)) \
+  F(cuMulticastBindAddr, cuMulticastBindAddr, 12010, (u64, u64, u64, u64, u64)) \
+  F(cuMulticastBindAddr_v2, cuMulticastBindAddr_v2, 13010, (u64, int, u64, u64, u64, u64)) \
+  F(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, (struct ipc *, u64)) \
+  F(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, 11000, (u64 *, struct ipc, unsigned)) \
+  F(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, (u64)) \
+  F(cuImportExternalMemory, cuImportExternalMemory, 10000, (void **, struct external *)) \
+  F(cuExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer, 10000, (u64 *, void *, struct buffer *)) \
+  F(cuDestroyExternalMemory, cuDestroyExternalMemory, 10000, (void *)) \
+  F(cuMemsetD8, cuMemsetD8_v2, 3020, (u64, uint8_t, u64)) \
   F(cuStreamCreate, cuStreamCreate, 2000, (void **, unsigned)) \
   F(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10000, (void *, unsigned)) \
   F(cuStreamEndCapture, cuStreamEndCapture, 10000, (void *, void **)) \
@@ -111,6 +129,7 @@ static void find(const char *how) {
 
 static u64 stack[4096];
 static int top;
+static struct ipc shared;
 
 static u64 number(const char **text) {
   char *end;
@@ -263,6 +282,30 @@ static int step(const char *word) {
   else if (IS("asyncon")) { u64 size = number(&a); r = p_cuMemAllocAsync(&x, size, (void *)stack[number(&a)]); }
   else if (IS("current")) r = p_cuCtxSetCurrent((void *)stack[number(&a)]);
   else if (IS("export")) { int file = -1; r = p_cuMemExportToShareableHandle(&file, stack[1], 1, 0); if (!r) close(file); }
+  else if (IS("bind")) {
+    /* what was created, or is mapped: to a multicast object or a sparse array */
+    struct array_map m; memset(&m, 0, sizeof m); m.operation = 1; m.handle = stack[1];
+    r = p_cuMulticastCreate(&x, 0);
+    if (!strcmp(a, "mem")) r = p_cuMulticastBindMem(x, 0, stack[1], 0, 4096, 0);
+    if (!strcmp(a, "mem2")) r = p_cuMulticastBindMem_v2(x, 0, 0, stack[1], 0, 4096, 0);
+    if (!strcmp(a, "address")) r = p_cuMulticastBindAddr(x, 0, stack[2] + 4096, 4096, 0);
+    if (!strcmp(a, "address2")) r = p_cuMulticastBindAddr_v2(x, 0, 0, stack[2], 4096, 0);
+    if (!strcmp(a, "array")) r = p_cuMemMapArrayAsync(&m, 1, 0);
+    if (!strcmp(a, "array_ptsz")) r = p_cuMemMapArrayAsync_ptsz(&m, 1, 0);
+    if (!strcmp(a, "nothing")) { m.operation = 2; r = p_cuMemMapArrayAsync(&m, 1, 0); }
+    if (!strcmp(a, "unknown")) r = p_cuMulticastBindMem(x, 0, 7, 0, 4096, 0);
+  }
+  else if (IS("share")) r = p_cuIpcGetMemHandle(&shared, stack[top - 1]);
+  else if (IS("opened")) { r = p_cuIpcOpenMemHandle(&x, shared, 1); if (!r) stack[top++] = x; }
+  else if (IS("closed")) r = p_cuIpcCloseMemHandle(stack[--top]);
+  else if (IS("external")) {
+    struct external e; struct buffer b; memset(&e, 0, sizeof e); memset(&b, 0, sizeof b); e.type = 1; e.bytes = b.bytes = number(&a);
+    r = p_cuImportExternalMemory(&made, &e);
+    if (!r) r = p_cuExternalMemoryGetMappedBuffer(&x, made, &b);
+    if (!r) stack[top++] = x;
+    if (!r) r = p_cuDestroyExternalMemory(made);
+  }
+  else if (IS("write")) r = p_cuMemsetD8(stack[top - 1], 1, 1);
   else if (IS("launches")) {
     /* so many launches of a kernel of so many microseconds, in the way that is named */
     u64 n = number(&a), us = number(&a); static char module[64]; void *f, *graph, *executable, *stream;

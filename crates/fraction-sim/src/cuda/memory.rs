@@ -58,6 +58,8 @@ pub(super) enum Source {
     Pool(usize),
     /// Nothing yet, or handles that are mapped into it.
     Reserved,
+    /// Others, whose memory it is. It has no contents here.
+    Imported,
 }
 
 impl State {
@@ -112,7 +114,7 @@ impl State {
         match self.unmap_range(address, |of| of != Source::Reserved)? {
             (bytes, Source::Device(device, _)) => self.give_back(device, bytes),
             (bytes, Source::Pool(pool)) => self.free_in_pool(pool, bytes),
-            (_, Source::Reserved) => Ok(()),
+            (_, Source::Reserved | Source::Imported) => Ok(()),
         }
     }
 
@@ -125,7 +127,10 @@ impl State {
 
     /// Makes a part of a range usable by copies, which takes memory of the machine.
     fn open(&mut self, address: u64, bytes: u64) -> Answer<()> {
-        let (base, length, _) = self.range(address).ok_or(INVALID_VALUE)?;
+        let (base, length, of) = self.range(address).ok_or(INVALID_VALUE)?;
+        if of == Source::Imported {
+            return Err(NOT_SUPPORTED);
+        }
         let end = (address - base).checked_add(bytes).filter(|end| *end <= length);
         let end = end.ok_or(INVALID_VALUE)?;
         let contents = self.memory.contents;

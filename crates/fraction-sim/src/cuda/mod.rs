@@ -6,6 +6,7 @@ pub mod context;
 pub mod graph;
 pub mod memory;
 pub mod pool;
+pub mod shared;
 pub mod stream;
 pub mod virtual_memory;
 
@@ -84,6 +85,8 @@ pub(super) struct State {
     pub(super) pools: BTreeMap<usize, pool::Pool>,
     pub(super) arrays: BTreeMap<usize, array::Array>,
     pub(super) handles: BTreeMap<u64, virtual_memory::Handle>,
+    /// Bytes of memory of other interfaces.
+    pub(super) external: BTreeMap<usize, u64>,
     pub(super) streams: BTreeMap<usize, stream::Stream>,
     pub(super) events: BTreeMap<usize, u64>,
     pub(super) graphs: graph::Graphs,
@@ -149,7 +152,7 @@ impl State {
     }
 }
 
-fn tables() -> [&'static [Entry]; 8] {
+fn tables() -> [&'static [Entry]; 9] {
     [
         ENTRIES,
         context::ENTRIES,
@@ -159,6 +162,7 @@ fn tables() -> [&'static [Entry]; 8] {
         array::ENTRIES,
         stream::ENTRIES,
         graph::ENTRIES,
+        shared::ENTRIES,
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Virtual memory management. Owns: reserved address ranges, handles of physical memory, and what
 //! is mapped where. A handle's memory is given back when nothing refers to it and it is mapped
-//! nowhere; once exported, with the end of the process, because nothing can be imported here. Does not know about: access rights, which are accepted as they are.
+//! nowhere; once exported or bound, with the end of the process, because nothing can be imported here.
+//! Does not know about: access rights, which are accepted as they are.
 
 use super::memory::{Location, Source};
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, State, driver, give, with};
@@ -13,7 +14,8 @@ pub(crate) struct Handle {
     device: Option<usize>,
     bytes: u64,
     references: u32,
-    exported: bool,
+    /// It was exported or bound to something.
+    pub(super) held: bool,
     mapped: alloc::vec::Vec<u64>,
 }
 
@@ -26,9 +28,18 @@ pub struct AllocationProperties {
 }
 
 impl State {
+    /// The handle that is mapped at an address.
+    pub(super) fn mapped_at(&self, address: u64) -> Option<u64> {
+        let has = |handle: &Handle| {
+            let within = |at: &u64| address.checked_sub(*at).is_some_and(|by| by < handle.bytes);
+            handle.mapped.iter().any(within)
+        };
+        self.handles.iter().find(|(_, handle)| has(handle)).map(|(id, _)| *id)
+    }
+
     fn collect(&mut self, id: u64) -> Answer<()> {
         let handle = self.handles.get(&id).ok_or(INVALID_HANDLE)?;
-        if handle.references > 0 || !handle.mapped.is_empty() || handle.exported {
+        if handle.references > 0 || !handle.mapped.is_empty() || handle.held {
             return Ok(());
         }
         let (device, bytes) = (handle.device, handle.bytes);
@@ -81,7 +92,7 @@ driver! {
             }
             let id = state.id() as u64;
             let mapped = alloc::vec::Vec::new();
-            let handle = Handle { device, bytes, references: 1, exported: false, mapped };
+            let handle = Handle { device, bytes, references: 1, held: false, mapped };
             state.handles.insert(id, handle);
             // SAFETY: as the interface demands.
             unsafe { give(into, id) }
@@ -103,7 +114,7 @@ driver! {
             }
             // The program owns and closes it. What it leads to cannot be imported.
             let file = sys::open(c"/dev/null", Access::Read).map_err(|_| OUT_OF_MEMORY)?;
-            known.exported = true;
+            known.held = true;
             // SAFETY: as the interface demands.
             unsafe { give(into, file.into_number()) }
         })
