@@ -37,6 +37,13 @@ mod turns;
 pub mod virtual_memory;
 
 /// All functions of the driver that are kept or called here.
+#[cfg(elastane_library = "nvml")]
+fn tables() -> [hooked::Table; 2] {
+    [nvml::hooks(), nvml::calls()]
+}
+
+/// All functions of the driver that are kept or called here.
+#[cfg(not(elastane_library = "nvml"))]
 fn tables() -> [hooked::Table; 14] {
     [
         gate::hooks(),

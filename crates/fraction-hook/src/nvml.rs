@@ -1,4 +1,5 @@
-//! What tools read through NVML. Owns: memory as the run sees it, and processes of the run alone.
+//! What tools read through NVML. Owns: memory as the run sees it, and processes of the run alone; what
+//! would show those of others in another form is not supported, and limits are not changed from inside.
 //! Does not know about: temperatures, clocks and the like, which stay those of the GPU.
 
 use crate::hooked::{calls, hooks};
@@ -9,6 +10,8 @@ calls! {
 }
 
 const INVALID_ARGUMENT: i32 = 2;
+const NOT_SUPPORTED: i32 = 3;
+const NO_PERMISSION: i32 = 4;
 const INSUFFICIENT_SIZE: i32 = 7;
 
 /// The device of the pages; none: not listed, so there is nothing to narrow by.
@@ -84,6 +87,7 @@ unsafe fn processes<T>(
     if count.is_null() {
         return Some(INVALID_ARGUMENT);
     }
+    process.reap();
     let holders = || process.ledger.holders(usize::from(device));
     // SAFETY: not null, and promised by the caller.
     let room = unsafe { count.read_unaligned() };
@@ -100,6 +104,28 @@ unsafe fn processes<T>(
         }
     }
     Some(0)
+}
+
+/// Writes that a list has no process: those of the run are in the list of computing ones, and others are
+/// not shown.
+///
+/// # Safety
+/// As a call of NVML.
+unsafe fn no_processes(handle: usize, count: *mut u32) -> Option<i32> {
+    let answer = refused(handle, 0)?;
+    if count.is_null() {
+        return Some(INVALID_ARGUMENT);
+    }
+    // SAFETY: not null, and promised by the caller.
+    unsafe { count.write_unaligned(0) };
+    Some(answer)
+}
+
+/// The answer for a device of the run; none: the driver's own.
+#[inline(never)]
+fn refused(handle: usize, answer: i32) -> Option<i32> {
+    let Mode::Limited(limited) = mode() else { return None };
+    device(limited, handle).map(|_| answer)
 }
 
 fn second_version(pid: u32, bytes: u64) -> ProcessV2 {
@@ -131,6 +157,82 @@ hooks! {
             memory.reserved = 0;
         }
         result
+    }
+    fn nvmlDeviceGetGraphicsRunningProcesses(
+        handle: usize,
+        count: *mut u32,
+        into: *mut ProcessV1,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
+    }
+    fn nvmlDeviceGetGraphicsRunningProcesses_v2(
+        handle: usize,
+        count: *mut u32,
+        into: *mut ProcessV2,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
+    }
+    fn nvmlDeviceGetGraphicsRunningProcesses_v3(
+        handle: usize,
+        count: *mut u32,
+        into: *mut ProcessV2,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
+    }
+    fn nvmlDeviceGetMPSComputeRunningProcesses(
+        handle: usize,
+        count: *mut u32,
+        into: *mut ProcessV1,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
+    }
+    fn nvmlDeviceGetMPSComputeRunningProcesses_v2(
+        handle: usize,
+        count: *mut u32,
+        into: *mut ProcessV2,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
+    }
+    fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
+        handle: usize,
+        count: *mut u32,
+        into: *mut ProcessV2,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
+    }
+    fn nvmlDeviceGetRunningProcessDetailList(handle: usize, list: usize) |real| {
+        // SAFETY: see above.
+        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, list) })
+    }
+    fn nvmlDeviceGetProcessUtilization(handle: usize, into: usize, count: usize, since: u64) |real| {
+        // SAFETY: see above.
+        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, into, count, since) })
+    }
+    fn nvmlDeviceGetProcessesUtilizationInfo(handle: usize, into: usize) |real| {
+        // SAFETY: see above.
+        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, into) })
+    }
+    fn nvmlDeviceGetAccountingPids(handle: usize, count: usize, into: usize) |real| {
+        // SAFETY: see above.
+        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, count, into) })
+    }
+    fn nvmlDeviceGetAccountingStats(handle: usize, pid: u32, into: usize) |real| {
+        // SAFETY: see above.
+        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, pid, into) })
+    }
+    fn nvmlDeviceGetAccountingStats_v2(handle: usize, into: usize) |real| {
+        // SAFETY: see above.
+        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, into) })
+    }
+    fn nvmlDeviceSetMemoryLimits_v1(handle: usize, limits: usize) |real| {
+        // SAFETY: see above.
+        refused(handle, NO_PERMISSION).unwrap_or_else(|| unsafe { real(handle, limits) })
     }
     fn nvmlDeviceGetComputeRunningProcesses(
         handle: usize,

@@ -316,7 +316,7 @@ impl Limited {
         // SAFETY: every processor of this architecture has this counter.
         let now = unsafe { _rdtsc() } >> 28;
         if self.reaped.swap(now, Relaxed) != now {
-            process.ledger.reap(&process.owner);
+            process.reap();
         }
     }
 
@@ -334,6 +334,12 @@ impl Process {
     fn limit(&self, device: usize) -> Option<u64> {
         let limit = self.control.limit(device)?;
         Some(limit.bytes.saturating_sub(limit.uncounted))
+    }
+
+    /// Takes out ended processes.
+    #[inline(never)]
+    pub(crate) fn reap(&self) {
+        self.ledger.reap(&self.owner);
     }
 }
 

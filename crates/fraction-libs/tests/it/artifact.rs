@@ -61,9 +61,9 @@ fn the_libraries_in_programs_of_others_never_panic_and_are_small() {
         let mark = b"the library panics here";
         library.windows(mark.len()).any(|window| window == mark)
     };
-    for library in [PRELOAD, PROXY_CUDA, PROXY_NVML] {
+    for (library, kib_max) in [(PRELOAD, 60), (PROXY_CUDA, 60), (PROXY_NVML, 20)] {
         assert!(!has_handler(library), "something in the library can panic");
-        assert!(library.len() <= 56 * 1024, "{} bytes", library.len());
+        assert!(library.len() <= kib_max * 1024, "{} bytes", library.len());
     }
     // The mark is where it is looked for: the simulated driver may end its program.
     assert!(has_handler(SIMULATED_CUDA));

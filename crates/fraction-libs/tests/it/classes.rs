@@ -3,7 +3,7 @@
 
 use fraction_abi::control::Limit;
 
-use crate::support::{CONTEXT, MIB, Machine};
+use crate::support::{CONTEXT, MIB, Machine, compile_nvml, prints};
 
 const HALF: u64 = 4096 * MIB;
 
@@ -351,6 +351,20 @@ fn the_driver_itself_says_what_is_wrong_with_a_call() {
         run.prints("dlsym", "context:0 init alloc:1 context:7 context:-1"),
         "context 3, init 0, alloc 201, context 101, context 101",
     );
+}
+
+#[test]
+fn no_function_of_nvml_shows_or_limits_processes_of_others() {
+    let machine = Machine::new();
+    let nvml = compile_nvml("neighbours.c");
+    std::fs::copy(nvml, machine.folder.path().join("libnvidia-ml.so.1")).unwrap();
+    let run = machine.run("run", HALF);
+    // Of its own device the run sees itself among those that compute; of another all that there is.
+    let steps = "init context:0 lists:0";
+    let shown =
+        "init 0, context 0, lists 0:1 0:1 0:1 0:0 0:0 0:0 0:0 0:0 0:0 no count 2 3 3 3 3 3 3 4";
+    assert_eq!(run.prints("dlsym", steps), shown);
+    assert_eq!(prints(&mut run.with_proxies("dlsym", steps)), shown);
 }
 
 #[test]

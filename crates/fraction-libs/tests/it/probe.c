@@ -176,6 +176,29 @@ static void nvml(const char *what) {
   }
 }
 
+/* What each function of NVML that shows or limits processes answers for a device. */
+static void lists(unsigned index) {
+  static const char *const counted[] = { "ComputeRunningProcesses", "ComputeRunningProcesses_v2", "ComputeRunningProcesses_v3",
+    "GraphicsRunningProcesses", "GraphicsRunningProcesses_v2", "GraphicsRunningProcesses_v3",
+    "MPSComputeRunningProcesses", "MPSComputeRunningProcesses_v2", "MPSComputeRunningProcesses_v3" };
+  static const char *const others[] = { "GetRunningProcessDetailList", "GetProcessUtilization", "GetProcessesUtilizationInfo",
+    "GetAccountingPids", "GetAccountingStats", "GetAccountingStats_v2", "SetMemoryLimits_v1" };
+  void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW), *device; char name[96]; u64 entries[64];
+  ((int (*)(unsigned, void **))dlsym(library, "nvmlDeviceGetHandleByIndex_v2"))(index, &device);
+  printf("lists");
+  for (unsigned i = 0; i < sizeof counted / sizeof *counted; i++) {
+    unsigned count = 20; snprintf(name, sizeof name, "nvmlDeviceGet%s", counted[i]);
+    int result = ((int (*)(void *, unsigned *, void *))dlsym(library, name))(device, &count, entries);
+    printf(" %d:%u", result, count);
+  }
+  printf(" no count %d", ((int (*)(void *, unsigned *, void *))dlsym(library, name))(device, 0, entries));
+  for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
+    unsigned count = 20; snprintf(name, sizeof name, "nvmlDevice%s", others[i]);
+    printf(" %d", ((int (*)(void *, void *, void *, u64))dlsym(library, name))(device, &count, &count, 0));
+  }
+  printf("\n");
+}
+
 struct work { void *context; u64 turns; unsigned seed; int failed; };
 
 static void *work(void *given) {
@@ -330,6 +353,7 @@ static int step(const char *word) {
   else if (IS("info")) { r = p_cuMemGetInfo(&x, &y); printf("info %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }
   else if (IS("total")) { r = p_cuDeviceTotalMem(&x, 0); printf("total %d %lu\n", r, x >> 20); fflush(stdout); return 0; }
   else if (IS("nvml") || IS("processes")) { nvml(name); fflush(stdout); return 0; }
+  else if (IS("lists")) { lists((unsigned)number(&a)); fflush(stdout); return 0; }
   else if (IS("next")) { void *one = dlsym(RTLD_NEXT, "malloc"), *two = dlsym(RTLD_NEXT, "malloc"); r = one && one == two ? 0 : 1; }
   else if (IS("default")) { printf("default %s %s\n", dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") ? "found" : "none", dlsym(RTLD_DEFAULT, "cuNothing") ? "found" : "none"); return 0; }
   else if (IS("empty")) { void *found = &found; int status = 9; search_fn search = (search_fn)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2"); r = search("", &found, 0, 0, &status); printf("empty %d %d %d\n", r, found == 0, status); return 0; }

@@ -172,6 +172,20 @@ fn probe(how: &str) -> &'static Path {
     }
 }
 
+/// A `libnvidia-ml.so.1` of one file beside this one.
+pub(crate) fn compile_nvml(source: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let library = folder.join(format!("{source}.so"));
+    let aside = folder.join(format!("{source}.{}", std::process::id()));
+    let mut command = Command::new("cc");
+    command.args(["-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o"]).arg(&aside);
+    command.arg(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).join(source));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(aside, &library).unwrap();
+    library
+}
+
 /// The program, built by a compiler.
 pub(crate) fn compile(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("probe-{name}"));
