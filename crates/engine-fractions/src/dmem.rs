@@ -76,6 +76,33 @@ impl Dmem {
         Ok(Self { regions, tried })
     }
 
+    /// The same where nothing but what is hard is relied on: what was not seen to be kept is not used.
+    ///
+    /// # Errors
+    /// Why control groups do not keep the parts of these runs.
+    pub(crate) fn find_hard(
+        program: &Path,
+        runs: Runs<'_>,
+        options: &FractionOptions,
+    ) -> Result<Self, String> {
+        match runs {
+            Runs::Processes(Some(_)) if !options.gpus.is_empty() => {}
+            Runs::Processes(Some(_)) => {
+                return Err("no GPU of the NVIDIA driver is used".to_owned());
+            }
+            Runs::Processes(None) | Runs::Containers => {
+                return Err(
+                    "control groups are hard for processes with accounts of their own".to_owned()
+                );
+            }
+        }
+        let dmem = Self::find(program, runs, options)?;
+        match dmem.tried {
+            Tried::Kept => Ok(dmem),
+            Tried::NoRoom => Err("no GPU had room to try a limit of a control group".to_owned()),
+        }
+    }
+
     /// What keeps parts of the GPUs. A run with the account of the server may leave its group.
     pub(crate) fn kept(&self, runs: Runs<'_>, options: &FractionOptions) -> FractionLimit {
         if options.gpus.is_empty() {

@@ -166,9 +166,20 @@ impl Fractions {
         let found = match options.policy {
             FractionPolicy::Mps => Mps::find(program, runs, options).map(Keeper::Mps),
             FractionPolicy::Dmem => Dmem::find(program, runs, options).map(Keeper::Dmem),
-            FractionPolicy::Best | FractionPolicy::Counted | FractionPolicy::HardOnly => {
+            FractionPolicy::Best | FractionPolicy::Counted => {
                 return Ok(Self::with_libraries(folder, program, runs, options));
             }
+            FractionPolicy::HardOnly => match Dmem::find_hard(program, runs, options) {
+                Ok(dmem) => Ok(Keeper::Dmem(dmem)),
+                Err(why) => {
+                    let libraries = Self::with_libraries(folder, program, runs, options);
+                    let FractionLimit { why: soft, .. } = &libraries.installed;
+                    let both = [&**soft, &*why].into_iter().filter(|text| !text.is_empty());
+                    let why = both.collect::<Vec<_>>().join("; ");
+                    let installed = FractionLimit { why, ..libraries.installed.clone() };
+                    return Ok(Self { installed, ..libraries });
+                }
+            },
         };
         let keeper = found.map_err(Error::Invalid)?;
         // Those of simulated GPUs.

@@ -102,7 +102,8 @@ impl LocalEngine {
         let mut place = Place::find();
         let fractions = match fractions {
             Some(mut options) => {
-                if options.policy == FractionPolicy::Dmem {
+                let hard = options.policy == FractionPolicy::HardOnly && !options.gpus.is_empty();
+                if hard || options.policy == FractionPolicy::Dmem {
                     options.groups = place.limit_devices();
                 }
                 let folder = paths.fraction();

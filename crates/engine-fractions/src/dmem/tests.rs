@@ -4,6 +4,7 @@ use engine::Device;
 use tempfile::TempDir;
 
 use super::*;
+use crate::fractions::Fractions;
 use crate::policy::{DeviceGroups, FractionPolicy};
 
 const GPU: &str = "GPU-11111111-2222-3333-4444-555555555555";
@@ -98,6 +99,34 @@ fn a_limit_counts_only_if_a_program_was_refused_beyond_it() {
     ] {
         let why = found(program, |_| {}).unwrap_err();
         assert!(why.contains("keeps no limit") && why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn where_only_what_is_hard_counts_groups_are_used_once_a_limit_was_kept() {
+    let enter = |_: &mut Command, _| Ok(());
+    let apart = || Runs::Processes(Some(((1, 1), &enter as _)));
+    let opened = |program: &str, runs| {
+        let (folder, options, path) = machine(program);
+        let options = FractionOptions { policy: FractionPolicy::HardOnly, ..options };
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        Fractions::open(&state, &path, runs, &options).unwrap().limit(false)
+    };
+    let kept = opened(CHECK, apart());
+    assert_eq!((kept.level, kept.mechanism), (Enforcement::Hard, Mechanism::ControlGroup));
+    let granted = CHECK.replace("answer=2", "answer=0");
+    let full =
+        CHECK.replace("{\"bytes\":1074790400,\"answer\":'$answer'}", "{\"bytes\":1,\"answer\":2}");
+    for (program, runs, why) in [
+        (&*granted, apart(), "tried to exceed 1024 MiB"),
+        (&*full, apart(), "no GPU had room"),
+        (CHECK, Runs::Processes(None), "accounts of their own"),
+        (CHECK, Runs::Containers, "accounts of their own"),
+    ] {
+        let limit = opened(program, runs);
+        assert_ne!(limit.level, Enforcement::Hard);
+        assert!(limit.why.contains(why), "{}", limit.why);
     }
 }
 
