@@ -16,6 +16,8 @@ use units::parse_bytes;
 const OUT_OF_MEMORY: i32 = 2;
 const NO_DEVICE: i32 = 100;
 const MIB: u64 = 1 << 20;
+/// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`: whether contexts are shared by MPS.
+const MPS_ENABLED: i32 = 133;
 /// The option that says what may be free.
 const MOST_FREE: &str = "--most-free=";
 
@@ -126,6 +128,17 @@ impl Cuda {
             // SAFETY: the handle that the driver just gave.
             unsafe { set(context) }
         })
+    }
+
+    /// An attribute of a device; none: this driver does not know it.
+    fn attribute(&self, attribute: i32, device: i32) -> Option<i32> {
+        type Get = unsafe extern "C" fn(*mut i32, i32, i32) -> i32;
+        let mut value = 0;
+        let answer = self.answer("cuDeviceGetAttribute", |get: Symbol<'_, Get>| {
+            // SAFETY: room for a number.
+            unsafe { get(&raw mut value, attribute, device) }
+        });
+        (answer == Ok(0)).then_some(value)
     }
 
     fn free(&self) -> Result<u64, String> {
@@ -246,7 +259,7 @@ fn checked(args: &[String]) -> Result<String, String> {
                      --hold to keep what is granted until it is stopped, --until-eof to keep it \
                      until its input ends, --kernels=MS to launch virtual kernels of so many \
                      milliseconds, --most=SIZE to fail where a GPU shows more, --most-free=SIZE to \
-                     fail where the first shows more of it free, --within=MS to fail where the \
+                     fail where the first is not used by MPS or shows more of it free, --within=MS to fail where the \
                      driver does not answer, or --json"
                 ));
             }
@@ -271,10 +284,20 @@ fn checked(args: &[String]) -> Result<String, String> {
     Ok(text(&reports))
 }
 
-/// Fails where a program with a context sees more of the first GPU free. A context that is refused for
+/// Fails where programs of this environment are not those of MPS.
+fn is_of_mps(attribute: Option<i32>) -> Result<(), String> {
+    match attribute {
+        Some(0) => Err("its programs are not connected to MPS".to_owned()),
+        // Nothing is known of it: what is free decides.
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Fails where a program with a context does not use MPS, or sees more of the first GPU free. A context that is refused for
 /// want of memory has kept the limit.
 fn free_at_most(most: u64) -> Result<String, String> {
     let cuda = Cuda::open()?;
+    is_of_mps(cuda.attribute(MPS_ENABLED, 0))?;
     match cuda.enter(0)? {
         0 => {}
         OUT_OF_MEMORY => return Ok(String::new()),
@@ -364,6 +387,13 @@ mod tests {
              1 MiB: granted, and given back\n1 MiB: refused: CUDA error 700\n",
         );
         assert_eq!(text(&[]), "no GPU is visible here\n");
+    }
+
+    #[test]
+    fn a_driver_that_says_that_mps_is_not_used_ends_the_look() {
+        let why = is_of_mps(Some(0)).unwrap_err();
+        assert!(why.contains("not connected to MPS"), "{why}");
+        assert_eq!((is_of_mps(Some(1)), is_of_mps(None)), (Ok(()), Ok(())));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::{Device, Nvml};
+
+use crate::processes::computing;
 
 /// What a GPU does, and which processes are on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,13 +74,10 @@ impl Sampler {
 
 fn activity(device: &Device<'_>) -> Option<Activity> {
     let percent = |busy: u32| u64::from(busy.min(100)) * 10;
-    let mut processes: BTreeMap<u32, ProcessActivity> = BTreeMap::new();
-    for process in device.running_compute_processes().unwrap_or_default() {
-        if let UsedGpuMemory::Used(bytes) = process.used_gpu_memory {
-            let known = processes.entry(process.pid).or_default().memory_bytes.get_or_insert(0);
-            *known = known.saturating_add(bytes);
-        }
-    }
+    let held = computing(device).unwrap_or_default().into_iter();
+    let mut processes: BTreeMap<u32, ProcessActivity> = held
+        .map(|(pid, bytes)| (pid, ProcessActivity { busy_millis: None, memory_bytes: Some(bytes) }))
+        .collect();
     // The driver keeps some samples of each process; the newest counts. Not every device tells.
     let mut samples = device.process_utilization_stats(None).unwrap_or_default();
     samples.sort_by_key(|sample| sample.timestamp);

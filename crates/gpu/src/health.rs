@@ -6,10 +6,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use nvml_wrapper::bitmasks::event::EventTypes;
-use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, EventSet, Nvml};
+
+use crate::processes::{self, listed};
 
 /// Errors of the driver's log (Xid) after which a GPU computes no more before it is reset: memory
 /// that cannot be corrected (48, 64, 95), off the bus (79), its own processor hangs (119, 120) or
@@ -173,17 +174,8 @@ fn next_fatal(errors: &EventSet<'static>) -> Option<u64> {
 }
 
 fn computing(device: &Device<'_>) -> Result<BTreeMap<u32, u64>, NvmlError> {
-    // A device that has no such list has no such processes. Any other failure is no answer.
-    let listed = |processes| match processes {
-        Err(NvmlError::NotSupported | NvmlError::NoPermission) => Ok(Vec::new()),
-        told => told,
-    };
-    let mut held = BTreeMap::new();
-    for process in listed(device.running_compute_processes())? {
-        if let UsedGpuMemory::Used(bytes @ 1..) = process.used_gpu_memory {
-            *held.entry(process.pid).or_insert(0_u64) += bytes;
-        }
-    }
+    let mut held = processes::computing(device)?;
+    held.retain(|_, bytes| *bytes > 0);
     for process in listed(device.running_graphics_processes())? {
         held.remove(&process.pid);
     }

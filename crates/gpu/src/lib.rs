@@ -8,6 +8,7 @@ mod discover;
 mod driver;
 mod health;
 mod host;
+mod processes;
 mod simulate;
 mod snapshot;
 

@@ -356,7 +356,7 @@ impl Check {
         };
         output(&mut service(&format!("{control} -d")))?;
         let half = self.half() / MIB;
-        let steps = format!("init retain total info alloc:{half}M alloc:64M");
+        let steps = format!("init attribute:133 retain total info alloc:{half}M alloc:64M");
         let tried = || -> Result<[String; 2]> {
             let pages = self.pages("mps", self.half())?;
             let probe = self.folder.path().join("probe");
@@ -373,8 +373,10 @@ impl Check {
         let tried = tried();
         output(&mut service(&format!("echo quit | {control}")))?;
         let [limited, own] = tried?;
-        let is =
-            limited.contains(&format!("total 0 {half}")) && limited.ends_with("alloc 2, alloc 0");
+        // By this attribute the driver says that contexts are those of MPS.
+        let is = limited.contains("attribute 0 1")
+            && limited.contains(&format!("total 0 {half}"))
+            && limited.ends_with("alloc 2, alloc 0");
         let detail = format!("{limited}; with the limit of MPS alone: {own}");
         Ok(if is { Passed(detail) } else { Failed(detail) })
     }

@@ -39,6 +39,7 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, 11000, (int)) \
   F(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, 11000, (int)) \
   F(cuDeviceTotalMem, cuDeviceTotalMem_v2, 3020, (u64 *, int)) \
+  F(cuDeviceGetAttribute, cuDeviceGetAttribute, 2000, (int *, int, int)) \
   F(cuMemGetInfo, cuMemGetInfo_v2, 3020, (u64 *, u64 *)) \
   F(cuMemAlloc, cuMemAlloc_v2, 3020, (u64 *, u64)) \
   F(cuMemFree, cuMemFree_v2, 3020, (u64)) \
@@ -351,6 +352,7 @@ static int step(const char *word) {
   else if (IS("kernel")) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0); }
   else if (IS("realkernel")) r = p_cuModuleLoadData(&made, "\177ELF and so on, as a real image begins");
   else if (IS("info")) { r = p_cuMemGetInfo(&x, &y); printf("info %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }
+  else if (IS("attribute")) { int value = -1; r = p_cuDeviceGetAttribute(&value, (int)number(&a), 0); printf("attribute %d %d\n", r, value); fflush(stdout); return 0; }
   else if (IS("total")) { r = p_cuDeviceTotalMem(&x, 0); printf("total %d %lu\n", r, x >> 20); fflush(stdout); return 0; }
   else if (IS("nvml") || IS("processes")) { nvml(name); fflush(stdout); return 0; }
   else if (IS("lists")) { lists((unsigned)number(&a)); fflush(stdout); return 0; }
