@@ -40,6 +40,10 @@ macro_rules! about_a_pool {
             /// as the server was started if it is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_time_slicing: Option<String>,
+            /// How parts of GPUs are kept: `none` to count them only, or `hard` to give them out only where
+            /// no user can work around the limit; as the server was started if it is empty.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub gpu_fractions: Option<String>,
         }
     };
 }
@@ -86,6 +90,7 @@ impl NodepoolCreateFields {
             gpu_resource_optimization: self.gpu_resource_optimization,
             network_topology_id: self.network_topology_id,
             gpu_time_slicing: self.gpu_time_slicing,
+            gpu_fractions: self.gpu_fractions,
         }
     }
 }
@@ -182,6 +187,9 @@ pub struct Nodepool {
     /// where it is as the server was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_time_slicing: Option<String>,
+    /// How parts of GPUs are kept: `none` or `hard`; missing where it is as the server was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_fractions: Option<String>,
     /// Always 1.
     pub over_provisioning_ratio: u64,
     /// Who created it.

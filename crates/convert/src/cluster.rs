@@ -187,7 +187,10 @@ pub fn gpu(of: &GpuView<'_>, all: &View, context: &Context, is_seen: impl Fn(u64
         memory_bytes,
         allocated: Millis(of.used_millis),
         fault: of.fault.map(|fault| gpu_fault(index, fault)),
-        fractions: Some(fraction_limit(context.fractions.of(simulated), of.time_slicing)),
+        fractions: Some(fraction_limit(
+            &context.fractions.of(simulated).in_pool(of.fractions),
+            of.time_slicing,
+        )),
         pods: of.pods.iter().filter_map(|pod| gpu_pod(pod, all, &is_seen)).collect(),
     }
 }
@@ -231,16 +234,18 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,
         memory_used_bytes: view.used.memory_bytes,
-        fractions: has_gpus
-            .then(|| fraction_limit(context.fractions.of(view.simulated), view.time_slicing)),
+        fractions: has_gpus.then(|| fractions_on(view, context)),
     }
 }
 
+/// How fractions are kept on a node.
+pub(super) fn fractions_on(node: &NodeView, context: &Context) -> FractionLimit {
+    let kept = context.fractions.of(node.simulated).in_pool(node.fractions);
+    fraction_limit(&kept, node.time_slicing)
+}
+
 /// How fractions are kept in a node pool that divides compute time so, or as the server was started.
-pub(super) fn fraction_limit(
-    limit: &engine::FractionLimit,
-    of_pool: Option<TimeSlicing>,
-) -> FractionLimit {
+fn fraction_limit(limit: &engine::FractionLimit, of_pool: Option<TimeSlicing>) -> FractionLimit {
     let engine::FractionLimit { level, mechanism, why, .. } = limit;
     FractionLimit {
         enforcement: level.name().to_owned(),

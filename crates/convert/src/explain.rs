@@ -8,7 +8,7 @@ use units::Instant;
 use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
 use super::Context;
-use super::cluster::fraction_limit;
+use super::cluster::fractions_on;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
@@ -53,7 +53,7 @@ pub fn fractions_kept(
     }
     let on = nodes(workload);
     let node = view.nodes.iter().find(|node| on.contains(&node.name.to_string()))?;
-    Some(fraction_limit(context.fractions.of(node.simulated), node.time_slicing))
+    Some(fractions_on(node, context))
 }
 
 /// Why it waits, at length.

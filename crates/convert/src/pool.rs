@@ -7,7 +7,7 @@ use api_types::{
 use http_kit::{ApiError, Row, Scalar, Type};
 use model::Fill;
 use orchestrator::{POOL_DEFAULT_ID, PoolChange};
-use spec::{PoolSettings, PoolSpec, TOPOLOGY, TimeSlicing};
+use spec::{PoolFractions, PoolSettings, PoolSpec, TOPOLOGY, TimeSlicing};
 use units::Instant;
 use view::{PoolView, View};
 
@@ -108,6 +108,15 @@ fn time_slicing(text: &str) -> Result<Option<TimeSlicing>, ApiError> {
     (!text.is_empty()).then(|| TimeSlicing::named(text).map_err(wrong)).transpose()
 }
 
+/// How parts of GPUs are kept; none for an empty text.
+fn fractions(text: &str) -> Result<Option<PoolFractions>, ApiError> {
+    let wrong = |why| {
+        let why = format!("{why}, or nothing for what the server was started with");
+        ApiError::field("gpuFractions", why)
+    };
+    (!text.is_empty()).then(|| PoolFractions::named(text).map_err(wrong)).transpose()
+}
+
 /// What a creation asks for.
 pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError> {
     let name = request.name.clone();
@@ -130,6 +139,7 @@ pub fn pool_change(
     let min_runtime_ms = runtime.as_deref().map(span).transpose()?;
     let topology = request.network_topology_id.map(|id| Some(id).filter(|id| !id.is_empty()));
     let time_slicing = request.gpu_time_slicing.as_deref().map(time_slicing).transpose()?;
+    let fractions = request.gpu_fractions.as_deref().map(fractions).transpose()?;
     let usual = replaces_all.then_some(PoolSettings::new(None));
     let usual = usual.as_ref();
     Ok(PoolChange {
@@ -140,6 +150,7 @@ pub fn pool_change(
         min_runtime_ms: min_runtime_ms.or(usual.map(|usual| usual.min_runtime_ms)),
         topology: topology.or(usual.map(|usual| usual.topology.clone())),
         time_slicing: time_slicing.or(usual.map(|usual| usual.time_slicing)),
+        fractions: fractions.or(usual.map(|usual| usual.fractions)),
     })
 }
 
@@ -178,6 +189,7 @@ pub fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodepool {
         network_topology_id: settings.topology.clone(),
         network_topology_name: topology.map(|topology| topology.name.clone()),
         gpu_time_slicing: settings.time_slicing.map(|mode| mode.name().to_owned()),
+        gpu_fractions: settings.fractions.map(|mode| mode.name().to_owned()),
         over_provisioning_ratio: 1,
         created_by: view.created_by.clone(),
         created_at: view.created_at.into(),

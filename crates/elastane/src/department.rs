@@ -63,11 +63,18 @@ pub(crate) enum NodePool {
         /// How workloads with a part of a GPU divide its compute time: none, strict or fair
         #[arg(long, value_name = "MODE")]
         gpu_time_slicing: Option<String>,
+        /// How parts of GPUs are kept: none to count them, or hard to give them out only where no user can
+        /// work around the limit
+        #[arg(long, value_name = "POLICY")]
+        gpu_fractions: Option<String>,
     },
     /// List the node pools
     #[command(visible_alias = "ls")]
     List(Format),
     /// Change a node pool
+    #[command(group(
+        clap::ArgGroup::new("change").args(["gpu_time_slicing", "gpu_fractions"]).multiple(true).required(true)
+    ))]
     Update {
         /// Name
         #[arg(add = Known::new(complete::pools))]
@@ -75,7 +82,11 @@ pub(crate) enum NodePool {
         /// How workloads with a part of a GPU that start there divide its compute time: none, strict or
         /// fair; `""` for what the server was started with
         #[arg(long, value_name = "MODE")]
-        gpu_time_slicing: String,
+        gpu_time_slicing: Option<String>,
+        /// How parts of GPUs that start there are kept: none to count them, or hard to give them out only
+        /// where no user can work around the limit; `""` for what the server was started with
+        #[arg(long, value_name = "POLICY")]
+        gpu_fractions: Option<String>,
     },
     /// Delete a node pool; its nodes go to the pool `default`
     Delete {
@@ -172,12 +183,18 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
     let client = client::find(None, None, Some(&state_dir), None)?.client;
     let mut out = Plain(std::io::stdout());
     match verb {
-        NodePool::Create { name, label: (label_key, label_value), gpu_time_slicing } => {
+        NodePool::Create {
+            name,
+            label: (label_key, label_value),
+            gpu_time_slicing,
+            gpu_fractions,
+        } => {
             let request = NodepoolCreateFields {
                 name,
                 label_key,
                 label_value,
                 gpu_time_slicing,
+                gpu_fractions,
                 ..NodepoolCreateFields::default()
             };
             let made = client.create_node_pool(&request).await?;
@@ -199,10 +216,12 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             )
             .await?;
         }
-        NodePool::Update { name, gpu_time_slicing } => {
-            let gpu_time_slicing = Some(gpu_time_slicing);
-            let request =
-                NodepoolUpdateFields { gpu_time_slicing, ..NodepoolUpdateFields::default() };
+        NodePool::Update { name, gpu_time_slicing, gpu_fractions } => {
+            let request = NodepoolUpdateFields {
+                gpu_time_slicing,
+                gpu_fractions,
+                ..NodepoolUpdateFields::default()
+            };
             let pool = pool_named(&client, &name).await?;
             client.update_node_pool(&pool.id, &request).await?;
             writeln!(out, "node pool {name} changed")?;
@@ -227,7 +246,8 @@ async fn pool_named(client: &Client, name: &str) -> Result<Nodepool, Error> {
 }
 
 fn pools_table(pools: &[Nodepool]) -> Table {
-    let mut table = Table::new(&["Node Pool", "Label", "Phase", "Time Slicing", "Nodes"]);
+    let mut table =
+        Table::new(&["Node Pool", "Label", "Phase", "Time Slicing", "Fractions", "Nodes"]);
     for pool in pools {
         let label = match pool.is_default {
             true => "-".to_owned(),
@@ -235,8 +255,9 @@ fn pools_table(pools: &[Nodepool]) -> Table {
         };
         let nodes = pool.status.nodes.join(",");
         // A dash where it is as the server was started.
-        let time_slicing = pool.gpu_time_slicing.clone().unwrap_or_else(|| "-".to_owned());
-        table.row([pool.name.clone(), label, pool.phase.clone(), time_slicing, nodes]);
+        let shown = |set: &Option<String>| set.clone().unwrap_or_else(|| "-".to_owned());
+        let (time_slicing, fractions) = (shown(&pool.gpu_time_slicing), shown(&pool.gpu_fractions));
+        table.row([pool.name.clone(), label, pool.phase.clone(), time_slicing, fractions, nodes]);
     }
     table
 }

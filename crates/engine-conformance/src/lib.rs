@@ -52,6 +52,7 @@ pub fn spec(image: &str) -> RunSpec {
         simulated_driver: None,
         hard_limit: false,
         time_slicing: None,
+        fractions: None,
         devices: Vec::new(),
         image: image.to_owned(),
         command: None,

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::image::has_simulated_driver;
-use engine::{Device, Enforcement, Error, FractionLimit, RunKey, RunSpec, TimeSlicing};
+use engine::{
+    Device, Enforcement, Error, FractionLimit, PoolFractions, RunKey, RunSpec, TimeSlicing,
+};
 use fraction_agent::{
     Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, Writer,
     parse_uuid, uuid_of,
@@ -282,13 +284,18 @@ impl Fractions {
     pub fn of(&self, spec: &RunSpec, pages: &Path) -> Result<Option<Added>, Error> {
         let devices = &spec.devices;
         let simulated = !devices.is_empty() && devices.iter().all(|device| device.simulated);
-        let level = self.limit(simulated).level;
+        let is_counted = spec.fractions == Some(PoolFractions::Counted);
+        let level = if is_counted { Enforcement::None } else { self.limit(simulated).level };
         let is_shared = |device: &Device| device.millis < GPU_MILLIS;
         if level != Enforcement::Hard && devices.iter().any(is_shared) {
             self.policy.allow_soft(spec)?;
         }
         if !simulated && !matches!(self.keeper, Keeper::Libraries) {
-            return self.without_libraries(spec);
+            return if is_counted {
+                self.without_libraries(&with_whole_gpus(spec))
+            } else {
+                self.without_libraries(spec)
+            };
         }
         let Some(libraries) = &self.libraries else { return Ok(None) };
         let has_driver = simulated && has_simulated_driver(spec);
@@ -533,6 +540,12 @@ impl Fractions {
         }
         done
     }
+}
+
+/// The same as if its parts were whole GPUs, which nothing limits.
+fn with_whole_gpus(spec: &RunSpec) -> RunSpec {
+    let whole = |device: &Device| Device { millis: GPU_MILLIS, ..device.clone() };
+    RunSpec { devices: spec.devices.iter().map(whole).collect(), ..spec.clone() }
 }
 
 const fn policy(time_slicing: TimeSlicing) -> Option<Policy> {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use engine::{Error, RunSpec, TimeSlicing};
+use engine::{Error, PoolFractions, RunSpec, TimeSlicing};
 
 /// Which limits of GPU fractions are relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +46,15 @@ impl FractionPolicy {
     /// # Errors
     /// It may not.
     pub(crate) fn allow_soft(self, spec: &RunSpec) -> Result<(), Error> {
-        let who = match self {
-            Self::HardOnly => "the server gives out a part of a GPU (`--fractions hard`)",
+        let who = match (self, spec.fractions) {
+            (Self::HardOnly, None) => "the server gives out a part of a GPU (`--fractions hard`)",
+            (_, Some(PoolFractions::HardOnly)) => {
+                "the node pool gives out a part of a GPU (`gpuFractions` hard)"
+            }
             _ if spec.hard_limit => {
                 "the workload takes a part of a GPU (label elastane/gpu-limit=hard)"
             }
-            Self::Best | Self::Counted | Self::Mps | Self::Dmem => return Ok(()),
+            _ => return Ok(()),
         };
         Err(Error::NotKept(format!(
             "{who} only where its user cannot work around the limit, and nothing on this machine keeps \

@@ -1,7 +1,7 @@
 //! What an engine can do, and what it cannot at the moment. Owns: the data that the API and
 //! `elastane status` show. Does not know how any engine finds out.
 
-use spec::TimeSlicing;
+use spec::{PoolFractions, TimeSlicing};
 use units::Instant;
 
 use crate::LimitsKept;
@@ -128,6 +128,21 @@ impl FractionLimit {
                 "a program uses at most its share of the multiprocessors of the GPU at a time"
             }
             (_, time_slicing) => time_slicing.meaning(),
+        }
+    }
+
+    /// How they are kept in a node pool of this setting.
+    #[must_use]
+    pub fn in_pool(&self, fractions: Option<PoolFractions>) -> Self {
+        match fractions {
+            None => self.clone(),
+            Some(PoolFractions::Counted) => Self::none("the node pool has them counted only"),
+            Some(PoolFractions::HardOnly) if self.level == Enforcement::Hard => self.clone(),
+            Some(PoolFractions::HardOnly) => {
+                let none = "the node pool gives out no part of a GPU, as nothing keeps it hard";
+                let both = [none, &self.why].into_iter().filter(|text| !text.is_empty());
+                Self { why: both.collect::<Vec<_>>().join("; "), ..self.clone() }
+            }
         }
     }
 
@@ -266,6 +281,14 @@ mod tests {
         assert_eq!(mps.time_slicing(None), TimeSlicing::Strict);
         assert!(mps.time_slicing_meaning(None).contains("multiprocessors"));
         assert_eq!(mps.time_slicing(Some(TimeSlicing::Fair)), TimeSlicing::None);
+        let of_pool = libraries.in_pool(Some(PoolFractions::HardOnly));
+        assert_eq!((of_pool.level, of_pool.why.is_empty()), (Enforcement::Cooperative, false));
+        assert_eq!(libraries.in_pool(None), libraries);
+        let counted = libraries.in_pool(Some(PoolFractions::Counted));
+        assert_eq!(
+            (counted.level, counted.time_slicing(None)),
+            (Enforcement::None, TimeSlicing::None)
+        );
         let counted = FractionLimit::none("");
         assert_eq!(counted.time_slicing(Some(TimeSlicing::Strict)), TimeSlicing::None);
     }

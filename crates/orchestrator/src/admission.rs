@@ -107,6 +107,7 @@ pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         simulated_driver: spec.labels.get(SIMULATED_DRIVER_LABEL).map(|value| value == "true"),
         hard_limit: spec.labels.contains_key(GPU_LIMIT_LABEL),
         time_slicing: None,
+        fractions: None,
         image: pod.image.clone(),
         command: pod.command.clone(),
         args: pod.args.clone(),

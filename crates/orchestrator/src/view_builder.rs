@@ -313,6 +313,7 @@ impl State {
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),
             time_slicing: self.time_slicing_on(node.id),
+            fractions: self.fractions_on(node.id),
             labels: node.labels(),
             taints: node.taints(),
             scheduling: node.scheduling(),

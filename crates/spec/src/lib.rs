@@ -18,6 +18,7 @@ mod org;
 mod past;
 mod pods;
 mod pool;
+mod pool_fractions;
 mod priority;
 mod run;
 mod serving;
@@ -45,6 +46,7 @@ pub use pods::{
     PodSet, PodSpec, Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
 };
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
+pub use pool_fractions::PoolFractions;
 pub use priority::Priority;
 pub use run::{
     BadRunKey, CheckpointNews, Device, Exit, ForeignProcess, GPU_LIMIT_HARD, GPU_LIMIT_LABEL,

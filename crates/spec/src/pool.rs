@@ -3,7 +3,7 @@
 use model::Fill;
 use serde::{Deserialize, Serialize};
 
-use crate::TimeSlicing;
+use crate::{PoolFractions, TimeSlicing};
 
 /// What network topologies are called as stored objects.
 pub const TOPOLOGY: &str = "network-topology";
@@ -35,6 +35,8 @@ pub struct PoolSettings {
     pub topology: Option<String>,
     /// How workloads with a part of a GPU divide its compute time; none: as the server was started.
     pub time_slicing: Option<TimeSlicing>,
+    /// How parts of GPUs are kept; none: as the server was started.
+    pub fractions: Option<PoolFractions>,
 }
 
 impl PoolSettings {
@@ -49,6 +51,7 @@ impl PoolSettings {
             min_runtime_ms: None,
             topology: None,
             time_slicing: None,
+            fractions: None,
         }
     }
 }
@@ -69,6 +72,8 @@ struct Stored {
     names: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time_slicing: Option<TimeSlicing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fractions: Option<PoolFractions>,
 }
 
 impl From<PoolSettings> for Stored {
@@ -83,6 +88,7 @@ impl From<PoolSettings> for Stored {
             min_runtime_ms: settings.min_runtime_ms,
             names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
             time_slicing: settings.time_slicing,
+            fractions: settings.fractions,
         }
     }
 }
@@ -100,6 +106,7 @@ impl From<Stored> for PoolSettings {
             min_runtime_ms: stored.min_runtime_ms,
             topology: stored.names.iter().find_map(topology),
             time_slicing: stored.time_slicing,
+            fractions: stored.fractions,
         }
     }
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Bounds, Container, Gang, RegistryLogin, SecretPlace, TimeSlicing};
+use crate::{Bounds, Container, Gang, PoolFractions, RegistryLogin, SecretPlace, TimeSlicing};
 
 /// Not a run key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -97,6 +97,8 @@ pub struct RunSpec {
     pub hard_limit: bool,
     /// How its node pool divides the compute time of GPUs; none: as the engine was opened.
     pub time_slicing: Option<TimeSlicing>,
+    /// How its parts of GPUs are kept; none: as the server was started.
+    pub fractions: Option<PoolFractions>,
     /// Container image, as the user named it.
     pub image: String,
     /// Replaces the image's entrypoint.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::Taint;
-use spec::{NodeSpec, Scheduling, TimeSlicing};
+use spec::{NodeSpec, PoolFractions, Scheduling, TimeSlicing};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -38,6 +38,8 @@ pub struct NodeView {
     pub pool: String,
     /// How that divides the compute time of GPUs; none: as the server was started.
     pub time_slicing: Option<TimeSlicing>,
+    /// How that keeps parts of GPUs; none: as the server was started.
+    pub fractions: Option<PoolFractions>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its taints.
@@ -76,6 +78,8 @@ pub struct GpuView<'a> {
     pub pool: &'a str,
     /// How that divides the compute time of GPUs; none: as the server was started.
     pub time_slicing: Option<TimeSlicing>,
+    /// How that keeps parts of GPUs; none: as the server was started.
+    pub fractions: Option<PoolFractions>,
     /// Its memory in bytes.
     pub memory_bytes: u64,
     /// Thousandths in use.
@@ -99,6 +103,7 @@ impl NodeView {
             simulated: self.simulated,
             pool: &self.pool,
             time_slicing: self.time_slicing,
+            fractions: self.fractions,
             memory_bytes: *self.gpu_memory_bytes.get(at)?,
             used_millis: self.gpu_used_millis.get(at).copied().unwrap_or(0),
             fault: self.gpu_faults.get(&index),

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use model::Fill;
 use model::{UsageWindow, WindowKind};
 use orchestrator::{NodeChange, OrgChange, PoolChange};
-use spec::{NodeSpec, NodeTypes, PoolSettings, PoolSpec, Share, TimeSlicing, WorkloadSpec};
+use spec::{
+    NodeSpec, NodeTypes, PoolFractions, PoolSettings, PoolSpec, Share, TimeSlicing, WorkloadSpec,
+};
 use store::Database;
 use store::testing::PgServer;
 use view::{Phase, View};
@@ -227,11 +229,12 @@ async fn a_pool_spreads_or_packs_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn runs_divide_compute_time_as_their_pool_says() {
+async fn runs_have_parts_of_gpus_kept_and_divide_compute_time_as_their_pool_says() {
     let mut w = World::new(zones(), &[8]).await;
     let fast = pool(&w, "fast", "a").await;
     let time_slicing = Some(Some(TimeSlicing::Strict));
-    let strict = PoolChange { time_slicing, ..PoolChange::default() };
+    let fractions = Some(Some(PoolFractions::HardOnly));
+    let strict = PoolChange { time_slicing, fractions, ..PoolChange::default() };
     w.handle.update_pool("admin", &fast, strict).await.unwrap();
     w.restart().await;
     for pool in ["fast", "default"] {
@@ -240,6 +243,11 @@ async fn runs_divide_compute_time_as_their_pool_says() {
     w.until("all run", |view| view.workloads.values().all(|w| w.phase == Phase::Running)).await;
     assert_eq!(w.engine.run_of("in-fast").time_slicing, Some(TimeSlicing::Strict));
     assert_eq!(w.engine.run_of("in-default").time_slicing, None, "as the server was started");
+    let hard = Some(PoolFractions::HardOnly);
+    assert_eq!(w.engine.run_of("in-fast").fractions, hard);
+    assert_eq!(w.engine.run_of("in-default").fractions, None, "as the server was started");
+    let shown: Vec<_> = w.handle.view().nodes.iter().map(|node| node.fractions).collect();
+    assert_eq!(shown, [hard, hard, None, None]);
     let shown: Vec<_> = w.handle.view().nodes.iter().map(|node| node.time_slicing).collect();
     let strict = Some(TimeSlicing::Strict);
     assert_eq!(shown, [strict, strict, None, None]);

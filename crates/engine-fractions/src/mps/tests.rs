@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
+use crate::fractions::Fractions;
 use crate::policy::FractionPolicy;
 
 /// Answers as the control program does, with a daemon and without.
@@ -86,6 +87,24 @@ fn a_run_gets_the_variables_of_its_part() {
     let apart = mps.of(&whole, TimeSlicing::Strict).unwrap().unwrap().delivery.variables;
     assert_eq!(apart, [(PIPES.to_owned(), "/dev/null".to_owned())].into());
     assert!(mps.of(&run(Vec::new(), None), TimeSlicing::Strict).unwrap().is_none());
+}
+
+#[test]
+fn a_part_that_a_node_pool_counts_only_stays_out_of_mps() {
+    let machine = Machine::new();
+    let state = machine.folder.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let program = script(&machine.folder, "check", CHECK);
+    let fractions =
+        Fractions::open(&state, &program, Runs::Processes(None), &machine.options).unwrap();
+    let half = run(vec![device("GPU-a", 500)], None);
+    let bytes = |spec: &RunSpec| {
+        let added = fractions.of(spec, &state).unwrap().unwrap();
+        (added.fraction.mps_bytes, added.delivery.variables[PIPES] == NOWHERE)
+    };
+    assert_eq!(bytes(&half), (8 << 30, false));
+    let fractions_of_pool = Some(engine::PoolFractions::Counted);
+    assert_eq!(bytes(&RunSpec { fractions: fractions_of_pool, ..half }), (0, true));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{
     Bounds, Device, Enforcement, ExecSpec, Exit, GpuOver, IsolationKind, LogRange, Mechanism,
-    Output, RunKey, RunSpec, RunState, TimeSlicing,
+    Output, PoolFractions, RunKey, RunSpec, RunState, TimeSlicing,
 };
 use engine_conformance::Fixture as _;
 use engine_fractions::{FractionOptions, FractionPolicy, MemoryOver};
@@ -474,4 +474,19 @@ async fn a_policy_counts_only_or_starts_no_part_that_can_be_worked_around() {
     let refused = bench.engine().start(asks(500)).await.expect_err("a part");
     assert!(refused.to_string().contains("elastane/gpu-limit=hard"), "{refused}");
     assert_eq!(run(&bench, asks(1000)).await, "goes on\n");
+
+    // A node pool says something else than the server.
+    let of_pool = |fractions, hard_limit| {
+        let fractions = Some(fractions);
+        RunSpec { fractions, hard_limit, ..share(&bench, "gpu-check 9GiB", 500) }
+    };
+    let text = run(&bench, of_pool(PoolFractions::Counted, false)).await;
+    assert!(text.contains("16384 MiB") && text.contains("9216 MiB: granted"), "{text}");
+    for (spec, who) in [
+        (of_pool(PoolFractions::HardOnly, false), "the node pool gives out"),
+        (of_pool(PoolFractions::Counted, true), "elastane/gpu-limit=hard"),
+    ] {
+        let refused = bench.engine().start(spec).await.expect_err("a part");
+        assert!(refused.to_string().contains(who), "{refused}");
+    }
 }

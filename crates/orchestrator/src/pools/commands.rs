@@ -15,7 +15,7 @@ use crate::documents::{NewId, NewObject};
 use crate::pools::{KIND, POOL_DEFAULT_ID, PoolChange, check_settings, unreadable};
 use crate::state::State;
 use crate::{Error, admission};
-use spec::{PoolSettings, PoolSpec, TimeSlicing};
+use spec::{PoolFractions, PoolSettings, PoolSpec, TimeSlicing};
 use view::{Object, Scope};
 
 /// Most pools.
@@ -64,8 +64,17 @@ impl State {
 
     /// How compute time of GPUs is divided on a node, where its pool says it.
     pub(crate) fn time_slicing_on(&self, node: NodeId) -> Option<TimeSlicing> {
+        self.settings_on(node)?.time_slicing
+    }
+
+    /// How parts of GPUs are kept on a node, where its pool says it.
+    pub(crate) fn fractions_on(&self, node: NodeId) -> Option<PoolFractions> {
+        self.settings_on(node)?.fractions
+    }
+
+    fn settings_on(&self, node: NodeId) -> Option<&PoolSettings> {
         let pool = self.cluster.nodes().get(node)?.pool;
-        self.pools.iter().find(|known| known.model == pool)?.settings.time_slicing
+        Some(&self.pools.iter().find(|known| known.model == pool)?.settings)
     }
 
     /// How places are taken in pools where that is not the usual way.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use model::{Fill, POOL_LABEL, PoolId};
 use sched::Placement;
 use serde::{Deserialize, Serialize};
-use spec::{NodeTypes, PoolSettings, TimeSlicing};
+use spec::{NodeTypes, PoolFractions, PoolSettings, TimeSlicing};
 
 use crate::node_constraints::NODE_TYPE_LABEL;
 use crate::primary::Primary;
@@ -55,6 +55,9 @@ pub struct PoolChange {
     /// How workloads with a part of a GPU divide its compute time.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub time_slicing: Option<Option<TimeSlicing>>,
+    /// How parts of its GPUs are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub fractions: Option<Option<PoolFractions>>,
 }
 
 impl PoolChange {
@@ -69,6 +72,7 @@ impl PoolChange {
             min_runtime_ms: self.min_runtime_ms.unwrap_or(settings.min_runtime_ms),
             topology: self.topology.clone().unwrap_or(settings.topology),
             time_slicing: self.time_slicing.unwrap_or(settings.time_slicing),
+            fractions: self.fractions.unwrap_or(settings.fractions),
         }
     }
 }

@@ -185,6 +185,7 @@ impl State {
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
             time_slicing: self.time_slicing_on(place.node),
+            fractions: self.fractions_on(place.node),
             gang: self.gang_of(workload, number),
             ..admission::without_place(spec, set)
         };

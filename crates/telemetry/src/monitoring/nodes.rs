@@ -104,7 +104,7 @@ pub(super) fn fractions(view: &View, kept: &Fractions, to: &mut Gauges<'_>) -> f
     let about = "Always 1; its labels say what keeps workloads within their part of a GPU.";
     let gpus: Vec<Gpu<'_>> = view.nodes.iter().flat_map(|node| Gpu::all(node)).collect();
     let samples = gpus.iter().map(|gpu| {
-        let kept = kept.of(gpu.node.simulated);
+        let kept = kept.of(gpu.node.simulated).in_pool(gpu.node.fractions);
         let [node, pool, number] = gpu.labels();
         let enforcement = ("enforcement", kept.level.name());
         let mechanism = ("mechanism", kept.mechanism.name());

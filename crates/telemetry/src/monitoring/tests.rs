@@ -64,6 +64,7 @@ fn node() -> NodeView {
         used: Resources { gpu_millis: 1500, cpu_millis: 1500, memory_bytes: 1024 },
         pool: "default".into(),
         time_slicing: None,
+        fractions: None,
         labels: [].into(),
         created_at: Instant(0),
     }
