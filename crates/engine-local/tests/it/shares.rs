@@ -67,7 +67,7 @@ async fn a_whole_gpu_has_no_limit_and_what_does_not_ask_has_no_driver() {
 }
 
 #[tokio::test]
-async fn runs_share_a_gpu_and_its_memory_is_measured_by_run() {
+async fn failure_17_runs_share_a_gpu_and_its_memory_is_measured_by_run() {
     let bench = kept_apart();
     let holds = "gpu-check --hold 4GiB & sleep 100";
     let (half, third) = (share(&bench, holds, 500), share(&bench, holds, 300));
@@ -290,7 +290,7 @@ async fn a_static_program_is_not_limited_by_variables_and_that_is_told_once() {
 }
 
 #[tokio::test]
-async fn without_its_libraries_a_run_does_not_start() {
+async fn failure_21_without_its_libraries_a_run_does_not_start() {
     let bench = Bench::new();
     let lost = bench.state_dir().join("fraction/lib/limited-simulated/libcuda.so.1");
     let whole = std::fs::read(&lost).expect("there");

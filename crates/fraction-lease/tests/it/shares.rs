@@ -59,7 +59,7 @@ fn points(had: u64, ns: u64) -> u64 {
 }
 
 #[test]
-fn runs_that_always_want_the_device_have_their_shares_within_a_point() {
+fn failure_11_runs_that_always_want_the_device_have_their_shares_within_a_point() {
     const NS: u64 = 20_000 * MS;
     for policy in [Policy::Strict, Policy::Fair] {
         for kernel in [MS / 4, 7 * MS] {

@@ -132,7 +132,7 @@ fn stream_ordered_memory_is_that_of_the_device_of_the_stream() {
 }
 
 #[test]
-fn later_and_earlier_forms_of_functions_of_graphs_count_the_same() {
+fn failure_23_later_and_earlier_forms_of_functions_of_graphs_count_the_same() {
     // By address the newest form that adds a node is found, and the oldest that captures.
     assert_eq!(
         found_after_init("address", "anynode:5G anynode:1G trimgraphs capture:3:1G info"),
@@ -157,7 +157,7 @@ fn what_was_exported_counts_until_its_process_ends() {
 }
 
 #[test]
-fn what_a_sparse_array_or_a_multicast_object_holds_counts_until_the_process_ends() {
+fn failure_9_what_a_sparse_array_or_a_multicast_object_holds_counts_until_the_process_ends() {
     for bound in ["mem", "mem2", "address", "address2", "array", "array_ptsz"] {
         assert_eq!(
             after_init(&format!("create:2G map:2G bind:{bound} unmap:2G release info create:2G")),

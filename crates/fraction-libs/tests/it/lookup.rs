@@ -69,7 +69,7 @@ fn a_name_is_found_exactly_where_the_driver_has_it() {
 }
 
 #[test]
-fn other_programs_run_as_without_the_library() {
+fn failure_24_other_programs_run_and_print_as_without_the_library() {
     let machine = Machine::new();
     let run = machine.run("run", 4096 * MIB);
     for (program, arguments) in

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -356,6 +357,14 @@ static int step(const char *word) {
   else if (IS("total")) { r = p_cuDeviceTotalMem(&x, 0); printf("total %d %lu\n", r, x >> 20); fflush(stdout); return 0; }
   else if (IS("nvml") || IS("processes")) { nvml(name); fflush(stdout); return 0; }
   else if (IS("lists")) { lists((unsigned)number(&a)); fflush(stdout); return 0; }
+  else if (IS("secure")) { printf("secure %lu\n", getauxval(AT_SECURE)); fflush(stdout); return 0; }
+  else if (IS("second")) {
+    /* another copy of the driver: a function of it by name, and how it is asked for others */
+    void *copy = dlopen(a, RTLD_NOW);
+    int (*take)(u64 *, u64) = (int (*)(u64 *, u64))dlsym(copy, "cuMemAlloc_v2");
+    search_fn search = (search_fn)dlsym(copy, "cuGetProcAddress_v2");
+    int status; r = take(&x, 1); printf("second %d %d\n", r, search("cuMemAlloc", &made, 3020, 0, &status)); fflush(stdout); return 0;
+  }
   else if (IS("next")) { void *one = dlsym(RTLD_NEXT, "malloc"), *two = dlsym(RTLD_NEXT, "malloc"); r = one && one == two ? 0 : 1; }
   else if (IS("default")) { printf("default %s %s\n", dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") ? "found" : "none", dlsym(RTLD_DEFAULT, "cuNothing") ? "found" : "none"); return 0; }
   else if (IS("empty")) { void *found = &found; int status = 9; search_fn search = (search_fn)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2"); r = search("", &found, 0, 0, &status); printf("empty %d %d %d\n", r, found == 0, status); return 0; }

@@ -1,8 +1,10 @@
 //! Processes of a run together, and pages that are missing or wrong.
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+
 use fraction_abi::control::Limit;
 
-use crate::support::{CONTEXT, MIB, Machine, prints};
+use crate::support::{CONTEXT, MIB, Machine, compile, prints};
 
 #[test]
 fn two_runs_share_a_device_and_neither_touches_the_other() {
@@ -28,6 +30,96 @@ fn failure_8_processes_of_a_run_see_what_all_of_them_hold() {
     assert_eq!(first.goes_on(), "alloc 2");
     first.is_killed();
     assert_eq!(second.goes_on(), "alloc 0, info 0 300 of 4096");
+}
+
+#[test]
+fn three_hundred_processes_of_a_run_are_counted_exactly_and_a_hundred_that_are_killed_are_not() {
+    let machine = Machine::with_contexts(MIB);
+    let limit = Limit { uuid: [1; 16], bytes: 3300 * MIB, uncounted: 0, context: MIB };
+    let run = machine.run_with("run", &[limit], 0);
+    let start = |_| run.start("init context:0 alloc:10M pause");
+    let mut all: Vec<_> = (0..300).map(start).collect();
+    for one in &mut all {
+        assert_eq!(one.prints(), "init 0, context 0, alloc 0");
+    }
+    assert_eq!(run.prints("dlsym", "init context:0"), "init 0, context 2");
+    assert_eq!(machine.broker.holders(0).values().sum::<u64>(), 3300 * MIB);
+    all.drain(..100).for_each(|mut one| one.is_killed());
+    assert_eq!(
+        run.prints("dlsym", "init context:0 info alloc:1099M alloc:1"),
+        "init 0, context 0, info 0 1099 of 3300, alloc 0, alloc 2",
+    );
+}
+
+#[test]
+fn in_a_program_with_the_rights_of_others_the_library_does_nothing() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skip::skipped("only root makes a program with rights of others");
+    }
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let command = run.with_proxies("plt", "secure init context:0 info");
+    // Such a program looks for libraries where it says itself.
+    let search = format!("-Wl,-rpath,{}", run.pages.join("libraries").display());
+    let program = compile("cc", "secure", &["-DLINKED", &search]);
+    let [own, other] = ["own", "other"].map(|name| program.with_file_name(name));
+    let shown = |path: &std::path::Path| {
+        let mut started = std::process::Command::new(path);
+        started.args(command.get_args()).env_clear();
+        prints(started.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))))
+    };
+    for path in [&own, &other] {
+        std::fs::copy(&program, path).unwrap();
+    }
+    // Of another group: the simulated driver reads the environment as another user could not.
+    chown(&other, None, Some(65534)).unwrap();
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o2755)).unwrap();
+    assert_eq!(shown(&own), "secure 0, init 0, context 0, info 0 3796 of 4096");
+    let with_rights = shown(&other);
+    if with_rights.starts_with("secure 0") {
+        return skip::skipped("programs get no rights of others here");
+    }
+    assert_eq!(with_rights, "secure 1, init 0, context 0, info 0 7892 of 8192");
+}
+
+#[test]
+fn of_a_second_copy_of_the_driver_a_preload_allows_nothing_that_takes_memory() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let copy = machine.folder.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    let second = copy.join("libcuda.so.1");
+    std::fs::copy(machine.folder.path().join("libcuda.so.1"), &second).unwrap();
+    let steps = format!("init context:0 second:{} alloc:3796M alloc:1", second.display());
+    assert_eq!(run.prints("dlsym", &steps), "init 0, context 0, second 801 801, alloc 0, alloc 2",);
+}
+
+#[test]
+fn failure_19_no_variable_of_a_workload_switches_the_limit_off() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    for (name, value) in [
+        ("CUDA_DISABLE_CONTROL", "true"),
+        ("CUDA_DEVICE_MEMORY_LIMIT", "0"),
+        ("GPU_CORE_UTILIZATION_POLICY", "disable"),
+        ("ELASTANE_FRACTION", "/nowhere"),
+    ] {
+        let limited = "init 0, context 0, total 0 4096, alloc 2";
+        let nothing = "init 0, context 2, total 0 8192, alloc 2";
+        let expected = if name.starts_with("ELASTANE") { nothing } else { limited };
+        let mut command = run.command("dlsym", "init context:0 total alloc:4G");
+        assert_eq!(prints(command.env(name, value)), expected, "{name}");
+    }
+}
+
+#[test]
+fn failure_22_a_limit_holds_where_nvml_has_no_figure_of_memory() {
+    let machine = Machine::new();
+    std::fs::remove_file(machine.folder.path().join("libnvidia-ml.so.1")).unwrap();
+    assert_eq!(
+        machine.run("run", 4096 * MIB).prints("dlsym", "init context:0 total info alloc:3797M"),
+        "init 0, context 0, total 0 4096, info 0 3796 of 4096, alloc 2",
+    );
 }
 
 #[test]

@@ -24,6 +24,11 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new() -> Self {
+        Self::with_contexts(CONTEXT)
+    }
+
+    /// The same with contexts of another size.
+    pub(crate) fn with_contexts(context_bytes: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in [
             ("libcuda.so.1", SIMULATED_CUDA),
@@ -32,7 +37,7 @@ impl Machine {
         ] {
             std::fs::write(folder.path().join(name), bytes).unwrap();
         }
-        let device = |at: u8| Device { uuid: [at; 16], bytes: 8192 * MIB, context_bytes: CONTEXT };
+        let device = |at: u8| Device { uuid: [at; 16], bytes: 8192 * MIB, context_bytes };
         let driver = Driver { cuda_version: 13050, devices: vec![device(1), device(2)] };
         let broker = Broker::start(&folder.path().join("broker"), driver).unwrap();
         Self { folder, broker }
