@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bollard::query_parameters::{
     CreateImageOptionsBuilder, ListContainersOptions, ListNetworksOptions,
-    RemoveImageOptionsBuilder,
+    RemoveImageOptionsBuilder, RestartContainerOptionsBuilder,
 };
 use futures_util::TryStreamExt as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -230,6 +230,30 @@ impl DockerServer {
         let text = fs::read_to_string(self.dir.join(file)).ok()?;
         Pid::from_raw(text.trim().parse().ok()?)
     }
+}
+
+/// Restarts the containers of a daemon whose command has this text, as a person may. How many.
+///
+/// # Panics
+/// It does not answer, or cannot.
+#[must_use]
+pub fn restart_containers(socket: &Path, text: &str) -> usize {
+    block_on(async {
+        let docker = Daemon::at(socket).await.unwrap().docker;
+        let all = docker.list_containers(None::<ListContainersOptions>).await.unwrap();
+        let mut restarted = 0;
+        for id in all.into_iter().filter_map(|container| container.id) {
+            // Another test may have removed it since.
+            let Ok(found) = docker.inspect_container(&id, None).await else { continue };
+            let words = found.config.and_then(|config| config.cmd).unwrap_or_default();
+            if words.iter().any(|word| word.contains(text)) {
+                let at_once = RestartContainerOptionsBuilder::default().t(0).build();
+                docker.restart_container(&id, Some(at_once)).await.unwrap();
+                restarted += 1;
+            }
+        }
+        restarted
+    })
 }
 
 /// The daemon of this machine.

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine_docker::testing::{DockerServer, IMAGE};
+use engine_docker::testing::{DockerServer, IMAGE, restart_containers};
 
 use crate::crash::{Random, number_from};
 use crate::sandbox::{Sandbox, free_port, wait_until};
@@ -271,6 +271,35 @@ fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
     let changed = sandbox.shell(&format!("runai exec t -- sh -c '{page}'"));
     assert!(changed.text.contains("Read-only file system"), "{}", changed.text);
     assert_ne!(changed.code, Some(0), "it is not permitted");
+    sandbox.shell("elastane down");
+}
+
+#[test]
+fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    let mut sandbox = Sandbox::with_docker(daemon);
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
+    // The other one holds the simulated GPU meanwhile.
+    let other = "--simulated-driver -g 0.25 --command -- sleep 600";
+    sandbox.shell(&format!("runai submit other -i {IMAGE} {other}"));
+    let marker = format!("begun-{}", sandbox.port());
+    let script =
+        format!("echo {marker}; while :; do /usr/local/bin/gpu-check 9GiB 7GiB; sleep 1; done");
+    sandbox.shell(&format!("runai submit t -i {IMAGE} {HALF} --command -- sh -c '{script}'"));
+    await_text(&sandbox, "runai logs t", "7168 MiB: granted");
+    sandbox.await_status("runai list", "other", "Running");
+    // The server would take its end for that of the run.
+    sandbox.kill_server();
+    assert_eq!(restart_containers(daemon, &marker), 1);
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    let mut logs = String::new();
+    let is_refused = wait_until(PATIENCE, || {
+        logs = sandbox.shell("runai logs t").text;
+        let since = logs.rsplit(&marker).next().unwrap_or_default();
+        logs.matches(&marker).count() == 2 && since.contains("9216 MiB: refused: out of memory")
+    });
+    assert!(is_refused && !logs.contains("9216 MiB: granted"), "{logs}");
     sandbox.shell("elastane down");
 }
 
