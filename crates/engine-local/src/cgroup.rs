@@ -77,6 +77,18 @@ pub(crate) struct GroupUse {
     pub(crate) memory_bytes: u64,
 }
 
+/// Has the kernel keep so much memory of a region for a group, where it can. `file`: that of the limit.
+///
+/// # Errors
+/// It does not take the value.
+fn guarantee(file: &Path, region: &str, bytes: u64) -> io::Result<()> {
+    let least = file.with_file_name("dmem.min");
+    if !least.exists() {
+        return Ok(());
+    }
+    set(&least, &format!("{region} {bytes}"))
+}
+
 impl Group {
     /// Creates it if it does not exist, and sets its limits.
     ///
@@ -117,6 +129,9 @@ impl Group {
                 return Err(io::Error::other(format!(
                     "{shown} does not limit {region} to {bytes}"
                 )));
+            }
+            if bytes > 0 {
+                guarantee(&file, region, bytes)?;
             }
         }
         Ok(())

@@ -141,6 +141,12 @@ impl Place {
         let given = hand_down(base, &more)
             .and_then(|()| set(&folder.join("cgroup.subtree_control"), &more));
         given.map_err(|error| error.to_string())?;
+        // What runs are guaranteed is taken from what the folder around them is.
+        let least = folder.join("dmem.min");
+        let names = regions.lines().filter_map(|line| line.trim().rsplit_once(' '));
+        for (region, _) in names.filter(|_| least.exists()) {
+            set(&least, &format!("{region} max")).map_err(|error| error.to_string())?;
+        }
         self.folders.insert(Controller::Dmem, folder.clone());
         Ok(DeviceGroups { folder, regions })
     }

@@ -101,7 +101,12 @@ fn groups_limit_memory_of_gpus_where_the_kernel_has_the_controller() {
     fs::write(dir.path().join("dmem.capacity"), capacity).expect("written");
     let mut place = Place::among(&[unified(dir.path(), "cpu memory pids dmem", "")]);
     assert!(!place.folders.contains_key(&Controller::Dmem), "only where it is chosen");
+    let own = dir.path().join(FOLDER);
+    fs::create_dir_all(&own).expect("a folder");
+    fs::write(own.join("dmem.min"), "").expect("written");
     let groups = place.limit_devices().expect("it can");
+    let least = |folder: &Path| fs::read_to_string(folder.join("dmem.min")).ok();
+    assert_eq!(least(&own).as_deref(), Some("drm/0000:0a:00.0/vram0 max"));
     assert_eq!((&*groups.regions, groups.folder), (capacity, dir.path().join(FOLDER)));
     for control in ["cgroup.subtree_control", "elastane/cgroup.subtree_control"] {
         assert_eq!(fs::read_to_string(dir.path().join(control)).expect("written"), "+dmem");
@@ -110,6 +115,14 @@ fn groups_limit_memory_of_gpus_where_the_kernel_has_the_controller() {
     group.make(&engine::Limits::default()).expect("made");
     let limits = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), 1 << 30)]);
     group.limit_devices(&limits).expect("limited");
+    let of_run = own.join(key().to_string());
+    assert_eq!(least(&of_run), None, "a kernel without it");
+    fs::write(of_run.join("dmem.min"), "").expect("written");
+    group.limit_devices(&limits).expect("limited");
+    assert_eq!(least(&of_run).as_deref(), Some("drm/0000:0a:00.0/vram0 1073741824"));
+    let none = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), 0)]);
+    group.limit_devices(&none).expect("limited");
+    assert_eq!(least(&of_run).as_deref(), Some("drm/0000:0a:00.0/vram0 1073741824"), "as it was");
     let all = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), u64::MAX)]);
     group.limit_devices(&all).expect("not limited");
     let written =
