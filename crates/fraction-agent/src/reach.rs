@@ -21,6 +21,8 @@ const PATH_BYTES_MAX: u64 = 4096;
 /// `PT_INTERP`, and `EM_X86_64`.
 const INTERPRETER: u32 = 3;
 const X86_64: u16 = 62;
+/// How the name of glibc's loader begins.
+const LOADER: &[u8] = b"ld-linux";
 const HEADER_BYTES: usize = 64;
 const SEGMENT_BYTES: usize = 56;
 
@@ -76,6 +78,8 @@ pub fn unreached(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Opti
     for _ in 0..=SCRIPTS_MAX {
         match look(&path) {
             Ok(Kind::Script(interpreter)) => path = folder.join(interpreter),
+            // A loader that is started itself loads as it does for others.
+            Ok(Kind::Program(Some(Unreached::Static))) => return of_loader(name(&path)),
             Ok(Kind::Program(unreached)) => return unreached,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(_) => return Some(Unreached::Unknown),
@@ -83,6 +87,19 @@ pub fn unreached(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Opti
     }
     // A chain that the kernel does not follow either.
     None
+}
+
+fn name(path: &Path) -> &[u8] {
+    path.file_name().map_or(&[], OsStr::as_bytes)
+}
+
+/// Of a program that asks for no loader, by its name.
+fn of_loader(name: &[u8]) -> Option<Unreached> {
+    match name {
+        name if name.starts_with(LOADER) => None,
+        name if name.starts_with(b"ld-musl") => Some(Unreached::OtherLibrary),
+        _ => Some(Unreached::Static),
+    }
 }
 
 /// The file, as `execvp` finds it.
@@ -144,7 +161,7 @@ fn program(file: &File, first: &[u8]) -> io::Result<Option<Unreached>> {
         let mut path = vec![0; usize::try_from(bytes).unwrap_or(0)];
         file.read_exact_at(&mut path, at)?;
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let is_glibc = name.starts_with(b"ld-linux");
+        let is_glibc = name.starts_with(LOADER);
         return Ok((!is_glibc).then_some(Unreached::OtherLibrary));
     }
     Ok(Some(Unreached::Static))

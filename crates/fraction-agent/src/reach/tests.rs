@@ -58,6 +58,10 @@ fn a_program_is_reached_by_the_loader_that_it_asks_for() {
     assert_eq!(folder.of("musl"), Some(Unreached::OtherLibrary));
     assert_eq!(folder.of("static"), Some(Unreached::Static));
     assert_eq!(folder.of("arm"), Some(Unreached::OtherProcessor));
+    folder.put("ld-linux-x86-64.so.2", &elf(None));
+    folder.put("ld-musl-x86_64.so.1", &elf(None));
+    assert_eq!(folder.of("ld-linux-x86-64.so.2"), None, "a loader that is started itself");
+    assert_eq!(folder.of("ld-musl-x86_64.so.1"), Some(Unreached::OtherLibrary));
     let own = std::env::current_exe().unwrap();
     assert_eq!(unreached(own.as_os_str(), None, Path::new("/")), None);
     assert_eq!(unreached("sh".as_ref(), None, Path::new("/")), None);
