@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use engine::GpuOver;
-use fraction_agent::Pages;
+use fraction_agent::{Pages, Unreached};
 
 use crate::fraction::{Fraction, Limit};
 use crate::policy::MemoryOver;
@@ -63,7 +63,11 @@ impl Run {
         }
         let why = Pages::at(&self.pages).unreached()?;
         self.is_unlimited = true;
-        Some(format!("its program {why}, so the library that keeps parts of GPUs is not in it"))
+        let is_not = match why {
+            Unreached::Unknown => "may not be",
+            Unreached::Static | Unreached::OtherLibrary | Unreached::OtherProcessor => "is not",
+        };
+        Some(format!("its program {why}, so the library that keeps parts of GPUs {is_not} in it"))
     }
 
     /// Its limit of a GPU, and the place of that in its pages.
