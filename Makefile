@@ -11,6 +11,7 @@ PACKAGE_ARGS ?=
 SOAK_ROUNDS ?= 200
 SOAK_SEEDS ?= 100000
 SOAK_HISTORIES ?= 20000
+SOAK_SERVERS ?= 2000
 SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
@@ -89,7 +90,8 @@ soak: need ## Run 100,000 random histories, kill what runs at random, 200 times,
 	ELASTANE_SEEDS=$(SOAK_SEEDS) \
 	  cargo test --release --locked --package elastane-sim --test it -- chaos --nocapture
 	PROPTEST_CASES=$(SOAK_HISTORIES) \
-	  cargo test --locked --package elastane-sched --features kai --test it rule_histories
+	  cargo test --locked --package elastane-sched --features kai --test it -- histories properties oracle grow_back
+	ELASTANE_SEEDS=$(SOAK_SERVERS) cargo test --locked --package elastane-elastane advice
 	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) ELASTANE_SOAK_IDLE_S=$(SOAK_IDLE_S) \
 	  cargo test --locked --package elastane-cli --test system -- crash idle --nocapture
 

@@ -12,7 +12,7 @@ use units::{GPU_MILLIS, Kind, Resources};
 
 use crate::empty_nodes::{EmptyNodes, Shape};
 use crate::{
-    Cluster, GpuRequest, PodId, PodRequest, PoolId, Queue, QueueId, TopologyId, Workload,
+    Child, Cluster, GpuRequest, PodId, PodRequest, PoolId, Queue, QueueId, TopologyId, Workload,
     WorkloadId, WorkloadSpec,
 };
 
@@ -339,20 +339,7 @@ fn level_of(spec: &WorkloadSpec, set: usize) -> Option<(TopologyId, usize)> {
 /// if it cannot be preempted, than any quota.
 fn may_start(cluster: &Cluster, workload: &Workload, pool: Option<PoolId>) -> bool {
     let spec = &workload.spec;
-    if !spec.groups.is_empty() || spec.children_min.is_some() {
-        return true;
-    }
-    let least = workload.sets().map(|(set, state)| {
-        let mut each = state.demand;
-        match set.request.gpu {
-            // On a larger device it is a smaller part.
-            GpuRequest::Memory { .. } => each.gpu_millis = 0,
-            GpuRequest::Whole(1..) if spec.elastic => each.gpu_millis = GPU_MILLIS,
-            _ => {}
-        }
-        times(each, set.pods_min)
-    });
-    let least: Resources = least.sum();
+    let least = least_of(workload, None);
     let leaf = pool.map_or(spec.queue, |pool| cluster.queue_in(spec.queue, pool));
     let allows = |queue: QueueId| {
         let share = &cluster.queues()[queue].share;
@@ -362,4 +349,36 @@ fn may_start(cluster: &Cluster, workload: &Workload, pool: Option<PoolId>) -> bo
     };
     let there = cluster.capacity_of(pool.unwrap_or_default());
     (spec.pod_sets.len() < 2 || least.fits_in(there)) && cluster.lineage(leaf).all(allows)
+}
+
+/// What a group (none: the workload) needs at least. Where it can do without some of its parts, that
+/// is of each kind what those need that need least of it.
+fn least_of(workload: &Workload, group: Option<usize>) -> Resources {
+    let spec = &workload.spec;
+    let parts: Vec<_> = spec
+        .children(group)
+        .map(|child| match child {
+            Child::Group(at) => least_of(workload, Some(at)),
+            Child::Set(at) => least_of_set(workload, at),
+        })
+        .collect();
+    let mut least = Resources::ZERO;
+    for kind in Kind::ALL {
+        let mut amounts: SmallVec<[u64; 4]> = parts.iter().map(|part| part[kind]).collect();
+        amounts.sort_unstable();
+        let needed = amounts.into_iter().take(spec.children_min_of(group));
+        least[kind] = needed.fold(0, u64::saturating_add);
+    }
+    least
+}
+
+fn least_of_set(workload: &Workload, at: usize) -> Resources {
+    let (set, mut each) = (&workload.spec.pod_sets[at], workload.pod_sets[at].demand);
+    match set.request.gpu {
+        // On a larger device it is a smaller part.
+        GpuRequest::Memory { .. } => each.gpu_millis = 0,
+        GpuRequest::Whole(1..) if workload.spec.elastic => each.gpu_millis = GPU_MILLIS,
+        _ => {}
+    }
+    times(each, set.pods_min)
 }

@@ -29,6 +29,7 @@ mod manifests;
 mod metrics;
 mod migrated;
 mod mounts;
+mod never_fits;
 mod openapi;
 mod orders;
 mod policy;

@@ -118,6 +118,16 @@ fn nor_does_a_gang_of_which_too_few_pods_fit() {
 }
 
 #[test]
+fn nor_do_parts_of_which_even_the_smallest_passes_the_limit() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    many(&mut w, 8, "submit a/t#");
+    w.run("limit b 1; submit b/j --min 1 --set p -g 2 --set q -g 4");
+    assert_eq!(fair(&w, &["a", "b"]), [8000, 0], "{}", w.why("j"));
+    w.run("limit b 2");
+    assert_eq!(fair(&w, &["a", "b"]), [6000, 2000], "p may run");
+}
+
+#[test]
 fn of_an_elastic_workload_only_what_fits_counts() {
     let mut w = World::new("n1:4 n2:4", "a:0 b:0");
     w.run("label n2 zone=b; weight b 3");

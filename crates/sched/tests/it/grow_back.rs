@@ -4,6 +4,8 @@
 use proptest::prelude::*;
 use testkit::World;
 
+use crate::histories::histories;
+
 #[test]
 fn it_gets_it_back_after_a_while() {
     let mut w = World::new("n1:4", "a:4 b:0");
@@ -123,7 +125,7 @@ fn event() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(histories(100))]
 
     /// The world checks that each step comes to rest, and every invariant.
     #[test]

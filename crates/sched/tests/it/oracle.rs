@@ -8,7 +8,7 @@ use testkit::World;
 use crate::histories::histories;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(histories(300))]
 
     #[test]
     fn reclaim_loses_no_more_gpus_than_exhaustive_search(
@@ -159,7 +159,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(histories(100))]
 
     #[test]
     fn preemption_stops_the_least_important_and_of_them_the_cheapest(

@@ -9,11 +9,12 @@ use testkit::World;
 use crate::histories::histories;
 use crate::truth;
 
+const MINUTE_MS: usize = 60_000;
 const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
 const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
 const PROJECTS: [&str; 4] = ["a", "b", "c", "d"];
 const QUEUES: [&str; 6] = ["d1", "d2", "a", "b", "c", "d"];
-const SIZES: [&str; 14] = [
+const SIZES: [&str; 17] = [
     "-g 1",
     "-g 2",
     "-g 3",
@@ -28,6 +29,9 @@ const SIZES: [&str; 14] = [
     "-g 2 --elastic",
     "-g 8",
     "-g 1 --pods 11",
+    "--min 1 --set p --set q --task-priority 5 --set r --pods 2 --min 1 --task-priority 9",
+    "--min 1 --group g --min 1 --set p --in g --set q --in g -g 2 --set r --task-priority 5",
+    "--set p --pods 2 --set q -g 2 --pods 3 --min 1 --task-priority 5",
 ];
 
 /// A submission: project, size, then priority, node and whether it may be stopped.
@@ -241,6 +245,29 @@ fn fit(pods: &[u32], nodes: &mut [u32]) -> bool {
     })
 }
 
+/// The node and the GPUs of each pod, by workload.
+fn places(w: &World) -> Vec<Vec<(usize, u32)>> {
+    let of = |workload: &model::Workload| {
+        let pods = workload.pods.iter().filter_map(|&pod| {
+            let place = w.cluster.pods()[pod].binding.effective()?;
+            Some((place.node.raw() as usize, number(place.devices.len())))
+        });
+        pods.collect()
+    };
+    w.cluster.workloads().iter().map(|(_, workload)| of(workload)).collect()
+}
+
+/// Whether a pod of so many GPUs has room on three nodes of 4 once these workloads are moved.
+fn makes_room(held: &[Vec<(usize, u32)>], moved: &[usize], taker: u32) -> bool {
+    let mut free = [4; 3];
+    let stay = (0..held.len()).filter(|at| !moved.contains(at)).flat_map(|at| &held[at]);
+    stay.for_each(|&(node, gpus)| free[node] -= gpus);
+    let pods = moved.iter().flat_map(|&at| &held[at]).map(|pod| pod.1).chain([taker]);
+    let mut pods: Vec<u32> = pods.collect();
+    pods.sort_unstable_by(|left, right| right.cmp(left));
+    fit(&pods, &mut free)
+}
+
 /// The workloads of which pods were stopped or moved in the last step.
 fn disturbed(w: &World) -> Vec<String> {
     let stopped = w.stopped();
@@ -308,28 +335,80 @@ proptest! {
         if !w.waiting().is_empty() {
             return Ok(());
         }
-        let mut held: Vec<Vec<(usize, u32)>> = Vec::new();
-        for (_, workload) in w.cluster.workloads().iter() {
-            let pods = workload.pods.iter().filter_map(|&pod| {
-                let place = w.cluster.pods()[pod].binding.effective()?;
-                Some((place.node.raw() as usize, number(place.devices.len())))
-            });
-            held.push(pods.collect());
-        }
-        let at: Vec<usize> = (0..held.len()).collect();
-        let fewest = choices(&at).filter(|moved| {
-            let mut free = [4; 3];
-            let stay = (0..held.len()).filter(|at| !moved.contains(at)).flat_map(|at| &held[at]);
-            stay.for_each(|&(node, gpus)| free[node] -= gpus);
-            let pods = moved.iter().flat_map(|&at| &held[at]).map(|pod| pod.1).chain([taker]);
-            let mut pods: Vec<u32> = pods.collect();
-            pods.sort_unstable_by(|left, right| right.cmp(left));
-            fit(&pods, &mut free)
-        });
+        let held = places(&w);
+        let all: Vec<usize> = (0..held.len()).collect();
+        let fewest = choices(&all).filter(|moved| makes_room(&held, moved, taker));
         let fewest = fewest.map(|moved| moved.len()).min();
         w.run(&format!("submit a/taker -g {taker}"));
         prop_assert_eq!(w.has_place("taker"), fewest.is_some(), "{}", w.why("taker"));
         prop_assert_eq!(disturbed(&w).len(), fewest.unwrap_or(0), "{}", w.stopped());
+    }
+
+    /// Of the sets with the fewest workloads that which loses the least: of each its GPUs by the whole
+    /// minutes that it runs, and by one for the restart.
+    #[test]
+    fn of_the_fewest_those_are_moved_that_lose_the_least(
+        jobs in prop::collection::vec((1..4_u32, prop::bool::weighted(0.4)), 3..9),
+        taker in 2..5_u32,
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:4", "a:99");
+        for (number, (size, _)) in jobs.iter().enumerate() {
+            w.run(&format!("submit a/j{number} -g {size}; wait {}", MINUTE_MS * (1 + number % 3)));
+        }
+        for (number, _) in jobs.iter().enumerate().filter(|(_, job)| job.1) {
+            w.run(&format!("delete j{number}"));
+        }
+        if !w.waiting().is_empty() || w.cluster.workloads().iter().any(|(_, row)| row.restarts > 0) {
+            return Ok(());
+        }
+        let held = places(&w);
+        let lost = |at: usize| {
+            let (_, row) = w.cluster.workloads().iter().nth(at).expect("one of them");
+            let since = row.last_start.expect("it runs");
+            let minutes = (w.now.0 - since.0) / MINUTE_MS as u64;
+            held[at].iter().map(|pod| u64::from(pod.1)).sum::<u64>() * (1 + minutes)
+        };
+        let names: Vec<String> =
+            w.cluster.workloads().iter().map(|(_, row)| row.spec.name.clone()).collect();
+        let cost = |moved: &[usize]| (moved.len(), moved.iter().map(|&at| lost(at)).sum::<u64>());
+        let all: Vec<usize> = (0..held.len()).collect();
+        let least = choices(&all).filter(|moved| makes_room(&held, moved, taker));
+        let least = least.map(|moved| cost(&moved)).min();
+        let mut after = w.clone();
+        after.run(&format!("submit a/taker -g {taker}"));
+        prop_assert_eq!(after.has_place("taker"), least.is_some(), "{}", after.why("taker"));
+        let moved = disturbed(&after);
+        let at = |name: &String| names.iter().position(|other| other == name).expect("one of them");
+        let moved: Vec<usize> = moved.iter().map(at).collect();
+        prop_assert_eq!(cost(&moved), least.unwrap_or_default(), "{} {}", w.gpus(), after.stopped());
+    }
+
+    /// Of a workload that can do with one pod those of the highest priority run, in whatever order its
+    /// sets come, and as it has fewer GPUs, the lowest goes first.
+    #[test]
+    fn pods_of_the_highest_priority_run(
+        priorities in Just((1..7_u32).collect::<Vec<_>>()).prop_shuffle(),
+        gpus in 1..8_u32,
+        taken in 0..8_u32,
+    ) {
+        let mut w = World::new(&format!("n1:{gpus}"), "a:0 b:9");
+        let sets = priorities.iter().map(|one| format!(" --set s{one} --task-priority {one}"));
+        w.run("cordon n1");
+        w.run(&format!("submit a/e --min 1{}", sets.collect::<String>()));
+        w.run("uncordon n1");
+        let run = |w: &World| {
+            let sets = &w.cluster.workloads()[w.id("e")].pod_sets;
+            let placed = priorities.iter().zip(sets).filter(|(_, set)| set.placed > 0);
+            let mut placed: Vec<_> = placed.map(|(&one, _)| one).collect();
+            placed.sort_unstable_by(|left, right| right.cmp(left));
+            placed
+        };
+        let highest = |count: u32| (1..7).rev().take(count as usize).collect::<Vec<_>>();
+        prop_assert_eq!(run(&w), highest(gpus));
+        for number in 0..taken {
+            w.run(&format!("submit b/t{number}"));
+            prop_assert_eq!(run(&w), highest(gpus.saturating_sub(number + 1)), "{}", w.gpus());
+        }
     }
 
     /// One GPU costs one spare pod where there is one, and nothing stays idle that a pod waits for.
