@@ -1,6 +1,10 @@
 //! What the parts of an elastic training can do: tasks that a master gives out and journals, pushes
 //! and bytes that a parameter server takes. Over loopback, with clients in the same process, which
-//! take their part of the machine.
+//! take their part of the machine. Then real trainings (`training`).
+
+#[path = "../../../elastic/tests/it/rejections/model.rs"]
+mod model;
+mod training;
 
 use std::fs;
 use std::io::Write as _;
@@ -179,8 +183,14 @@ fn report(what: &str, parameters: u64, count: u32, begin: Instant) {
 }
 
 fn line(what: &str, value: f64, unit: &str) {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{what:<44} {value:>9.1} {unit}").expect("printed");
+    // Milliseconds and seconds are small here.
+    let value =
+        if matches!(unit, "s" | "ms") { format!("{value:.2}") } else { format!("{value:.1}") };
+    say(&format!("{what:<48} {value:>10} {unit}"));
+}
+
+fn say(text: &str) {
+    writeln!(std::io::stdout().lock(), "{text}").expect("printed");
 }
 
 fn main() {
@@ -196,4 +206,12 @@ fn main() {
     for (parameters, count) in PARAMETERS {
         runtime.block_on(pushes(&at(&parameters.to_string()), parameters, count));
     }
+    let python = training::python();
+    let data = python.as_deref().map(|python| training::digits(python, &at("digits")));
+    if let (Some(python), Some(data)) = (&python, &data) {
+        runtime.block_on(training::step(&at("step"), python, data));
+        runtime.block_on(training::recovery(&at("recovery"), python, data));
+    }
+    let rejections = at("rejections");
+    runtime.block_on(training::rejections(&rejections, python.as_deref(), data.as_deref()));
 }

@@ -1,0 +1,266 @@
+//! Real trainings: two workers of Python on digits, one of which is killed or has to leave, and what
+//! is rejected; what a step costs a worker. Owns: the processes of the workers. Does not know about:
+//! how a line is printed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use elastic::Epochs;
+use elastic_master::{JobConfig, Mode, Sync};
+use elastic_proto::v1::master_client::MasterClient;
+use elastic_proto::v1::parameter_server_client::ParameterServerClient;
+use elastic_proto::v1::tell_request::Event;
+use elastic_proto::v1::{
+    LeaveReason, PodGone, PodLeaves, ServerStatusReply, ServerStatusRequest, StatusReply,
+    StatusRequest, TellRequest,
+};
+
+use crate::{Signed, channel, line, master, model, sign};
+
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/step.py");
+const ROUNDS: usize = 7;
+const STEPS: usize = 1000;
+/// Between two looks at the version.
+const LOOK: Duration = Duration::from_millis(2);
+/// A bench that has waited for so long is broken.
+const STUCK_AFTER: Duration = Duration::from_secs(120);
+/// What needs Python, and how to get it.
+const NEEDS: &str = "trainings are not measured: they need a python3 with `pip install \
+                     './sdk/python[digits]'`; ELASTANE_BENCH_PYTHON names another one";
+
+/// A Python with the workers.
+pub(crate) fn python() -> Option<String> {
+    let python = std::env::var("ELASTANE_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut command = Command::new(&python);
+    command.args(["-c", "import elastane.worker, sklearn"]).stderr(Stdio::null());
+    let has_all = command.status().is_ok_and(|status| status.success());
+    if !has_all {
+        crate::say(NEEDS);
+    }
+    has_all.then_some(python)
+}
+
+/// Writes the digits into a folder.
+pub(crate) fn digits(python: &str, folder: &Path) -> PathBuf {
+    let mut command = Command::new(python);
+    command.args(["-m", "elastane.digits"]).arg(folder).stdout(Stdio::null());
+    assert!(command.status().expect("Python").success(), "the digits were not written");
+    folder.join("train")
+}
+
+/// A training in this process, with workers in others.
+struct Training {
+    folder: PathBuf,
+    python: String,
+    address: String,
+    master: MasterClient<Signed>,
+    server: ParameterServerClient<Signed>,
+    workers: Vec<(String, Child)>,
+    started: usize,
+}
+
+impl Training {
+    async fn begin(folder: &Path, python: &str, job: JobConfig) -> Self {
+        let (master, address) = master(folder, Sync::Always, job).await;
+        let settings = elastic_ps::Settings {
+            index: 0,
+            servers: 1,
+            listen: ([127, 0, 0, 1], 0).into(),
+            advertise: None,
+            master: address.clone(),
+            token_file: folder.join("token"),
+            checkpoint_dir: None,
+            init_dir: None,
+            message_bytes_max: crate::LIMIT,
+        };
+        let server = elastic_ps::Server::bind(settings).await.expect("a port");
+        let own = server.address.to_string();
+        tokio::spawn(server.serve(std::future::pending()));
+        let server = ParameterServerClient::with_interceptor(channel(&own), sign(folder));
+        let (folder, python) = (folder.to_owned(), python.to_owned());
+        Self { folder, python, address, master, server, workers: Vec::new(), started: 0 }
+    }
+
+    fn program(&self) -> Command {
+        let mut command = Command::new(&self.python);
+        command.env("MASTER_ADDR", &self.address).env("OMP_NUM_THREADS", "1");
+        command.env("ELASTANE_JOB_TOKEN_FILE", self.folder.join("token"));
+        command
+    }
+
+    fn start(&mut self) {
+        let pod = format!("worker-{}", self.started);
+        let mut command = self.program();
+        command.args(["-m", "elastane.worker", "--pod", &pod]).stderr(Stdio::null());
+        self.workers.push((pod, command.spawn().expect("a worker")));
+        self.started += 1;
+    }
+
+    async fn status(&mut self) -> StatusReply {
+        self.master.status(StatusRequest {}).await.expect("a status").into_inner()
+    }
+
+    async fn model(&mut self) -> ServerStatusReply {
+        self.server.server_status(ServerStatusRequest {}).await.expect("a status").into_inner()
+    }
+
+    async fn reaches(&mut self, version: u64) {
+        let begin = Instant::now();
+        while self.model().await.version < version {
+            assert!(begin.elapsed() < STUCK_AFTER, "the training is stuck");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Until so many workers take part in the training.
+    async fn workers(&mut self, count: usize) {
+        let begin = Instant::now();
+        loop {
+            let status = self.status().await;
+            let working = |worker: &&elastic_proto::v1::WorkerStatus| {
+                worker.report.as_ref().is_some_and(|report| report.steps > 0)
+            };
+            if status.workers.iter().filter(working).count() == count {
+                return;
+            }
+            assert!(begin.elapsed() < STUCK_AFTER, "{count} workers do not come: {status:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Takes a worker away: from then to the first update that only the other one's gradients make.
+    async fn without_one(&mut self, kills: bool) -> f64 {
+        self.workers(2).await;
+        let (pod, mut child) = self.workers.remove(0);
+        let begin = Instant::now();
+        let event = if kills {
+            child.kill().expect("killed");
+            child.wait().expect("gone");
+            Event::PodGone(PodGone {
+                pod,
+                reason: LeaveReason::Preempted.into(),
+                message: String::new(),
+            })
+        } else {
+            Event::PodLeaves(PodLeaves { pod, within_ms: 30_000 })
+        };
+        self.master.tell(TellRequest { event: Some(event) }).await.expect("told");
+        let version = self.model().await.version;
+        // The next update may have a gradient of the one that is gone.
+        self.reaches(version + 2).await;
+        let passed = begin.elapsed();
+        if !kills {
+            let left = tokio::task::spawn_blocking(move || child.wait());
+            assert!(left.await.expect("ends").is_ok(), "it leaves");
+        }
+        self.start();
+        passed.as_secs_f64() * 1000.0
+    }
+
+    /// Milliseconds of an update with two workers.
+    async fn usual(&mut self) -> f64 {
+        self.workers(2).await;
+        let (begin, version) = (Instant::now(), self.model().await.version);
+        self.reaches(version + 50).await;
+        begin.elapsed().as_secs_f64() * 1000.0 / 50.0
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.workers {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn job(data: &Path, mode: Mode, grads_to_wait: u32, epochs: Epochs) -> JobConfig {
+    let pairs = [
+        ("model_file", format!("{SDK}/examples/digits_numpy.py")),
+        ("training_data", data.display().to_string()),
+    ];
+    JobConfig {
+        name: "bench".into(),
+        minibatch_size: 10,
+        arguments: pairs.map(|(name, value)| (name.to_owned(), value)).into(),
+        records_per_task: 100,
+        epochs,
+        mode,
+        grads_to_wait,
+        parameter_servers: 1,
+        ..JobConfig::default()
+    }
+}
+
+/// How soon the survivor goes on.
+pub(crate) async fn recovery(folder: &Path, python: &str, data: &Path) {
+    let job = job(data, Mode::Synchronous, 2, Epochs::Endless);
+    let mut training = Training::begin(folder, python, job).await;
+    (0..2).for_each(|_| training.start());
+    line("update of 2 gradients, 2 workers of numpy", training.usual().await, "ms");
+    for (what, kills) in [("killed", true), ("to leave", false)] {
+        let mut all = Vec::new();
+        for _ in 0..ROUNDS {
+            all.push(training.without_one(kills).await);
+        }
+        all.sort_by(f64::total_cmp);
+        let [least, most] = [all[0], all[ROUNDS - 1]];
+        line(&format!("the other's update, one {what}: median"), all[ROUNDS / 2], "ms");
+        line("    least", least, "ms");
+        line("    most", most, "ms");
+    }
+}
+
+/// What a step costs a worker besides the gradient.
+pub(crate) async fn step(folder: &Path, python: &str, data: &Path) {
+    let job = job(data, Mode::Synchronous, 1, Epochs::Endless);
+    let training = Training::begin(folder, python, job).await;
+    let mut command = training.program();
+    command.arg(STEP).arg(STEPS.to_string());
+    let output = tokio::task::spawn_blocking(move || command.output()).await.expect("ends");
+    let output = output.expect("Python");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let parts: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&said);
+    for part in ["step", "encode", "push", "pull", "decode"] {
+        let name = format!("worker of Python, 0.44 MB, median: {part}");
+        line(&name, parts[part].as_f64().expect("a number"), "ms");
+    }
+}
+
+/// What is rejected: a model of the times, and real trainings beside it.
+pub(crate) async fn rejections(folder: &Path, python: Option<&str>, data: Option<&Path>) {
+    for gradients in [2, 4] {
+        let all = model::SEEDS.map(|seed| model::train(2, gradients, false, seed));
+        let all: Vec<f64> = all.map(|training| training.rejected_percent()).collect();
+        let of = format!("2 workers, updates of {gradients}");
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        line(
+            &format!("rejected in the model, {of}"),
+            all.iter().sum::<f64>() / all.len() as f64,
+            "%",
+        );
+        let [saved_s, ours_s, published_s] = model::saved(2, gradients);
+        line("    computing that waiting saves of a training", saved_s, "s");
+        line("    its end without and with waiting", published_s, "s");
+        line("", ours_s, "s");
+        let (Some(python), Some(data)) = (python, data) else { continue };
+        for (name, mode) in [("reject", Mode::SynchronousReject), ("wait", Mode::Synchronous)] {
+            let job = job(data, mode, gradients, Epochs::Count(2));
+            let folder = folder.join(format!("{name}-{gradients}"));
+            let mut training = Training::begin(&folder, python, job).await;
+            (0..2).for_each(|_| training.start());
+            while !training.status().await.workers.is_empty() || training.model().await.version == 0
+            {
+                tokio::time::sleep(LOOK * 10).await;
+            }
+            let ServerStatusReply { accepted, rejected, .. } = training.model().await;
+            #[expect(clippy::cast_precision_loss, reason = "small")]
+            let percent = 100.0 * rejected as f64 / (accepted + rejected) as f64;
+            line(&format!("rejected in a real one, {name}, {of}"), percent, "%");
+        }
+    }
+}
