@@ -4,7 +4,8 @@
 
 It learns whether points are inside of a circle. After each step rank 0 writes a checkpoint into `--folder`,
 which all workers can read; when the workers are others than before, all begin again from it. The global
-minibatch stays as it is where the workers divide it, so the result does not depend on how many there were.
+minibatch stays as it is where the workers divide it, so the result does not depend on how many there were;
+else it is a little larger, and the learning rate follows it.
 """
 
 import argparse
@@ -13,11 +14,12 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from elastane import ElasticSampler
+from elastane import ElasticSampler, scaled_rate
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 SAMPLES = 960
+RATE = 0.01
 
 
 def points():
@@ -39,7 +41,7 @@ def train(folder, epochs=3, global_batch=48, after_step=lambda: None):
     torch.manual_seed(0)
     x, labels = points()
     model = DistributedDataParallel(nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2)))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     sampler = ElasticSampler(SAMPLES)
     # How often the model was trained on each sample.
     visits = torch.zeros(SAMPLES, dtype=torch.long)
@@ -49,14 +51,18 @@ def train(folder, epochs=3, global_batch=48, after_step=lambda: None):
         optimizer.load_state_dict(state["optimizer"])
         sampler.load_state_dict(state["sampler"])
         visits = state["visits"]
+    # A checkpoint has the rate of other ranks.
+    of_rank = -(-global_batch // size)
+    for group in optimizer.param_groups:
+        group["lr"] = scaled_rate(RATE, of_rank * size / global_batch, "sqrt")
     # Rank 0 writes the next one when all have read this one.
     dist.barrier()
 
     for epoch in range(sampler.epoch, epochs):
         sampler.set_epoch(epoch)
         print(f"rank {rank} of {size}: epoch {epoch}, {sampler.remaining} samples left", flush=True)
-        for batch in sampler.batches(-(-global_batch // size)):
-            together = min(-(-global_batch // size) * size, sampler.remaining)
+        for batch in sampler.batches(of_rank):
+            together = min(of_rank * size, sampler.remaining)
             optimizer.zero_grad()
             # Gradients are averaged over ranks, some of which have fewer samples in the last step.
             loss = nn.functional.cross_entropy(model(x[batch]), labels[batch], reduction="sum")
