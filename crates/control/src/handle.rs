@@ -311,6 +311,14 @@ impl Handle {
         self.ask(Command::NoteCheckpoint { id, ago_ms }).await.map(drop)
     }
 
+    /// Says that the workers of a training have made no step for so long.
+    ///
+    /// # Errors
+    /// The dispatcher has ended, or the state cannot be written.
+    pub async fn note_hang(&self, id: Uuid, workers: u32, idle_ms: u64) -> Result<(), Error> {
+        self.ask(Command::NoteHang { id, workers, idle_ms }).await.map(drop)
+    }
+
     /// Stops every run and starts nothing more; returns when all are gone. The workloads stay
     /// wanted: the next server runs them again, trainings from their checkpoints.
     ///

@@ -158,6 +158,11 @@ pub enum Command {
         id: Uuid,
         ago_ms: u64,
     },
+    NoteHang {
+        id: Uuid,
+        workers: u32,
+        idle_ms: u64,
+    },
     CreatePool {
         by: String,
         spec: PoolSpec,
@@ -249,6 +254,7 @@ impl Command {
             | Self::GiveUp { .. }
             | Self::NoteReady(_)
             | Self::NoteCheckpoint { .. }
+            | Self::NoteHang { .. }
             | Self::StopEverything { .. }
             | Self::Record(_) => None,
         }

@@ -89,7 +89,8 @@ impl State {
             | Command::Retire { .. }
             | Command::GiveUp { .. }
             | Command::NoteReady { .. }
-            | Command::NoteCheckpoint { .. } => return None,
+            | Command::NoteCheckpoint { .. }
+            | Command::NoteHang { .. } => return None,
             Command::CreatePool { by, spec } => (by, "node-pool.create", spec.name.clone()),
             Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
             Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
@@ -170,6 +171,10 @@ impl State {
             }
             Command::NoteCheckpoint { id, ago_ms } => {
                 self.note_checkpoint_ago(id, ago_ms);
+                Ok(Subject::Nothing)
+            }
+            Command::NoteHang { id, workers, idle_ms } => {
+                self.note_hang(id, workers, idle_ms);
                 Ok(Subject::Nothing)
             }
             Command::Record(_) => Ok(Subject::Nothing),

@@ -33,6 +33,8 @@ pub const FAILED: Code = Code { code: "E212", name: "Failed" };
 pub(crate) const GPU_NOT_KEPT: Code = Code { code: "E215", name: "GpuFractionNotKept" };
 /// It holds more memory of a GPU than it may.
 pub(crate) const GPU_MEMORY_OVER: Code = Code { code: "E216", name: "GpuMemoryOver" };
+/// It is a training whose workers make no steps.
+pub(crate) const NO_STEPS: Code = Code { code: "E217", name: "NoSteps" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
 /// `elastane down` stopped everything.
@@ -49,7 +51,7 @@ pub fn of_failure(last: Option<&str>) -> Code {
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 19] = [
+pub(crate) const ALL: [Code; 20] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -65,6 +67,7 @@ pub(crate) const ALL: [Code; 19] = [
     TAINTED,
     GPU_NOT_KEPT,
     GPU_MEMORY_OVER,
+    NO_STEPS,
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,

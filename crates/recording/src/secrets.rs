@@ -174,9 +174,9 @@ impl Secrets {
         use Command::{
             AddNode, ChangeNode, CreateDepartment, CreateObject, CreatePool, CreateProject, Delete,
             DeleteDepartment, DeleteObject, DeletePool, DeleteProject, FailGpu, GiveUp, HealGpu,
-            NoteCheckpoint, NoteReady, Record, RemoveNode, Resume, Retire, Scale, StopEverything,
-            Submit, Suspend, UpdateDepartment, UpdateInference, UpdateObject, UpdatePool,
-            UpdateProject, UpdateWorkload,
+            NoteCheckpoint, NoteHang, NoteReady, Record, RemoveNode, Resume, Retire, Scale,
+            StopEverything, Submit, Suspend, UpdateDepartment, UpdateInference, UpdateObject,
+            UpdatePool, UpdateProject, UpdateWorkload,
         };
         match command {
             Submit { wanted, .. } | UpdateInference { wanted, .. } => {
@@ -204,6 +204,7 @@ impl Secrets {
             | GiveUp { .. }
             | NoteReady(_)
             | NoteCheckpoint { .. }
+            | NoteHang { .. }
             | CreatePool { .. }
             | UpdatePool { .. }
             | DeletePool { .. }

@@ -11,6 +11,7 @@
 
 mod checkpoints;
 mod conversation;
+mod hangs;
 mod service;
 
 pub use service::Service;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::checkpoints::{Checkpoints, Moment};
 use crate::conversation::{Master, MasterRun, Progress, news};
+use crate::hangs::Hangs;
 
 /// Between two looks at a training of which nothing is heard.
 const EVERY: Duration = Duration::from_secs(1);
@@ -121,6 +122,7 @@ impl Service {
 
     async fn talk(&self, run: &MasterRun, mut master: Master, wake: &Notify) {
         let (mut checkpoints, began) = (Checkpoints::default(), Instant::now());
+        let mut hangs = Hangs::default();
         while run.is_in(&self.control.view()) {
             match master.status(StatusRequest {}).await {
                 Ok(status) => {
@@ -129,6 +131,9 @@ impl Service {
                     let wall_ms = SystemClock.now().0;
                     let now = Moment { passed: began.elapsed(), wall_ms };
                     self.see(run.workload, &status, (&mut checkpoints, now)).await;
+                    if let Some(idle) = hangs.see(&status, now.passed) {
+                        self.say_hang(run.workload, &status, idle).await;
+                    }
                 }
                 // It does not listen yet, or not any more.
                 Err(error) => tracing::debug!(workload = %run.workload, %error, "no answer"),
@@ -167,6 +172,14 @@ impl Service {
             && let Err(error) = self.control.note_checkpoint(id, ago_ms).await
         {
             tracing::warn!(workload = %id, %error, "a checkpoint was not noted");
+        }
+    }
+
+    async fn say_hang(&self, id: Uuid, status: &StatusReply, idle: Duration) {
+        let workers = u32::try_from(status.workers.len()).unwrap_or(u32::MAX);
+        let idle_ms = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
+        if let Err(error) = self.control.note_hang(id, workers, idle_ms).await {
+            tracing::warn!(workload = %id, %error, "a training that hangs was not noted");
         }
     }
 

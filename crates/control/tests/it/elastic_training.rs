@@ -229,3 +229,20 @@ async fn numbers_outlive_the_server() {
     are(&w, "low", after).await;
     assert!(w.get("low").expect("there").pods.iter().all(|pod| pod.state == PodState::Running));
 }
+
+#[tokio::test]
+async fn a_training_that_hangs_says_so_in_an_event_and_goes_on() {
+    let w = World::new(machines(), &[0]).await;
+    let id = w.submit(1, job("low", 2, 50)).await.id;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+    w.handle.note_hang(id, 2, 600_000).await.expect("noted");
+    let events = w.events(id).await;
+    let event =
+        events.iter().find(|event| event.code.as_deref() == Some("E217")).expect("an event");
+    assert!(event.warning && event.kind == "NoSteps");
+    assert_eq!(
+        event.message,
+        "its 2 worker(s) have made no step for 10 minutes; their logs may say why"
+    );
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+}

@@ -45,7 +45,8 @@ async fn w6_an_elastic_job_gives_back_and_grows() {
     let shrunk = w.get("elastic1").unwrap();
     let why = shrunk.last_eviction.as_ref().unwrap();
     assert_eq!(why.code, "E104");
-    assert!(why.message.contains("filler1"), "{}", why.message);
+    let restarts = "; it restarts from its checkpoint: it takes no part in resizes";
+    assert!(why.message.contains("filler1") && why.message.ends_with(restarts), "{}", why.message);
     w.delete("elastic1").await;
     w.delete("filler1").await;
     w.becomes("").await;

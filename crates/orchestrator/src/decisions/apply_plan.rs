@@ -16,6 +16,9 @@ use crate::state::State;
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
 
+/// What a change of its number of GPUs means for a workload: processes cannot get or lose any.
+const RESTARTS: &str = "; it restarts from its checkpoint: it takes no part in resizes";
+
 impl State {
     /// Whether decisions are made at all now.
     fn may_decide(&self) -> bool {
@@ -145,7 +148,7 @@ impl State {
             }
             Step::Resize { cause, .. } => {
                 self.note_resize(id, number);
-                self.carry_stop((id, number), "Resized", cause, "");
+                self.carry_stop((id, number), "Resized", cause, RESTARTS);
             }
         }
     }

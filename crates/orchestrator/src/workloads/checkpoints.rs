@@ -1,5 +1,5 @@
-//! What workloads save of their progress. Owns: what a report of one pod means for its workload, and
-//! whose next checkpoint an eviction waits for. Does not know about: how a checkpoint is verified, and
+//! What workloads save of their progress. Owns: what a report of one pod means for its workload, whose
+//! next checkpoint an eviction waits for, and that a training makes no progress. Does not know about: how a checkpoint is verified, and
 //! what follows from it for the choice of victims (`sched`).
 
 use spec::{CheckpointNews, RunKey};
@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::effect::Action;
 use crate::emit::EventBuilder;
+use crate::reasons::NO_STEPS;
 use crate::state::State;
 use crate::workloads::{Pod, Workload};
 
@@ -29,6 +30,17 @@ impl State {
     /// The same, by how long ago it was.
     pub(crate) fn note_checkpoint_ago(&mut self, id: Uuid, ago_ms: u64) {
         self.note_checkpoint(id, Some(Instant(self.now.0.saturating_sub(ago_ms))));
+    }
+
+    /// The workers of a training have made no step for so long. It may still be right to wait, so nothing
+    /// is stopped for it.
+    pub(crate) fn note_hang(&mut self, id: Uuid, workers: u32, idle_ms: u64) {
+        let minutes = idle_ms / 60_000;
+        let message = format!(
+            "its {workers} worker(s) have made no step for {minutes} minutes; their logs may say why"
+        );
+        let event = EventBuilder::new(NO_STEPS.name, message).code(NO_STEPS.code);
+        self.emit(id, event.warning());
     }
 
     /// A pod has reported. The master of an elastic training speaks for all of its pods.

@@ -115,7 +115,13 @@ impl History {
             Kind::Resume => (Asked::Other, Command::Resume { by: by(), id }),
             _ if rng.below(4) == 0 => {
                 let ago_ms = rng.below(60_000) as u64;
-                (Asked::Other, Command::NoteCheckpoint { id, ago_ms })
+                let hangs = Command::NoteHang { id, workers: 2, idle_ms: ago_ms };
+                let command = if ago_ms.is_multiple_of(2) {
+                    hangs
+                } else {
+                    Command::NoteCheckpoint { id, ago_ms }
+                };
+                (Asked::Other, command)
             }
             _ => {
                 let ends = rng.below(4) == 0;
