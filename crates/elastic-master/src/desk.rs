@@ -195,6 +195,8 @@ impl Desk {
         } else if !self.has_said_end {
             self.has_said_end = true;
             self.ended_at = Some(self.now);
+            let whole = Some(&self.state.measured).filter(|measured| measured.records > 0);
+            self.wanted.extend(whole.map(Want::measured));
             self.wanted.push(Want::Ended { failure: self.state.failure() });
             self.changed();
         }
@@ -271,9 +273,11 @@ impl Desk {
                 self.wanted.extend(want);
                 self.changed();
             }
-            Effect::World(_) | Effect::Evaluated(_) | Effect::Replace(_) | Effect::Ended(_) => {
+            Effect::Evaluated(_) => {
+                self.wanted.extend(self.state.evaluations.last().map(Want::measured));
                 self.changed();
             }
+            Effect::World(_) | Effect::Replace(_) | Effect::Ended(_) => self.changed(),
             // Workers drop what is of another model generation.
             Effect::Drop(..) => {}
         }

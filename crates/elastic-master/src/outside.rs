@@ -1,13 +1,15 @@
 //! What a master wants of the world around it. Owns: the words. Does not know about: who carries
 //! it out; a scheduler, a program that starts processes, a person.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
+use elastic_proto::v1::Evaluation;
 use serde::Serialize;
 
 /// What is to be done with the pods of the job. It is said once; after the death of the master
 /// `Status` has what is still to be done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "want", rename_all = "snake_case")]
 pub enum Want {
     /// These have handed back what they had: their places can be taken.
@@ -32,11 +34,29 @@ pub enum Want {
         /// The trace.
         message: String,
     },
+    /// A version of the model was measured: nothing is to be done, but people want to see it.
+    Measured {
+        /// The version; 0 for that of a job that only evaluates.
+        version: u64,
+        /// With so many records.
+        records: u64,
+        /// Each metric that is a mean.
+        metrics: BTreeMap<String, f64>,
+    },
     /// The job has ended.
     Ended {
         /// Why it failed; nothing if it has not.
         failure: Option<String>,
     },
+}
+
+impl Want {
+    pub(crate) fn measured(evaluation: &Evaluation) -> Self {
+        let means = evaluation.metrics.iter().filter(|metric| metric.weight != 0.0);
+        let metrics = means.map(|metric| (metric.name.clone(), metric.total / metric.weight));
+        let (version, records) = (evaluation.model_version, evaluation.records);
+        Self::Measured { version, records, metrics: metrics.collect() }
+    }
 }
 
 /// Carries out what a master wants. Called by the thread that owns the job, so it must not block.

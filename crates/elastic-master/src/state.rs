@@ -317,6 +317,8 @@ impl State {
         let readable = |version: &&u64| Some(**version) != unreadable;
         let Some(version) = self.checkpoints.iter().rev().find(readable).copied() else {
             self.failure = Some(format!("no checkpoint can be restored: {message}"));
+            // There is no model that servers could make safe.
+            self.servers_done = true;
             return Ok(Vec::new());
         };
         let effects = match &mut self.job {

@@ -200,14 +200,21 @@ fn names(folder: &Path) -> Result<Vec<String>, CheckpointError> {
 /// All versions in a folder, whole or not, oldest first.
 fn versions(root: &Path) -> Result<Vec<u64>, CheckpointError> {
     let names = names(root)?;
-    let number = |name: &String| name.strip_prefix("version-")?.parse().ok();
-    let mut versions: Vec<u64> = names.iter().filter_map(number).collect();
+    let mut versions: Vec<u64> = names.iter().filter_map(|name| version_of(name)).collect();
     versions.sort_unstable();
     Ok(versions)
 }
 
-/// The newest that is whole, of any job, with its version.
+fn version_of(name: &str) -> Option<u64> {
+    name.strip_prefix("version-")?.parse().ok()
+}
+
+/// The newest that is whole, of any job, with its version; or the one whose own folder this is.
 pub(crate) fn newest(root: &Path, place: Place) -> Result<(u64, Model), CheckpointError> {
+    let own = root.file_name().and_then(|name| version_of(name.to_str()?));
+    if let (Some(version), Some(parent)) = (own, root.parent()) {
+        return load(parent, version, place).map(|model| (version, model));
+    }
     for version in versions(root)?.into_iter().rev() {
         match load(root, version, place) {
             Ok(model) => return Ok((version, model)),

@@ -267,3 +267,81 @@ fn mean<'a>(mut all: impl Iterator<Item = &'a Vec<f32>>, part: f32) -> Option<Ve
 fn count_of(count: usize) -> f32 {
     count as f32
 }
+
+#[cfg(test)]
+mod tests {
+    use elastic_proto::v1::Sgd;
+    use elastic_proto::v1::optimizer::Rule;
+
+    use super::*;
+
+    const MEAN: &str = "norm/moving_mean";
+    const COUNT: &str = "norm/count";
+
+    fn variable(name: &str, values: &[f32]) -> Variable {
+        Variable { name: name.to_owned(), value: Some(tensor(&[values.len() as u64], values)) }
+    }
+
+    fn count(number: i64) -> Variable {
+        let content = number.to_le_bytes().to_vec().into();
+        let value = Tensor { dtype: DType::DtypeInt64.into(), shape: Vec::new(), content };
+        Variable { name: COUNT.to_owned(), value: Some(value) }
+    }
+
+    /// A model with what normalisation of batches keeps beside its weights.
+    fn model() -> Model {
+        let rule = Some(Rule::Sgd(Sgd { momentum: 0.0, nesterov: false }));
+        let init = InitModelRequest {
+            trainable: vec![variable("weights", &[1.0])],
+            state: vec![variable(MEAN, &[0.0, 0.0]), count(0)],
+            optimizer: Some(Optimizer { learning_rate: 0.5, rule }),
+            ..InitModelRequest::default()
+        };
+        Model::begin(&init, (0, 1)).expect("a model")
+    }
+
+    fn push(state: Vec<Variable>) -> Gradients {
+        let gradients = vec![variable("weights", &[1.0])];
+        let push = PushGradientsRequest { gradients, state, ..PushGradientsRequest::default() };
+        Gradients::read(&push).expect("gradients")
+    }
+
+    fn state(model: &Model) -> (Vec<f32>, i64) {
+        let read = |name: &str| model.state.get(name).expect(name).content.clone();
+        let number = read(COUNT).as_ref().try_into().map(i64::from_le_bytes);
+        (floats(&read(MEAN)), number.expect("eight bytes"))
+    }
+
+    #[test]
+    fn state_of_an_update_is_the_mean_of_its_pushes_and_a_count_is_that_of_the_last() {
+        let mut model = model();
+        let pushes = [(&[1.0, 2.0], 7), (&[3.0, 6.0], 9)]
+            .map(|(mean, number)| push(vec![variable(MEAN, mean), count(number)]));
+        pushes.iter().for_each(|push| model.check(push).expect("of this model"));
+        model.update(&pushes, 0.5);
+        assert_eq!(state(&model), (vec![2.0, 4.0], 9));
+        // One that has none, as of a model that is evaluated, changes nothing; nor does its order.
+        model.update(&[push(vec![variable(MEAN, &[5.0, 5.0])]), push(Vec::new())], 0.5);
+        assert_eq!(state(&model), (vec![5.0, 5.0], 9));
+    }
+
+    #[test]
+    fn state_is_in_what_workers_pull_and_in_a_checkpoint() {
+        let mut model = model();
+        model.update(&[push(vec![variable(MEAN, &[1.0, 2.0]), count(3)])], 0.5);
+        let (_, pulled) = model.variables();
+        assert_eq!(pulled.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), [COUNT, MEAN]);
+        let again = Model::of_bodies(vec![model.body()], (0, 1)).expect("a model");
+        assert_eq!(state(&again), (vec![1.0, 2.0], 3));
+    }
+
+    #[test]
+    fn state_that_is_not_of_the_model_is_refused() {
+        let model = model();
+        let unknown =
+            model.check(&push(vec![variable("norm/other", &[1.0])])).expect_err("refused");
+        assert!(unknown.to_string().contains("norm/other is not in the model"), "{unknown}");
+        let shape = model.check(&push(vec![variable(MEAN, &[1.0])])).expect_err("refused");
+        assert!(shape.to_string().contains("has shape [2] in the model and [1]"), "{shape}");
+    }
+}

@@ -88,8 +88,8 @@ pub(crate) async fn follow(
         if orders.ended && was_done {
             return Ok(());
         }
-        attend.done = false;
-        (attend.unreadable_version, attend.message) = (None, String::new());
+        (attend.done, attend.message) = (false, String::new());
+        let was_unreadable = attend.unreadable_version.take();
         match obey(&server, &orders).await {
             Ok(true) => attend.revision = orders.revision,
             Ok(false) => {
@@ -97,6 +97,10 @@ pub(crate) async fn follow(
                 continue;
             }
             Err(error) => {
+                // The master knows it already, and has no other.
+                if orders.ended && was_unreadable == Some(orders.checkpoint_version) {
+                    return Ok(());
+                }
                 tracing::error!(%error, "a checkpoint cannot be restored");
                 attend.revision = orders.revision;
                 attend.unreadable_version = Some(orders.checkpoint_version);

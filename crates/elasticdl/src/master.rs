@@ -322,6 +322,9 @@ impl Outside for Log {
                 say(&format!("{pod} failed:{}", progress::indented(message)));
             }
             Want::Release { pods } => say(&format!("{} handed its tasks back", pods.join(", "))),
+            Want::Measured { version, records, metrics } => {
+                say(&progress::measured(*version, *records, metrics));
+            }
             Want::Ended { .. } => {}
         }
     }

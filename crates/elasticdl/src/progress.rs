@@ -1,6 +1,7 @@
 //! What a master writes about its job. Owns: asking for it, and one line for each change. Does not
 //! know about: where the lines go.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,6 +34,20 @@ pub(crate) fn summary(progress: &Progress) -> String {
 pub(crate) fn gradients(pushes: Pushes) -> String {
     let Pushes { accepted, rejected } = pushes;
     format!("gradients: {accepted} accepted, {rejected} rejected as too old")
+}
+
+/// What a version of the model is worth; 0 is the one that an evaluation began with.
+pub(crate) fn measured(version: u64, records: u64, metrics: &BTreeMap<String, f64>) -> String {
+    let of = match version {
+        0 => String::new(),
+        version => format!("version {version}, "),
+    };
+    let values = metrics.iter().map(|(name, value)| format!("{name} {value:.4}"));
+    let values = match metrics.is_empty() {
+        true => "no metric".to_owned(),
+        false => values.collect::<Vec<_>>().join(", "),
+    };
+    format!("measured: {of}{records} records: {values}")
 }
 
 /// The last lines of a trace, each indented, so that none is taken for one of the master.
@@ -130,6 +145,14 @@ mod tests {
             "1500 records (0 unreadable) in 15 tasks; 2 were handed back, 1 were lost with a worker, \
              0 failed"
         );
+    }
+
+    #[test]
+    fn a_measurement_says_of_what() {
+        let metrics = BTreeMap::from([("loss".to_owned(), 0.5), ("accuracy".to_owned(), 0.966_66)]);
+        let text = measured(45, 297, &metrics);
+        assert_eq!(text, "measured: version 45, 297 records: accuracy 0.9667, loss 0.5000");
+        assert_eq!(measured(0, 7, &BTreeMap::new()), "measured: 7 records: no metric");
     }
 
     #[test]

@@ -164,6 +164,55 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
 }
 
 #[test]
+fn a_trained_model_is_measured_and_predicts() {
+    let Some(sandbox) = prepared() else { return };
+    let made = sandbox.shell(&format!(
+        "mkdir -m 777 zoo model && cp '{PLAIN}' zoo && python3 -m elastane.digits plain \
+         && chmod -R a+rX zoo plain"
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let common = "--model_zoo=zoo --model_def=digits_numpy.custom_model --minibatch_size=10 \
+                  --image_name=$(command -v python3) --worker_resource_request=cpu=1,memory=1024Mi";
+    let submit = |line: &str| {
+        let submitted = sandbox.shell(&format!("elasticdl {line} {common}"));
+        assert_eq!(submitted.code, Some(0), "{}", submitted.text);
+    };
+    submit(
+        "train --job_name=t --training_data=$PWD/plain/train --num_epochs=3 --checkpoint_dir=$PWD/model",
+    );
+    await_text(&sandbox, "elasticdl logs t", "job t succeeded: 4500", TRAINING_PATIENCE);
+
+    let init = "--checkpoint_dir_for_init=$PWD/model";
+    submit(&format!("evaluate --job_name=e --validation_data=$PWD/plain/test {init}"));
+    await_text(&sandbox, "elasticdl logs e", "job e succeeded: 297", TRAINING_PATIENCE);
+    let log = sandbox.shell("elasticdl logs e").text;
+    let accuracy = log.lines().find_map(|line| {
+        line.strip_prefix("measured: 297 records: accuracy ")?.parse::<f64>().ok()
+    });
+    assert!(accuracy.is_some_and(|accuracy| accuracy >= 0.92), "{log}");
+
+    // As published: one checkpoint.
+    let one = "--checkpoint_dir_for_init=$(ls -d $PWD/model/version-* | tail -n 1)";
+    submit(&format!("predict --job_name=p --prediction_data=$PWD/plain/test {one}"));
+    await_text(&sandbox, "elasticdl logs p", "job p succeeded: 297", TRAINING_PATIENCE);
+    let outputs = sandbox.shell(
+        "for pod in $(elasticdl pods -l elasticdl_job_name=p,elasticdl-replica-type=worker \
+         --no-headers | cut -d' ' -f1); do elasticdl logs p --pod $pod; done",
+    );
+    let lines = outputs.text.lines().filter_map(|line| line.strip_prefix("predicted "));
+    let predicted = lines.map(|line| line.split_whitespace().count()).sum::<usize>();
+    assert_eq!(predicted, 297, "{}", outputs.text);
+
+    // Without a model there is nothing to measure.
+    sandbox.shell("mkdir -m 777 none");
+    submit(
+        "evaluate --job_name=n --validation_data=$PWD/plain/test --checkpoint_dir_for_init=$PWD/none",
+    );
+    let waited = sandbox.shell("elasticdl wait n");
+    assert_eq!(waited.code, Some(1), "{}", waited.text);
+}
+
+#[test]
 fn gradients_that_are_too_old_are_rejected_where_a_job_says_so() {
     let Some(sandbox) = prepared() else { return };
     let made = sandbox.shell(&format!(

@@ -60,6 +60,7 @@ pub(crate) struct Cluster {
     address: SocketAddr,
     master: Option<Child>,
     servers: Vec<Option<Child>>,
+    init_dir: Option<PathBuf>,
 }
 
 /// A job that trains on so many records of one shard.
@@ -77,6 +78,11 @@ pub(crate) fn job(records: u64) -> JobConfig {
 
 impl Cluster {
     pub(crate) fn start(config: JobConfig) -> Self {
+        Self::start_from(config, None)
+    }
+
+    /// A job whose model begins with a checkpoint in this folder.
+    pub(crate) fn start_from(config: JobConfig, init_dir: Option<PathBuf>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("token"), "a-token-of-this-job\n").expect("a token");
         // A master that is started again has to be where it was.
@@ -84,7 +90,7 @@ impl Cluster {
         let address = free.local_addr().expect("an address");
         drop(free);
         let servers = (0..config.parameter_servers).map(|_| None).collect();
-        let mut cluster = Self { folder, config, address, master: None, servers };
+        let mut cluster = Self { folder, config, address, master: None, servers, init_dir };
         cluster.start_master();
         (0..cluster.servers.len()).for_each(|index| cluster.start_server(index));
         cluster
@@ -123,7 +129,7 @@ impl Cluster {
             master: self.address(),
             token_file: self.path("token"),
             checkpoint_dir: Some(self.path("checkpoints")),
-            init_dir: None,
+            init_dir: self.init_dir.clone(),
             message_bytes_max: 1 << 20,
         };
         self.servers[index] = Some(start("server", &settings));

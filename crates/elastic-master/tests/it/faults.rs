@@ -303,3 +303,13 @@ async fn a_foreign_process_on_the_port_of_a_job_is_named() {
     let refused = elastic_ps::Server::bind(settings).await.err().expect("taken").to_string();
     assert!(refused.starts_with(&format!("cannot listen on {address}: ")), "{refused}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_model_is_not_there_fails_and_says_where_it_was_looked_for() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let cluster = Cluster::start_from(job(100), Some(empty.path().to_owned()));
+    let status = cluster.ended().await;
+    assert_eq!(status.phase(), JobPhase::Failed);
+    let said = format!("no checkpoint can be restored: {}", empty.path().display());
+    assert!(status.message.contains(&said), "{}", status.message);
+}

@@ -110,8 +110,12 @@ pub const TRAIN: &[Flag] = &[
     Flag::new("validation_data", Takes::Text, "Data that the model is measured with").or(""),
     Flag::new("evaluation_steps", Takes::Count, "Versions between two evaluations; 0: none")
         .or("0"),
-    Flag::new("checkpoint_dir_for_init", Takes::Text, "Checkpoint that the model begins from")
-        .or(""),
+    Flag::new(
+        "checkpoint_dir_for_init",
+        Takes::Text,
+        "Checkpoint that the model begins from, version-N, or their folder: the newest",
+    )
+    .or(""),
     Flag::new("sync_version_tolerance", Takes::Count, "How old a gradient may be, in versions")
         .or("0"),
     GRADIENTS,
@@ -150,13 +154,23 @@ pub const TRAIN: &[Flag] = &[
 /// The flags of `evaluate` alone.
 pub const EVALUATE: &[Flag] = &[
     Flag::new("validation_data", Takes::Text, "Data that the model is measured with").required(),
-    Flag::new("checkpoint_dir_for_init", Takes::Text, "Checkpoint of the model").required(),
+    Flag::new(
+        "checkpoint_dir_for_init",
+        Takes::Text,
+        "Checkpoint of the model, version-N, or their folder: the newest",
+    )
+    .required(),
 ];
 
 /// The flags of `predict` alone.
 pub const PREDICT: &[Flag] = &[
     Flag::new("prediction_data", Takes::Text, "Data that the model is applied to").required(),
-    Flag::new("checkpoint_dir_for_init", Takes::Text, "Checkpoint of the model").required(),
+    Flag::new(
+        "checkpoint_dir_for_init",
+        Takes::Text,
+        "Checkpoint of the model, version-N, or their folder: the newest",
+    )
+    .required(),
     Flag::new("prediction_outputs_processor", Takes::Text, "Symbol that gets the predictions")
         .or("PredictionOutputsProcessor"),
 ];
