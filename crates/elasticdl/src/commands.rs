@@ -53,6 +53,14 @@ pub enum Own {
         #[arg(long, value_name = "TIME")]
         timeout: Option<String>,
     },
+    /// Draw samples per second, workers and loss of a job over time, as SVG
+    Plot {
+        /// Name of the job
+        job: String,
+        /// File of the picture
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
     /// Delete jobs
     #[command(visible_alias = "rm")]
     Delete {

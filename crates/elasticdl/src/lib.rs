@@ -9,9 +9,11 @@ pub mod commands;
 pub mod flag;
 pub mod flags;
 pub mod job;
+mod local;
 mod master;
 mod parameter_server;
 pub mod parse;
+mod plot;
 mod pods;
 mod progress;
 mod request;
@@ -83,7 +85,7 @@ fn delegated(own: &Own, common: &Common) -> Option<Vec<OsString>> {
 fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     let mut builder = match asked {
         // It is a server, and computes updates of models.
-        Asked::Own(Own::Master { .. } | Own::Ps { .. }) => {
+        Asked::Own(Own::Master { .. } | Own::Ps { .. }) | Asked::Local(..) => {
             tokio::runtime::Builder::new_multi_thread()
         }
         _ => tokio::runtime::Builder::new_current_thread(),
@@ -97,6 +99,7 @@ fn in_runtime(asked: Asked, common: Common) -> ExitCode {
         // Its threads write, each by itself.
         Asked::Own(Own::Master { flags }) => runtime.block_on(master::run(flags)),
         Asked::Own(Own::Ps { flags }) => runtime.block_on(parameter_server::run(flags)),
+        Asked::Local(form, values) => runtime.block_on(local::run(*form, values)),
         _ => runtime.block_on(run(asked, common, &mut stdout.lock())),
     };
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
@@ -117,6 +120,11 @@ async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Resu
             pods::list(selector, format, project, raw).await
         }
         Asked::Own(Own::Jobs { format }) => pods::jobs(format, project, raw).await,
+        Asked::Own(Own::Plot { job, output }) => {
+            plot::run(&job, &output, project).await?;
+            writeln!(out, "{job} is drawn in {}", output.display())?;
+            Ok(())
+        }
         Asked::Own(Own::Apply { filename }) => apply::run(&filename, project, out).await,
         Asked::Own(Own::Flat) => {
             write!(out, "{}", parse::flat().render_long_help())?;
@@ -128,7 +136,8 @@ async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Resu
             std::fs::create_dir_all(&folder).map_err(failed)?;
             clap_mangen::generate_to(parse::tree(), &folder).map_err(failed)
         }
-        // These are commands of `runai`'s, and those of pods.
+        // These are commands of `runai`'s, and those that print by themselves.
+        Asked::Local(..) => Ok(()),
         Asked::Own(
             Own::Master { .. }
             | Own::Ps { .. }

@@ -131,7 +131,19 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         }
     };
     reports.abort();
-    // A server that is not told of the end in time has nothing more to write.
+    servers_end(&mut servers).await;
+    match ended {
+        Ended::Succeeded(progress) => {
+            say(&format!("job {name} succeeded: {}", progress::summary(&progress)));
+            Ok(())
+        }
+        Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),
+    }
+}
+
+/// The servers of a job that has ended write their last checkpoint. One that is not told of the end in
+/// time has nothing more to write.
+pub(crate) async fn servers_end(servers: &mut JoinSet<Result<Pushes, elastic_ps::Error>>) {
     let left = async {
         while let Some(ended) = servers.join_next().await {
             if let Err(error) = server_ended(ended) {
@@ -141,13 +153,6 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     };
     if tokio::time::timeout(SERVERS_END_MAX, left).await.is_err() {
         say("a parameter server did not end; its last checkpoint may be missing");
-    }
-    match ended {
-        Ended::Succeeded(progress) => {
-            say(&format!("job {name} succeeded: {}", progress::summary(&progress)));
-            Ok(())
-        }
-        Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),
     }
 }
 
@@ -191,10 +196,14 @@ pub(crate) fn failed(error: impl std::error::Error) -> Error {
     Error::Failed(text)
 }
 
-fn server_ended(
+pub(crate) fn server_ended(
     server: Result<Result<Pushes, elastic_ps::Error>, tokio::task::JoinError>,
 ) -> Result<(), Error> {
-    say(&progress::gradients(server.map_err(failed)?.map_err(failed)?));
+    let pushes = server.map_err(failed)?.map_err(failed)?;
+    // Those that do not lead judge none, and what is only measured has none.
+    if pushes != Pushes::default() {
+        say(&progress::gradients(pushes));
+    }
     Ok(())
 }
 
@@ -308,7 +317,7 @@ pub(crate) fn server(
 }
 
 /// Writes down what the master would have done to pods: the scheduler does it by itself.
-struct Log;
+pub(crate) struct Log;
 
 impl Outside for Log {
     fn want(&mut self, want: &Want) {

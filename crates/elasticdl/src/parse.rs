@@ -19,6 +19,8 @@ use crate::flags::{BUILD, COMMON, EVALUATE, INIT, PREDICT, SEED, TRAIN, find};
 pub enum Asked {
     /// A job.
     Job(Form, Values),
+    /// A job on this machine, without a server.
+    Local(Form, Values),
     /// A file from which an image of a model zoo is made.
     ZooInit(Values),
     /// The image of the model zoo in this folder.
@@ -52,6 +54,11 @@ impl Form {
             Self::Evaluate => Some("evaluate"),
             Self::Predict => Some("predict"),
         }
+    }
+
+    fn of_command(name: &str) -> Option<Self> {
+        let all = [Self::Train, Self::Evaluate, Self::Predict];
+        all.into_iter().find(|form| form.command() == Some(name))
     }
 
     /// Its flags.
@@ -176,6 +183,13 @@ pub fn tree() -> Command {
                 Arg::new("image").value_name("IMAGE").required(true).help("Name of the image"),
             ),
         );
+    let local = Command::new("local")
+        .about("Run a job on this machine without a server: its master here, workers as processes")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(job(Form::Train, "Train a model"))
+        .subcommand(job(Form::Evaluate, "Measure a trained model"))
+        .subcommand(job(Form::Predict, "Apply a trained model"));
     let tree = Command::new("elasticdl")
         .about(
             "Elastic training jobs: they lose workers and go on\n\n\
@@ -188,6 +202,7 @@ pub fn tree() -> Command {
         .subcommand(job(Form::Train, "Train a model"))
         .subcommand(job(Form::Evaluate, "Measure a trained model"))
         .subcommand(job(Form::Predict, "Apply a trained model"))
+        .subcommand(local)
         .subcommand(zoo);
     Common::augment_args(Own::augment_subcommands(tree))
 }
@@ -215,12 +230,15 @@ pub fn parse(argv: &[OsString]) -> Result<Parsed, clap::Error> {
         let Some((name, below)) = matches.subcommand() else {
             return Err(command.error(ErrorKind::MissingSubcommand, "name a command"));
         };
-        for form in [Form::Train, Form::Evaluate, Form::Predict] {
-            if form.command() == Some(name) {
-                return job(form, command, below);
-            }
+        if let Some(form) = Form::of_command(name) {
+            return job(form, command, below);
         }
         match (name, below.subcommand()) {
+            ("local", Some((name, below))) => {
+                let form = Form::of_command(name).unwrap_or(Form::Train);
+                let (values, notes) = values(&form.tables(), command, below)?;
+                Ok((Asked::Local(form, values), notes))
+            }
             ("zoo", Some(("init", below))) => {
                 let (values, notes) = values(&[INIT], command, below)?;
                 Ok((Asked::ZooInit(values), notes))

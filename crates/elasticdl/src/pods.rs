@@ -138,6 +138,16 @@ async fn chosen(
     Ok(client.select(&asked).await?.0)
 }
 
+/// The job of this name.
+pub(crate) async fn job(client: &Client, project: &str, name: &str) -> Result<Workload, Error> {
+    let found = chosen(client, project, &[]).await?.into_iter().find(|job| job.name == name);
+    let none = || {
+        let name = units::shown(name);
+        Error::Failed(format!("no job {name} in project {project}; `elasticdl jobs` lists them"))
+    };
+    found.ok_or_else(none)
+}
+
 async fn found(
     client: &Client,
     project: &str,

@@ -16,6 +16,8 @@ use tonic::transport::{Channel, Endpoint};
 
 /// So much of a trace is shown.
 const TRACE_LINES_MAX: usize = 30;
+/// In place of the names of workers.
+const NO_WORKER: &str = "no worker";
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
 /// Between two looks at a job that stops.
@@ -67,7 +69,7 @@ pub(crate) fn say(line: &str) {
 type Master = MasterClient<InterceptedService<Channel, Sign>>;
 
 /// The way to a master; none where its address or its token cannot be, which the master says.
-fn master(address: &str, token_file: &Path) -> Option<Master> {
+pub(crate) fn master(address: &str, token_file: &Path) -> Option<Master> {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).ok()?;
     let credentials = Credentials::read(token_file).ok()?;
     Some(MasterClient::with_interceptor(endpoint.connect_lazy(), credentials.sign()))
@@ -121,18 +123,52 @@ fn line(now: &StatusReply, before: &StatusReply, in_time: Duration) -> String {
     let in_ms = u64::try_from(in_time.as_millis()).unwrap_or(u64::MAX).max(1);
     let rate = visited.saturating_mul(1000) / in_ms;
     let workers = match names(now) {
-        names if names.is_empty() => "no worker".to_owned(),
+        names if names.is_empty() => NO_WORKER.to_owned(),
         names => names.join(", "),
     };
+    let loss = loss(now).map(|loss| format!("loss {loss:.4}, ")).unwrap_or_default();
     format!(
-        "epoch {}: {}{total} records, checkpoint of version {}, {rate} records/s, {workers}",
+        "epoch {}: {}{total} records, checkpoint of version {}, {rate} records/s, {loss}{workers}",
         now.epoch, now.records, now.checkpoint_version
     )
 }
 
+/// The mean loss of the last steps of all workers that have made one.
+fn loss(status: &StatusReply) -> Option<f64> {
+    let reports = status.workers.iter().filter_map(|worker| worker.report);
+    let losses: Vec<f64> =
+        reports.filter(|of| of.steps > 0 && of.loss.is_finite()).map(|of| of.loss).collect();
+    #[expect(clippy::cast_precision_loss, reason = "workers are few")]
+    let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+    (!losses.is_empty()).then_some(mean)
+}
+
+/// What such a line says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Line {
+    /// Records per second.
+    pub(crate) rate: u32,
+    pub(crate) loss: Option<f64>,
+    pub(crate) workers: u32,
+}
+
+impl Line {
+    /// Reads one that [`line`] has made; nothing if it is another.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (_, rest) =
+            text.strip_prefix("epoch ")?.split_once(" records, checkpoint of version ")?;
+        let mut parts = rest.split(", ").skip(1);
+        let rate = parts.next()?.strip_suffix(" records/s")?.parse().ok()?;
+        let mut parts = parts.peekable();
+        let loss = parts.peek().and_then(|part| part.strip_prefix("loss ")?.parse().ok());
+        let names = parts.skip(usize::from(loss.is_some())).filter(|name| *name != NO_WORKER);
+        Some(Self { rate, loss, workers: u32::try_from(names.count()).ok()? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use elastic_proto::v1::WorkerStatus;
+    use elastic_proto::v1::{WorkerReport, WorkerStatus};
 
     use super::*;
 
@@ -183,11 +219,19 @@ mod tests {
             line(&now, &before, second),
             "epoch 1: 300 of 1500 records, checkpoint of version 15, 200 records/s, w-0, w-1"
         );
+        let read = Line::read(&line(&now, &before, second));
+        assert_eq!(read, Some(Line { rate: 200, loss: None, workers: 2 }));
+        let report = |loss| Some(WorkerReport { loss, steps: 1, ..WorkerReport::default() });
+        (now.workers[0].report, now.workers[1].report) = (report(0.5), report(1.0));
+        let text = line(&now, &before, second);
+        assert!(text.ends_with(", 200 records/s, loss 0.7500, w-0, w-1"), "{text}");
+        assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
         (now.records_total, now.workers) = (0, Vec::new());
         let text = line(&now, &before, second * 2);
         assert_eq!(
             text,
             "epoch 1: 300 records, checkpoint of version 15, 100 records/s, no worker"
         );
+        assert_eq!(Line::read(&text), Some(Line { rate: 100, loss: None, workers: 0 }));
     }
 }

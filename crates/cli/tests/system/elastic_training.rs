@@ -182,6 +182,15 @@ fn a_trained_model_is_measured_and_predicts() {
     );
     await_text(&sandbox, "elasticdl logs t", "job t succeeded: 4500", TRAINING_PATIENCE);
 
+    let drawn =
+        sandbox.shell("elasticdl plot t -o t.svg && cat t.svg; elasticdl plot none -o n.svg");
+    assert_eq!(drawn.code, Some(1), "{}", drawn.text);
+    for part in
+        ["t is drawn in t.svg", ">loss</text>", "<polyline", "no job none in project default"]
+    {
+        assert!(drawn.text.contains(part), "{part}: {}", drawn.text);
+    }
+
     let init = "--checkpoint_dir_for_init=$PWD/model";
     submit(&format!("evaluate --job_name=e --validation_data=$PWD/plain/test {init}"));
     await_text(&sandbox, "elasticdl logs e", "job e succeeded: 297", TRAINING_PATIENCE);
@@ -210,6 +219,42 @@ fn a_trained_model_is_measured_and_predicts() {
     );
     let waited = sandbox.shell("elasticdl wait n");
     assert_eq!(waited.code, Some(1), "{}", waited.text);
+}
+
+#[test]
+fn a_job_runs_without_a_server_and_ctrl_c_saves_its_model() {
+    let Some(programs) = workers::programs() else { return };
+    let sandbox = Sandbox::new().with_programs(&programs);
+    let made = sandbox
+        .shell(&format!("mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain"));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let common = "--model_zoo=zoo --model_def=digits_numpy.custom_model --minibatch_size=10 \
+                  --training_data=plain/train --image_name=$(command -v python3) --num_workers=2";
+    let trained =
+        sandbox.shell(&format!("elasticdl local train --job_name=l --num_epochs=1 {common}"));
+    assert_eq!(trained.code, Some(0), "{}", trained.text);
+    assert!(
+        trained.text.contains("job l succeeded: 1500 records (0 unreadable)"),
+        "{}",
+        trained.text
+    );
+
+    let stopped = sandbox.shell(&format!(
+        "elasticdl local train --job_name=m --num_epochs=0 --checkpoint_dir=$PWD/model {common} \
+         > out 2> err & pid=$!
+         until grep -q 'checkpoint of version [1-9]' out; do kill -0 $pid || exit 9; sleep 0.1; done
+         kill -INT $pid; wait $pid; code=$?; cat out; exit $code"
+    ));
+    assert_eq!(stopped.code, Some(143), "{}", stopped.text);
+    let kept = "stopped; the model is in ";
+    assert!(stopped.text.contains(kept), "{}", stopped.text);
+    let ended = wait_until(PATIENCE, || running(&sandbox, WORKER).is_empty());
+    assert!(ended, "{:?}", running(&sandbox, WORKER));
+    // What was saved goes on.
+    let again = sandbox.shell(&format!(
+        "elasticdl local train --job_name=n --num_epochs=1 --checkpoint_dir_for_init=$PWD/model {common}"
+    ));
+    assert!(again.text.contains("job n succeeded: 1500"), "{}", again.text);
 }
 
 #[test]

@@ -142,6 +142,12 @@ fn the_other_commands_are_understood() {
     assert!(
         matches!(asked("zoo init --base_image=x"), Asked::ZooInit(of) if of.text("base_image") == "x")
     );
+    assert!(matches!(
+        asked("local predict --job_name=j --prediction_data=/p --checkpoint_dir_for_init=/c"),
+        Asked::Local(Form::Predict, of) if of.text("prediction_data") == "/p"
+    ));
+    assert!(matches!(asked("local train --job_name=j"), Asked::Local(Form::Train, _)));
+    assert!(refusal("local fly").contains("fly"));
     assert!(matches!(asked("zoo build . --image=a:b"), Asked::ZooBuild(at, _) if at == "."));
     assert!(matches!(asked("zoo push a:b"), Asked::ZooPush(image) if image == "a:b"));
     assert!(matches!(asked("jobs"), Asked::Own(Own::Jobs { .. })));

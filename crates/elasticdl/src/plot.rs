@@ -1,0 +1,169 @@
+//! Pictures of a training: samples per second, workers and loss over time, as SVG. Owns: the drawing.
+//! Does not know about: what a master writes of its progress (`progress`).
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::str::FromStr as _;
+
+use api_types::Time;
+use cli_kit::exit::Error;
+use client::{Client, Logs};
+use runai::Connected;
+
+use crate::pods;
+use crate::progress::Line;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 20.0;
+const TOP: f64 = 40.0;
+const HEIGHT: f64 = 120.0;
+/// From one chart to the next.
+const STEP: f64 = 160.0;
+const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.dim{fill:#777;font-size:11px}\
+    .bg{fill:#fff}.grid{stroke:#d5d9de}.line{fill:none;stroke:#4c78a8;stroke-width:1.5}\
+    @media(prefers-color-scheme:dark){text{fill:#eee}.dim{fill:#9aa}.bg{fill:#15181c}\
+    .grid{stroke:#3a414a}.line{stroke:#72b7b2}}";
+
+/// Seconds since the first one, and a value.
+type Points = Vec<(f64, f64)>;
+
+/// Draws a job into a file.
+pub(crate) async fn run(job: &str, file: &Path, project: Option<String>) -> Result<(), Error> {
+    let Connected { client, project } = runai::connected(project).await?;
+    let found = pods::job(&client, &project.name, job).await?;
+    let written = output(&client, &found.id).await?;
+    let seen = lines(&written);
+    if seen.len() < 2 {
+        let text = format!(
+            "{job} has not written two lines of progress yet; its master writes one a second while \
+             records are visited"
+        );
+        return Err(Error::Failed(text));
+    }
+    let failed = |error| Error::Failed(format!("cannot write {}: {error}", file.display()));
+    std::fs::write(file, svg(job, &seen)).map_err(failed)
+}
+
+/// What the newest master has written, with times.
+async fn output(client: &Client, id: &str) -> Result<String, Error> {
+    let which = Logs { timestamps: true, ..Logs::default() };
+    let mut stream = client.logs(id, None, &which).await?;
+    let mut all = Vec::new();
+    while let Some(chunk) = stream.next().await? {
+        all.extend(chunk);
+    }
+    Ok(String::from_utf8_lossy(&all).into_owned())
+}
+
+/// The lines about progress, each with its time in milliseconds.
+fn lines(written: &str) -> Vec<(u64, Line)> {
+    let line = |text: &str| {
+        let (time, text) = text.split_once(' ')?;
+        Some((Time::from_str(time).ok()?.0.0, Line::read(text)?))
+    };
+    written.lines().filter_map(line).collect()
+}
+
+/// The three charts.
+fn svg(job: &str, seen: &[(u64, Line)]) -> String {
+    let begin = seen.first().map_or(0, |(at, _)| *at);
+    #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
+    let points = |value: fn(&Line) -> Option<f64>| -> Points {
+        let point =
+            |(at, line): &(u64, Line)| Some((at.saturating_sub(begin) as f64 / 1e3, value(line)?));
+        seen.iter().filter_map(point).collect()
+    };
+    let charts = [
+        ("samples/s", points(|line| Some(f64::from(line.rate)))),
+        ("workers", points(|line| Some(f64::from(line.workers)))),
+        ("loss", points(|line| line.loss)),
+    ];
+    let seconds = charts[0].1.last().map_or(0.0, |(second, _)| *second).max(1.0);
+    let height = TOP + STEP * 3.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\
+         <title>{0}</title><style>{STYLE}</style><rect class=\"bg\" width=\"{WIDTH}\" \
+         height=\"{height}\"/><text x=\"10\" y=\"20\" font-weight=\"600\">{0}</text>\n",
+        escape(job)
+    );
+    for (number, (name, points)) in (0_u32..).zip(&charts) {
+        chart(&mut out, (name, TOP + STEP * f64::from(number)), points, seconds);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f64) {
+    let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let scale = if most > 0.0 { most } else { 1.0 };
+    let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
+    let mut text = |x: f64, y: f64, class: &str, text: &str| {
+        let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{text}</text>");
+    };
+    text(LEFT, top - 6.0, "", name);
+    text(10.0, top + 4.0, "dim", &shown(most));
+    text(10.0, bottom + 4.0, "dim", "0");
+    text(right - 50.0, bottom + 16.0, "dim", &format!("{seconds:.0} s"));
+    for y in [top, bottom] {
+        let _ = writeln!(
+            out,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y}\" y2=\"{y}\"/>"
+        );
+    }
+    let place = |(second, value): &(f64, f64)| {
+        let x = LEFT + (right - LEFT) * second / seconds;
+        format!("{x:.1},{:.1}", bottom - HEIGHT * value / scale)
+    };
+    let places: Vec<_> = points.iter().map(place).collect();
+    let _ = writeln!(out, "<polyline class=\"line\" points=\"{}\"/>", places.join(" "));
+}
+
+fn shown(value: f64) -> String {
+    if value >= 10.0 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "2026-11-27T02:00:00.500Z epoch 0: 100 of 1500 records, checkpoint of version 0, \
+        100 records/s, w-0\n\
+        2026-11-27T02:00:01.500Z w-1 failed:\n\
+        2026-11-27T02:00:01.600Z   Traceback\n\
+        2026-11-27T02:00:02.500Z epoch 0: 500 of 1500 records, checkpoint of version 50, 200 records/s, \
+        loss 0.5000, w-0, w-1\n\
+        2026-11-27T02:00:04.500Z job j succeeded: 1500 records (0 unreadable)\n";
+
+    #[test]
+    fn a_picture_has_three_lines_over_the_time_that_passed() {
+        let seen = lines(LOG);
+        assert_eq!(seen.len(), 2);
+        let picture = svg("a<b", &seen);
+        assert!(picture.contains("<title>a&lt;b</title>") && picture.contains(">2 s</text>"));
+        for (name, points) in [
+            ("samples/s", "points=\"70.0,100.0 740.0,40.0\""),
+            ("workers", "points=\"70.0,260.0 740.0,200.0\""),
+            // Before it is known there is none.
+            ("loss", "points=\"740.0,360.0\""),
+        ] {
+            assert!(picture.contains(&format!(">{name}</text>")), "{name}: {picture}");
+            assert!(picture.contains(points), "{name}: {picture}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_about_progress_is_left_out() {
+        for text in ["", "epoch 0: 1 records", "2026-11-27T02:00:00Z", "now epoch 0: 1 records"] {
+            assert!(lines(text).is_empty(), "{text}");
+        }
+    }
+}
