@@ -437,6 +437,8 @@ mod tests {
         assert_eq!((job.workers, job.workers_min, job.priority), (2, None, None));
         let model = job.told.iter().find(|(name, _)| *name == "model_file").expect("told");
         assert!(model.1.starts_with('/') && model.1.ends_with("/src/lib.rs"), "{}", model.1);
+        // By this one a master knows a job of this program.
+        assert!(job.told.contains(&("bad_records_max", "0".to_owned())), "{:?}", job.told);
         let pods = ["cpu", "memory", "image", "priority"];
         assert!(job.told.iter().all(|(name, _)| pods.iter().all(|part| !name.contains(part))));
     }
@@ -449,6 +451,7 @@ mod tests {
         assert_eq!(job.project.as_deref(), Some("team-a"));
         assert_eq!(job.worker.limit, job.worker.request);
         assert_eq!(job.variables.len(), 2);
+        assert!(job.told.contains(&("bad_records_max", "0".to_owned())), "{:?}", job.told);
     }
 
     #[test]

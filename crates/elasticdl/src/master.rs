@@ -20,9 +20,9 @@ use tokio::task::JoinSet;
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 
-/// Versions between two checkpoints of the first form, which has no flag for it: what the death of
-/// a master costs.
-const SEED_CHECKPOINT_STEPS: u32 = 50;
+/// Versions between two checkpoints where no flag says how many, as in the first form: what the death
+/// of a master costs.
+const CHECKPOINT_STEPS: u32 = 50;
 /// A worker that says nothing of its task for so long at least is replaced, if it may be.
 const SILENT_MS: u64 = 300_000;
 /// Parameter servers write their last checkpoint after the end.
@@ -243,7 +243,12 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
     let (grads_to_wait, get_model_steps) =
         (values.count("grads_to_wait").max(1), values.count("get_model_steps").max(1));
     let batches = u64::from(values.count("max_step"));
-    let steps = if seed { SEED_CHECKPOINT_STEPS } else { values.count("checkpoint_steps") };
+    let is_old = is_old(values);
+    let steps = match values.count("checkpoint_steps") {
+        0 if seed || is_old => CHECKPOINT_STEPS,
+        steps => steps,
+    };
+    let is_relaunched = values.is_on("relaunch_timeout_worker") && !is_old;
     let mut arguments: std::collections::BTreeMap<String, String> =
         values.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     arguments.insert("records_per_task".to_owned(), records_per_task.to_string());
@@ -268,7 +273,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
             bad_records_max: values.count("bad_records_max").into(),
             ..Limits::default()
         },
-        silent_ms: values.is_on("relaunch_timeout_worker").then_some(SILENT_MS),
+        silent_ms: is_relaunched.then_some(SILENT_MS),
         mode: mode(values),
         grads_to_wait: if is_async { 1 } else { grads_to_wait },
         sync_version_tolerance: values.count("sync_version_tolerance").into(),
@@ -283,10 +288,16 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
     })
 }
 
+/// Whether a job was submitted before there was `--bad_records_max`, which all since then name. Some
+/// flags meant nothing then: its master goes on with the training that its journal has.
+fn is_old(values: &Values) -> bool {
+    values.some("bad_records_max").is_none()
+}
+
 /// Without `--gradients` a tolerance means that there are old gradients.
 fn mode(values: &Values) -> Mode {
     let rejects = match values.text("gradients") {
-        "" => values.count("sync_version_tolerance") > 0,
+        "" => values.count("sync_version_tolerance") > 0 && !is_old(values),
         word => word == "reject",
     };
     match (values.is_on("use_async"), rejects) {
@@ -373,7 +384,7 @@ mod tests {
 
     #[test]
     fn gradients_are_rejected_where_a_flag_says_so() {
-        let train = "train --job_name=j --grads_to_wait=2";
+        let train = "train --job_name=j --grads_to_wait=2 --bad_records_max=0";
         for (flags, mode, tolerance) in [
             ("", Mode::Synchronous, 0),
             ("--sync_version_tolerance=2", Mode::SynchronousReject, 2),
@@ -398,6 +409,19 @@ mod tests {
             (seed.checkpoint_steps, seed.limits, seed.silent_ms),
             (50, Limits::default(), None)
         );
+    }
+
+    #[test]
+    fn a_job_submitted_by_an_earlier_program_stays_the_job_of_its_journal() {
+        let old = "--job_name=j --checkpoint_steps=0 --sync_version_tolerance=2 \
+                   --relaunch_timeout_worker=true";
+        let job = of(&format!("train {old}")).unwrap();
+        assert_eq!((job.checkpoint_steps, job.silent_ms), (50, None));
+        assert_eq!((job.mode, job.limits), (Mode::Synchronous, Limits::default()));
+        let job = of(&format!("train {old} --use_async=true")).unwrap();
+        assert_eq!(job.mode, Mode::Asynchronous);
+        let job = of("train --job_name=j --checkpoint_steps=7").unwrap();
+        assert_eq!(job.checkpoint_steps, 7);
     }
 
     #[test]
