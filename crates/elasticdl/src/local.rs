@@ -1,33 +1,31 @@
 //! A job on this machine without a server: `elasticdl local train --flag=value…`. Owns: the master
-//! and the parameter servers in this process, the processes of the workers, and how Ctrl-C ends them.
-//! Does not know about: what the flags mean (`job`, `master`), and what is trained.
+//! and the parameter servers in this process, and how Ctrl-C ends the job. Does not know about: the
+//! processes of its workers (`workers`), what the flags mean (`job`, `master`), and what is trained.
 
-use std::collections::BTreeMap;
+mod workers;
+
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cli_kit::exit::Error;
 use elastic_master::{Ended, JobConfig, Master, Settings, Sync};
-use elastic_proto::v1::tell_request::Event;
-use elastic_proto::v1::{LeaveReason, PodGone, PodLeaves, TellRequest};
 use elastic_ps::Pushes;
-use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::job::Job;
 use crate::master::{self, Log, SAVE_MAX, TERMINATED, failed};
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
+use workers::{LEAVE_MAX, Place, Workers};
 
-/// Workers have so long to hand their tasks back after Ctrl-C; after that, or a second one, they are
-/// killed.
-const LEAVE_MS: u64 = 10_000;
-/// The exit code of a worker that was to leave.
-const LEFT: i32 = 143;
+/// So long after its last worker a master may go on: the job has ended, or never will.
+const END_MAX: Duration = Duration::from_secs(3);
 
 type Servers = JoinSet<Result<Pushes, elastic_ps::Error>>;
 
@@ -39,6 +37,7 @@ pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
     let told = job.told.iter().map(|(name, value)| format!("--{name}={value}"));
     let words: Vec<String> = told.chain([format!("--job_name={}", job.name)]).collect();
     let told = Values::of_pairs(form, &words).map_err(Error::Usage)?;
+    let mut stops = Stops::new()?;
     let folder = tempfile::Builder::new().prefix("elasticdl-").tempdir()?;
     let token_file = token(folder.path())?;
     let config = master::config(form, &told)?;
@@ -56,13 +55,14 @@ pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
     let stop = Arc::new(Notify::new());
     let place = Place { folder: folder.path(), address: &address, token_file: &token_file };
     let servers = servers(&config, &told, &place, &stop);
-    let mut workers = Workers { job: &job, place, running: BTreeMap::new(), next: 0, again: 0 };
+    let mut workers = Workers::new(&job, place);
     for _ in 0..job.workers {
         workers.start()?;
     }
     let reports = tokio::spawn(progress::report(address.clone(), token_file.clone()));
     let kept = told.some("checkpoint_dir").map(PathBuf::from);
-    let done = until_end(master, (servers, &stop), &mut workers, kept.as_deref()).await;
+    let parts = (servers, &*stop, &mut stops);
+    let done = until_end(master, parts, &mut workers, kept.as_deref()).await;
     reports.abort();
     workers.kill().await;
     done
@@ -91,14 +91,6 @@ fn token(folder: &Path) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Where the parts of the job find each other.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    folder: &'a Path,
-    address: &'a str,
-    token_file: &'a Path,
-}
-
 fn servers(job: &JobConfig, values: &Values, place: &Place<'_>, stop: &Arc<Notify>) -> Servers {
     let mut all = JoinSet::new();
     let own = || place.folder.join("model");
@@ -122,123 +114,16 @@ fn servers(job: &JobConfig, values: &Values, place: &Place<'_>, stop: &Arc<Notif
     all
 }
 
-/// The processes of the workers.
-struct Workers<'a> {
-    job: &'a Job,
-    place: Place<'a>,
-    running: BTreeMap<String, Child>,
-    next: u32,
-    /// How many have begun because another failed.
-    again: u32,
-}
-
-impl Workers<'_> {
-    fn start(&mut self) -> Result<(), Error> {
-        let pod = self.job.worker_names().replace("{}", &self.next.to_string());
-        let mut command = match &self.job.command {
-            Some(line) => {
-                let mut command = Command::new("/bin/sh");
-                command.args(["-c", line]);
-                command
-            }
-            None => {
-                let mut command = Command::new(&self.job.python);
-                command.args(["-m", "elastane.worker"]);
-                command
-            }
-        };
-        command.env("OMP_NUM_THREADS", "1").envs(self.job.variables.iter().cloned());
-        command.env("MASTER_ADDR", self.place.address).env("POD_NAME", &pod);
-        command.env("ELASTANE_JOB_TOKEN_FILE", self.place.token_file);
-        command.env("WORKER_ID", self.next.to_string());
-        // Ctrl-C is for this process: workers are asked to leave by the master.
-        let child = command.process_group(0).kill_on_drop(true).spawn();
-        let child = child.map_err(|error| {
-            Error::Failed(format!("a worker cannot be started: {}: {error}", self.job.python))
-        })?;
-        self.running.insert(pod, child);
-        self.next += 1;
-        Ok(())
-    }
-
-    /// Waits until one has ended.
-    async fn ended(&mut self) -> Result<(String, ExitStatus), Error> {
-        loop {
-            for (pod, child) in &mut self.running {
-                if let Some(status) = child.try_wait()? {
-                    let pod = pod.clone();
-                    self.running.remove(&pod);
-                    return Ok((pod, status));
-                }
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-    }
-
-    /// The master forgets one that has ended, and another begins in place of one that has failed.
-    async fn replace(&mut self, (pod, status): (String, ExitStatus)) -> Result<(), Error> {
-        if status.success() || status.code() == Some(LEFT) {
-            return Ok(());
-        }
-        self.tell(Event::PodGone(PodGone {
-            pod: pod.clone(),
-            reason: LeaveReason::Unspecified.into(),
-            message: String::new(),
-        }))
-        .await;
-        let all = self.job.relaunches.saturating_mul(self.job.workers);
-        if self.again < all {
-            say(&format!("{pod} has failed ({status}); another begins"));
-            self.again += 1;
-            return self.start();
-        }
-        if self.running.is_empty() {
-            let text = format!("all workers have failed, {pod} last ({status})");
-            return Err(Error::Failed(text));
-        }
-        say(&format!("{pod} has failed ({status}); the others go on"));
-        Ok(())
-    }
-
-    async fn tell(&self, event: Event) {
-        let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
-            return;
-        };
-        // A master that does not answer has ended.
-        if let Err(error) = master.tell(TellRequest { event: Some(event) }).await {
-            tracing::debug!(%error, "the master was not told");
-        }
-    }
-
-    /// They finish their minibatches and hand back what they have.
-    async fn leave(&mut self) -> Result<(), Error> {
-        for pod in self.running.keys().cloned().collect::<Vec<_>>() {
-            self.tell(Event::PodLeaves(PodLeaves { pod, within_ms: LEAVE_MS })).await;
-        }
-        while !self.running.is_empty() {
-            self.ended().await?;
-        }
-        Ok(())
-    }
-
-    async fn kill(&mut self) {
-        for child in self.running.values_mut() {
-            // It may have ended by itself.
-            let _ = child.kill().await;
-        }
-    }
-}
-
 async fn until_end(
     master: Master,
-    (mut servers, stop): (Servers, &Notify),
+    (mut servers, stop, stops): (Servers, &Notify, &mut Stops),
     workers: &mut Workers<'_>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
     // It answers while this one tells it something.
     let mut serving = tokio::spawn(master.serve());
-    let mut stops = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
     let name = workers.job.name.clone();
+    let mut alone = pin!(sleep(END_MAX));
     loop {
         tokio::select! {
             ended = &mut serving => {
@@ -247,8 +132,12 @@ async fn until_end(
             Some(ended) = servers.join_next() => master::server_ended(ended)?,
             ended = workers.ended(), if !workers.running.is_empty() => {
                 workers.replace(ended?).await?;
+                alone.as_mut().reset(Instant::now() + END_MAX);
             }
-            () = stopped(&mut stops) => break,
+            () = &mut alone, if workers.running.is_empty() => {
+                return Err(Error::Failed(format!("no worker is left; {}", workers.last)));
+            }
+            () = stops.next() => break,
         }
     }
     say("the workers hand back what they have; Ctrl-C again stops at once");
@@ -265,16 +154,49 @@ async fn until_end(
             }
             Err(Error::Said(TERMINATED))
         }
-        () = stopped(&mut stops) => Err(Error::Said(TERMINATED)),
+        () = stops.next() => Err(Error::Said(TERMINATED)),
     }
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-async fn stopped([interrupt, terminate]: &mut [Signal; 2]) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// What stops a job: Ctrl-C, SIGTERM, and the end of the terminal.
+struct Stops {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Stops {
+    fn new() -> Result<Self, Error> {
+        // As with `nohup`.
+        let ignored =
+            std::fs::read_to_string("/proc/self/status").is_ok_and(|s| ignores_hangup(&s));
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: (!ignored).then(|| signal(SignalKind::hangup())).transpose()?,
+        })
     }
+
+    async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = hangup => {}
+        }
+    }
+}
+
+/// Whether a process began with SIGHUP ignored, by its file in `/proc`.
+fn ignores_hangup(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Stops in order: workers leave, then the servers save the model.
@@ -282,14 +204,15 @@ async fn saved(
     workers: &mut Workers<'_>,
     (servers, stop): (&mut Servers, &Notify),
 ) -> Result<(), String> {
-    let left = tokio::time::timeout(std::time::Duration::from_millis(LEAVE_MS), workers.leave());
-    match left.await {
+    match timeout(LEAVE_MAX, workers.leave()).await {
         Ok(left) => left.map_err(|error| error.to_string())?,
         Err(_) => workers.kill().await,
     }
     stop.notify_one();
-    let saving = tokio::time::timeout(SAVE_MAX, servers.join_next());
-    match saving.await.map_err(|_| "saving took too long".to_owned())? {
+    match timeout(SAVE_MAX, servers.join_next())
+        .await
+        .map_err(|_| "saving took too long".to_owned())?
+    {
         Some(ended) => master::server_ended(ended).map_err(|error| error.to_string()),
         None => Err("no parameter server is left".to_owned()),
     }
@@ -339,5 +262,22 @@ mod tests {
         let text = ends(&format!("{line} --relaunch_on_worker_failure=1")).await;
         assert!(text.starts_with("all workers have failed, elasticdl-j-worker-"), "{text}");
         assert!(text.ends_with("last (exit status: 1)"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_workers_end_before_it_has_failed() {
+        let text = ends("train --training_data=/d --num_workers=1 --job_command=true").await;
+        assert_eq!(text, "no worker is left; elasticdl-j-worker-0 ended last (exit status: 0)");
+    }
+
+    #[test]
+    fn a_job_under_nohup_is_known_by_its_mask() {
+        for (status, is) in [
+            ("Name:\tx\nSigIgn:\t0000000000000001\n", true),
+            ("SigIgn:\t0000000000001000\n", false),
+            ("", false),
+        ] {
+            assert_eq!(ignores_hangup(status), is, "{status}");
+        }
     }
 }

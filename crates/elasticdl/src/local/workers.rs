@@ -1,0 +1,227 @@
+//! The workers of a job without a server, as processes of this machine. Owns: starting them, with
+//! another in place of one that has failed, and that nothing of theirs outlives them. Does not know
+//! about: when a job has ended.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use cli_kit::exit::Error;
+use elastic_proto::v1::tell_request::Event;
+use elastic_proto::v1::{LeaveReason, PodGone, PodLeaves, TellRequest};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+use crate::job::Job;
+use crate::progress::{self, say};
+
+/// Workers have so long to hand their tasks back after Ctrl-C; after that, or a second one, they are
+/// killed.
+pub(super) const LEAVE_MAX: Duration = Duration::from_secs(10);
+/// The exit code of a worker that was to leave.
+const LEFT: i32 = 143;
+/// Between two looks at them.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Where the parts of the job find each other.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) address: &'a str,
+    pub(super) token_file: &'a Path,
+}
+
+/// The processes of the workers.
+pub(super) struct Workers<'a> {
+    pub(super) job: &'a Job,
+    place: Place<'a>,
+    pub(super) running: BTreeMap<String, Worker>,
+    /// Which has ended last, and how.
+    pub(super) last: String,
+    next: u32,
+    /// How many have begun because another failed.
+    again: u32,
+}
+
+impl<'a> Workers<'a> {
+    pub(super) fn new(job: &'a Job, place: Place<'a>) -> Self {
+        Self { job, place, running: BTreeMap::new(), last: String::new(), next: 0, again: 0 }
+    }
+
+    pub(super) fn start(&mut self) -> Result<(), Error> {
+        let pod = self.job.worker_names().replace("{}", &self.next.to_string());
+        let mut command = match &self.job.command {
+            Some(line) => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", line]);
+                command
+            }
+            None => {
+                let mut command = Command::new(&self.job.python);
+                command.args(["-m", "elastane.worker"]);
+                command
+            }
+        };
+        command.env("OMP_NUM_THREADS", "1").envs(self.job.variables.iter().cloned());
+        command.env("MASTER_ADDR", self.place.address).env("POD_NAME", &pod);
+        command.env("ELASTANE_JOB_TOKEN_FILE", self.place.token_file);
+        command.env("WORKER_ID", self.next.to_string());
+        // Ctrl-C is for this process: workers are asked to leave by the master.
+        let child = command.process_group(0).kill_on_drop(true).spawn();
+        let child = child.map_err(|error| {
+            Error::Failed(format!("a worker cannot be started: {}: {error}", self.job.python))
+        })?;
+        self.running.insert(pod, Worker(child));
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Waits until one has ended.
+    pub(super) async fn ended(&mut self) -> Result<(String, ExitStatus), Error> {
+        loop {
+            for (pod, worker) in &mut self.running {
+                if let Some(status) = worker.0.try_wait()? {
+                    let pod = pod.clone();
+                    self.running.remove(&pod);
+                    return Ok((pod, status));
+                }
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// The master forgets one that has ended, and another begins in place of one that has failed.
+    pub(super) async fn replace(
+        &mut self,
+        (pod, status): (String, ExitStatus),
+    ) -> Result<(), Error> {
+        self.last = format!("{pod} ended last ({status})");
+        if status.success() || status.code() == Some(LEFT) {
+            return Ok(());
+        }
+        self.tell(Event::PodGone(PodGone {
+            pod: pod.clone(),
+            reason: LeaveReason::Unspecified.into(),
+            message: String::new(),
+        }))
+        .await;
+        let all = self.job.relaunches.saturating_mul(self.job.workers);
+        if self.again < all {
+            say(&format!("{pod} has failed ({status}); another begins"));
+            self.again += 1;
+            return self.start();
+        }
+        if self.running.is_empty() {
+            let text = format!("all workers have failed, {pod} last ({status})");
+            return Err(Error::Failed(text));
+        }
+        say(&format!("{pod} has failed ({status}); the others go on"));
+        Ok(())
+    }
+
+    async fn tell(&self, event: Event) {
+        let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
+            return;
+        };
+        // A master that does not answer has ended.
+        if let Err(error) = master.tell(TellRequest { event: Some(event) }).await {
+            tracing::debug!(%error, "the master was not told");
+        }
+    }
+
+    /// They finish their minibatches and hand back what they have.
+    pub(super) async fn leave(&mut self) -> Result<(), Error> {
+        let within_ms = u64::try_from(LEAVE_MAX.as_millis()).unwrap_or(u64::MAX);
+        for pod in self.running.keys().cloned().collect::<Vec<_>>() {
+            self.tell(Event::PodLeaves(PodLeaves { pod, within_ms })).await;
+        }
+        while !self.running.is_empty() {
+            self.ended().await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn kill(&mut self) {
+        for worker in self.running.values_mut() {
+            worker.kill_group();
+            // Those of a group that is killed end; this one is of this process.
+            let _ = worker.0.wait().await;
+        }
+    }
+}
+
+/// A process that leads a group, with which it ends.
+pub(super) struct Worker(Child);
+
+impl Worker {
+    /// A command may have started others, as a shell does.
+    fn kill_group(&self) {
+        // Its id is its own until it is waited for.
+        let id = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(Err(error)) = id.map(|id| kill_process_group(id, Signal::KILL)) {
+            tracing::debug!(%error, "a worker was not killed; it has ended by itself");
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill_group();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::parse::{Asked, parse};
+
+    /// Whether a process runs; what has ended may still be in the table.
+    fn is_alive(id: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    }
+
+    async fn until(mut is: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !is() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it takes too long");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_worker_has_started_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("id");
+        let line = format!("sleep 600 & echo $! > {}; wait; true", file.display());
+        let argv = ["elasticdl", "local", "train", "--job_name=j", "--training_data=/d"];
+        let argv = argv.into_iter().map(OsString::from);
+        let argv: Vec<_> = argv.chain([format!("--job_command={line}").into()]).collect();
+        let Asked::Local(form, values) = parse(&argv).expect("flags").asked else {
+            panic!("it is not local");
+        };
+        let job = Job::new(form, &values, folder.path()).expect("a job");
+        let place = Place { folder: folder.path(), address: "127.0.0.1:1", token_file: &file };
+        for is_dropped in [true, false] {
+            let mut workers = Workers::new(&job, place);
+            workers.start().expect("a worker");
+            let mut id = String::new();
+            until(|| {
+                id = std::fs::read_to_string(&file).unwrap_or_default();
+                id.ends_with('\n')
+            })
+            .await;
+            assert!(is_alive(id.trim()));
+            match is_dropped {
+                true => drop(workers),
+                false => workers.kill().await,
+            }
+            until(|| !is_alive(id.trim())).await;
+            std::fs::remove_file(&file).expect("the file");
+        }
+    }
+}
