@@ -95,15 +95,17 @@ fn svg(job: &str, seen: &[(u64, Line)]) -> String {
 }
 
 fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f64) {
-    let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let scale = if most > 0.0 { most } else { 1.0 };
+    let values = || points.iter().map(|(_, value)| *value);
+    // Most values begin at 0; a loss may be less.
+    let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+    let scale = if most > least { most - least } else { 1.0 };
     let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
     let mut text = |x: f64, y: f64, class: &str, text: &str| {
         let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{text}</text>");
     };
     text(LEFT, top - 6.0, "", name);
     text(10.0, top + 4.0, "dim", &shown(most));
-    text(10.0, bottom + 4.0, "dim", "0");
+    text(10.0, bottom + 4.0, "dim", &shown(least));
     text(right - 50.0, bottom + 16.0, "dim", &format!("{seconds:.0} s"));
     for y in [top, bottom] {
         let _ = writeln!(
@@ -113,14 +115,14 @@ fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f
     }
     let place = |(second, value): &(f64, f64)| {
         let x = LEFT + (right - LEFT) * second / seconds;
-        format!("{x:.1},{:.1}", bottom - HEIGHT * value / scale)
+        format!("{x:.1},{:.1}", bottom - HEIGHT * (value - least) / scale)
     };
     let places: Vec<_> = points.iter().map(place).collect();
     let _ = writeln!(out, "<polyline class=\"line\" points=\"{}\"/>", places.join(" "));
 }
 
 fn shown(value: f64) -> String {
-    if value >= 10.0 || value.fract() == 0.0 {
+    if value.abs() >= 10.0 || value.fract() == 0.0 {
         format!("{value:.0}")
     } else {
         format!("{value:.3}")
@@ -158,6 +160,14 @@ mod tests {
             assert!(picture.contains(&format!(">{name}</text>")), "{name}: {picture}");
             assert!(picture.contains(points), "{name}: {picture}");
         }
+    }
+
+    #[test]
+    fn a_loss_below_zero_stays_in_its_chart() {
+        let line = |loss| Line { rate: 1, loss: Some(loss), workers: 1 };
+        let picture = svg("j", &[(0, line(1.0)), (500, line(-3.0)), (1000, line(-1.0))]);
+        assert!(picture.contains("points=\"70.0,360.0 405.0,480.0 740.0,420.0\""), "{picture}");
+        assert!(picture.contains("y=\"484\" class=\"dim\">-3</text>"), "{picture}");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) fn measured(version: u64, records: u64, metrics: &BTreeMap<String, f6
         0 => String::new(),
         version => format!("version {version}, "),
     };
-    let values = metrics.iter().map(|(name, value)| format!("{name} {value:.4}"));
+    let values = metrics.iter().map(|(name, value)| format!("{} {value:.4}", units::shown(name)));
     let values = match metrics.is_empty() {
         true => "no metric".to_owned(),
         false => values.collect::<Vec<_>>().join(", "),
@@ -188,6 +188,9 @@ mod tests {
         let metrics = BTreeMap::from([("loss".to_owned(), 0.5), ("accuracy".to_owned(), 0.966_66)]);
         let text = measured(45, 297, &metrics);
         assert_eq!(text, "measured: version 45, 297 records: accuracy 0.9667, loss 0.5000");
+        // A name is that of a worker's code, and makes no line of its own.
+        let forged = BTreeMap::from([("a\nepoch 0".to_owned(), 1.0)]);
+        assert_eq!(measured(0, 7, &forged), "measured: 7 records: a\\nepoch 0 1.0000");
         assert_eq!(measured(0, 7, &BTreeMap::new()), "measured: 7 records: no metric");
     }
 
