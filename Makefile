@@ -82,6 +82,8 @@ bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
 	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads \
 	  --bench elasticity
+	@ELASTANE_BENCH_NODES=$${ELASTANE_BENCH_NODES:-500} \
+	  cargo bench --locked --quiet --package elastane-benchmarks --bench different
 
 gpu-check: need ## Try the libraries of GPU fractions on the real GPU of this machine
 	@cargo bench --locked --quiet --package elastane-fraction-libs --bench gpu_check -- $(ARGS)
