@@ -47,7 +47,7 @@ pub(crate) struct Run {
     over: BTreeMap<String, (u32, Instant)>,
     /// A look more decides whether a process of it is ended.
     pub(crate) may_end: bool,
-    /// It was told that its program is not limited.
+    /// The event that its program is not limited was sent.
     is_unlimited: bool,
 }
 

@@ -259,8 +259,8 @@ fn checked(args: &[String]) -> Result<String, String> {
                      --hold to keep what is granted until it is stopped, --until-eof to keep it \
                      until its input ends, --kernels=MS to launch virtual kernels of so many \
                      milliseconds, --most=SIZE to fail where a GPU shows more, --most-free=SIZE to \
-                     fail where the first is not used by MPS or shows more of it free, --within=MS to fail where the \
-                     driver does not answer, or --json"
+                     fail where the first is not used by MPS or shows more of it free, \
+                     --within=MS to fail where the driver does not answer, or --json"
                 ));
             }
             (None, text) => sizes.push(size(text)?),
@@ -293,8 +293,8 @@ fn is_of_mps(attribute: Option<i32>) -> Result<(), String> {
     }
 }
 
-/// Fails where a program with a context does not use MPS, or sees more of the first GPU free. A context that is refused for
-/// want of memory has kept the limit.
+/// Fails where a program with a context does not use MPS, or sees more of the first GPU free. A context
+/// that is refused for want of memory has kept the limit.
 fn free_at_most(most: u64) -> Result<String, String> {
     let cuda = Cuda::open()?;
     is_of_mps(cuda.attribute(MPS_ENABLED, 0))?;

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -79,7 +80,11 @@ pub fn unreached(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Opti
         match look(&path) {
             Ok(Kind::Script(interpreter)) => path = folder.join(interpreter),
             // A loader that is started itself loads as it does for others.
-            Ok(Kind::Program(Some(Unreached::Static))) => return of_loader(name(&path)),
+            Ok(Kind::Program(Some(Unreached::Static))) => {
+                // Another name may lead to it.
+                let file = path.canonicalize().unwrap_or(path);
+                return of_loader(name(&file));
+            }
             Ok(Kind::Program(unreached)) => return unreached,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(_) => return Some(Unreached::Unknown),
@@ -109,7 +114,10 @@ fn find(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Option<PathBu
     }
     let search = search.unwrap_or_else(|| OsStr::new("/bin:/usr/bin"));
     let paths = std::env::split_paths(search).map(|path| folder.join(path).join(program));
-    paths.into_iter().find(|path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok())
+    let runs = |path: &PathBuf| {
+        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    paths.into_iter().find(runs)
 }
 
 enum Kind {
@@ -118,11 +126,13 @@ enum Kind {
 }
 
 fn look(path: &Path) -> io::Result<Kind> {
-    // A pipe is not waited for.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
+    // To open a device may do something, and a pipe would be waited for: only files are.
+    let found = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
+    if !found.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
+    let file = File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+        .map_err(|error| io::Error::other(format!("cannot be read: {error}")))?;
     let mut first = Vec::new();
     (&file).take(LINE_BYTES_MAX).read_to_end(&mut first)?;
     if first.starts_with(b"\x7fELF") {

@@ -131,6 +131,7 @@ const NODEPOOL: Kind = Kind {
         ("Label Value", "/labelValue"),
         ("Phase", "/phase"),
         ("GPU Time Slicing", "/gpuTimeSlicing"),
+        ("GPU Fractions", "/gpuFractions"),
         ("Nodes", "/status/nodes"),
     ],
 };

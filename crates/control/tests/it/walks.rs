@@ -45,7 +45,7 @@ async fn w6_an_elastic_job_gives_back_and_grows() {
     let shrunk = w.get("elastic1").unwrap();
     let why = shrunk.last_eviction.as_ref().unwrap();
     assert_eq!(why.code, "E104");
-    let restarts = "; it restarts from its checkpoint: it takes no part in resizes";
+    let restarts = "; its processes restart, from a checkpoint if they write one";
     assert!(why.message.contains("filler1") && why.message.ends_with(restarts), "{}", why.message);
     w.delete("elastic1").await;
     w.delete("filler1").await;

@@ -252,7 +252,7 @@ fn static_program(folder: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_static_program_is_not_limited_by_variables_and_that_is_told_once() {
+async fn a_static_program_is_not_limited_by_variables_and_one_event_says_so() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().expect("a folder");
     let program = static_program(folder.path()).display().to_string();
@@ -267,10 +267,10 @@ async fn a_static_program_is_not_limited_by_variables_and_that_is_told_once() {
     for spec in others.into_iter().chain([spec]) {
         bench.engine().start(spec).await.expect("started");
     }
-    let is_told = |state: &RunState| matches!(state, RunState::GpuUnlimited(_));
+    let is_event = |state: &RunState| matches!(state, RunState::GpuUnlimited(_));
     let told = loop {
         let told = engine_conformance::in_time(seen.recv()).await.expect("news");
-        if is_told(&told.state) {
+        if is_event(&told.state) {
             break told;
         }
     };
@@ -279,7 +279,7 @@ async fn a_static_program_is_not_limited_by_variables_and_that_is_told_once() {
     assert_eq!((told.key, told.state), (key, RunState::GpuUnlimited(why)));
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     while let Ok(told) = seen.try_recv() {
-        assert!(!is_told(&told.state), "{told:?}");
+        assert!(!is_event(&told.state), "{told:?}");
     }
     bench.engine().stop(key, 0).await.expect("stopped");
     end(&*bench.engine(), key).await;

@@ -62,6 +62,9 @@ fn a_program_is_reached_by_the_loader_that_it_asks_for() {
     folder.put("ld-musl-x86_64.so.1", &elf(None));
     assert_eq!(folder.of("ld-linux-x86-64.so.2"), None, "a loader that is started itself");
     assert_eq!(folder.of("ld-musl-x86_64.so.1"), Some(Unreached::OtherLibrary));
+    let other_name = folder.0.path().join("ld.so");
+    std::os::unix::fs::symlink("ld-linux-x86-64.so.2", other_name).unwrap();
+    assert_eq!(folder.of("ld.so"), None);
     let own = std::env::current_exe().unwrap();
     assert_eq!(unreached(own.as_os_str(), None, Path::new("/")), None);
     assert_eq!(unreached("sh".as_ref(), None, Path::new("/")), None);
@@ -106,7 +109,8 @@ fn a_file_that_is_cut_or_says_anything_is_unknown() {
     let pipe = folder.0.path().join("pipe");
     let mode = rustix::fs::Mode::from_raw_mode(0o755);
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert_eq!(folder.of("pipe"), Some(Unreached::Unknown));
+    assert_eq!(folder.of("./pipe"), Some(Unreached::Unknown));
+    assert_eq!(folder.of("pipe"), None, "no program is found by its name");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-/* A libnvidia-ml.so.1 whose every list has a process of somebody else. */
+/* A libnvidia-ml.so.1 whose every list has a process of another run. */
 #include <string.h>
 
 int nvmlInit_v2(void) { return 0; }

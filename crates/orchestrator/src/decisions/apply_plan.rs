@@ -17,7 +17,7 @@ use crate::state::State;
 const LOOK_AGAIN_MS: u64 = 10;
 
 /// What a change of its number of GPUs means for a workload: processes cannot get or lose any.
-const RESTARTS: &str = "; it restarts from its checkpoint: it takes no part in resizes";
+const RESTARTS: &str = "; its processes restart, from a checkpoint if they write one";
 
 impl State {
     /// Whether decisions are made at all now.

@@ -1,6 +1,6 @@
 //! What workloads save of their progress. Owns: what a report of one pod means for its workload, whose
-//! next checkpoint an eviction waits for, and that a training makes no progress. Does not know about: how a checkpoint is verified, and
-//! what follows from it for the choice of victims (`sched`).
+//! next checkpoint an eviction waits for, and that a training makes no progress. Does not know about: how a
+//! checkpoint is verified, and what follows from it for the choice of victims (`sched`).
 
 use spec::{CheckpointNews, RunKey};
 use units::Instant;
