@@ -24,8 +24,10 @@ use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 use workers::{LEAVE_MAX, Place, Workers};
 
-/// So long after its last worker a master may go on: the job has ended, or never will.
-const END_MAX: Duration = Duration::from_secs(3);
+/// Between two looks at a job without workers: it has ended, or never will.
+const ALONE: Duration = Duration::from_secs(2);
+/// So long its last checkpoint may take.
+const END_MAX: Duration = Duration::from_secs(300);
 
 type Servers = JoinSet<Result<Pushes, elastic_ps::Error>>;
 
@@ -123,7 +125,7 @@ async fn until_end(
     // It answers while this one tells it something.
     let mut serving = tokio::spawn(master.serve());
     let name = workers.job.name.clone();
-    let mut alone = pin!(sleep(END_MAX));
+    let (mut alone, mut since) = (pin!(sleep(ALONE)), Instant::now());
     loop {
         tokio::select! {
             ended = &mut serving => {
@@ -132,10 +134,14 @@ async fn until_end(
             Some(ended) = servers.join_next() => master::server_ended(ended)?,
             ended = workers.ended(), if !workers.running.is_empty() => {
                 workers.replace(ended?).await?;
-                alone.as_mut().reset(Instant::now() + END_MAX);
+                since = Instant::now();
+                alone.as_mut().reset(since + ALONE);
             }
             () = &mut alone, if workers.running.is_empty() => {
-                return Err(Error::Failed(format!("no worker is left; {}", workers.last)));
+                if since.elapsed() > END_MAX || workers.are_missed().await {
+                    return Err(Error::Failed(format!("no worker is left; {}", workers.last)));
+                }
+                alone.as_mut().reset(Instant::now() + ALONE);
             }
             () = stops.next() => break,
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cli_kit::exit::Error;
 use elastic_proto::v1::tell_request::Event;
-use elastic_proto::v1::{LeaveReason, PodGone, PodLeaves, TellRequest};
+use elastic_proto::v1::{JobPhase, LeaveReason, PodGone, PodLeaves, StatusRequest, TellRequest};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -118,6 +118,22 @@ impl<'a> Workers<'a> {
         }
         say(&format!("{pod} has failed ({status}); the others go on"));
         Ok(())
+    }
+
+    /// Whether the job has records that it never comes to without workers. One that has none may
+    /// write its last checkpoint.
+    pub(super) async fn are_missed(&self) -> bool {
+        let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
+            return false;
+        };
+        // A master that does not answer has ended.
+        let Ok(status) = master.status(StatusRequest {}).await else { return false };
+        let status = status.into_inner();
+        match status.phase() {
+            JobPhase::Succeeded | JobPhase::Failed => false,
+            // It has no end, or its workers have not said how many records there are.
+            _ => status.records_total == 0 || status.records < status.records_total,
+        }
     }
 
     async fn tell(&self, event: Event) {
