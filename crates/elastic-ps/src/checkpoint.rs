@@ -211,11 +211,13 @@ fn version_of(name: &str) -> Option<u64> {
 
 /// The newest that is whole, of any job, with its version; or the one whose own folder this is.
 pub(crate) fn newest(root: &Path, place: Place) -> Result<(u64, Model), CheckpointError> {
+    let versions = versions(root)?;
     let own = root.file_name().and_then(|name| version_of(name.to_str()?));
-    if let (Some(version), Some(parent)) = (own, root.parent()) {
+    // A folder of checkpoints may have such a name too.
+    if let (true, Some(version), Some(parent)) = (versions.is_empty(), own, root.parent()) {
         return load(parent, version, place).map(|model| (version, model));
     }
-    for version in versions(root)?.into_iter().rev() {
+    for version in versions.into_iter().rev() {
         match load(root, version, place) {
             Ok(model) => return Ok((version, model)),
             Err(error) => tracing::warn!(%error, "this checkpoint is passed over"),
@@ -251,5 +253,39 @@ pub(crate) fn remove(root: &Path, version: u64, place: Place) -> Result<(), Chec
             Err(at(&folder)(error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elastic_proto::v1::optimizer::Rule;
+    use elastic_proto::v1::{Optimizer, Sgd};
+
+    use super::*;
+
+    fn save(root: &Path, version: u64) {
+        let rule = Some(Rule::Sgd(Sgd { momentum: 0.0, nesterov: false }));
+        let header =
+            CheckpointHeader { form: FORM, version, servers: 1, ..CheckpointHeader::default() };
+        let body = CheckpointBody {
+            optimizer: Some(Optimizer { learning_rate: 0.5, rule }),
+            ..CheckpointBody::default()
+        };
+        write(root, &header, &body).expect("written");
+    }
+
+    #[test]
+    fn a_job_begins_from_a_folder_of_checkpoints_or_from_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let found = |root: &Path| newest(root, (0, 1)).map(|(version, _)| version);
+        // As a folder of all checkpoints may be called.
+        let root = folder.path().join("version-2");
+        save(&root, 30);
+        save(&root, 50);
+        assert_eq!(found(&root).expect("the newest"), 50);
+        assert_eq!(found(&root.join("version-30")).expect("that one"), 30);
+        fs::create_dir(folder.path().join("version-7")).expect("a folder");
+        let none = found(&folder.path().join("version-7")).expect_err("it is empty").to_string();
+        assert!(none.contains("version-7"), "{none}");
     }
 }
