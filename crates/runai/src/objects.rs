@@ -131,7 +131,6 @@ const NODEPOOL: Kind = Kind {
         ("Label Value", "/labelValue"),
         ("Phase", "/phase"),
         ("GPU Time Slicing", "/gpuTimeSlicing"),
-        ("GPU Fractions", "/gpuFractions"),
         ("Nodes", "/status/nodes"),
     ],
 };
