@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -168,6 +169,36 @@ def test_worker_that_was_given_up_and_hangs_ends(make_job, start_worker, tmp_pat
     job.give_up(0)
     assert worker.wait(300) == -signal.SIGKILL, said(worker)
     assert "was given up and hangs" in said(worker) and job.pushes == 0
+
+
+def test_worker_that_was_given_up_in_a_long_step_joins_again(make_job, start_worker, tmp_path):
+    model = tmp_path / "slow.py"
+    slow = "def backward(self, d_logits):\n        import time; time.sleep(1.0)"
+    text = open(MODEL).read().replace("def backward(self, d_logits):", slow)
+    model.write_text(text)
+    job = make_job({"model_file": str(model)}, records_per_task=10)
+    # A second is shorter than three times the longest step, which the first push tells.
+    worker = start_worker(job, before="import elastane.worker as w; w._HANGS_S = 0.1")
+    at_push(job, 2, lambda: job.give_up(0))
+    with job.lock:
+        assert job.changed.wait_for(lambda: job.next_worker == 2 and job.pushes > 3, 300)
+    assert worker.poll() is None, said(worker)
+
+
+def test_worker_that_was_given_up_while_it_loads_its_model_joins_again(
+    make_job, start_worker, tmp_path
+):
+    model, loading = tmp_path / "slow.py", tmp_path / "loading"
+    slow = f"import time\nopen({str(loading)!r}, 'w').close()\ntime.sleep(6)\n"
+    model.write_text(open(MODEL).read().replace("import numpy", slow + "import numpy", 1))
+    job = make_job({"model_file": str(model)})
+    worker = start_worker(job, before="import elastane.worker as w; w._HANGS_S = 4")
+    while not loading.exists():
+        assert worker.poll() is None, said(worker)
+        time.sleep(0.02)
+    job.give_up(0)
+    assert worker.wait(300) == 0, said(worker)
+    assert job.next_worker == 2 and "new number" in said(worker)
 
 
 def test_level_of_what_a_model_logs(make_job, start_worker, tmp_path):

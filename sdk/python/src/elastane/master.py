@@ -26,14 +26,14 @@ class Membership:
         connection: Connection,
         worker: int,
         registered: Any,
-        given_up: Callable[[int], None] = lambda worker: None,
+        given_up: Callable[["Membership"], None] = lambda members: None,
     ) -> None:
         self._connection = connection
-        self._worker = worker
+        self.worker = worker
         self._given_up = given_up
         self._revision = 0
         self._servers = list(registered.parameter_servers)
-        self._stopped = False
+        self.stopped = False
         self.generation = registered.model_generation
         self.leaving = threading.Event()
         self.leave_within_ms = 0
@@ -50,26 +50,26 @@ class Membership:
 
     def stop(self) -> None:
         """No further Watch."""
-        self._stopped = True
+        self.stopped = True
 
     def _watch(self) -> None:
-        while not self._stopped:
+        while not self.stopped:
             request = pb.WatchRequest(
-                worker_id=self._worker,
+                worker_id=self.worker,
                 revision=self._revision,
                 wait_ms=_POLL_MS,
                 report=self.report,
             )
             try:
-                reply = self._connection.call("Watch", request, _POLL_MS, lambda: self._stopped)
+                reply = self._connection.call("Watch", request, _POLL_MS, lambda: self.stopped)
             except Interrupted:
                 return
             except CallError as error:
                 self.failure = error
                 with self.changed:
                     self.changed.notify_all()
-                if isinstance(error, Outdated) and not self._stopped:
-                    self._given_up(self._worker)
+                if isinstance(error, Outdated) and not self.stopped:
+                    self._given_up(self)
                 return
             self._take(reply)
 

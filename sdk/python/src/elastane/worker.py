@@ -21,7 +21,8 @@ import socket
 import sys
 import time
 import traceback
-from typing import Any, List, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -37,10 +38,13 @@ from .settings import Data, Settings, SettingsError, shards
 
 _REJECTIONS_MAX = 64
 _PROGRESS_EVERY_S = 0.5
+# Between two looks at a worker that was given up.
+_LOOK_S = 0.1
 # After SIGTERM, if the master has not said how long: less than what engines give by default.
 _GRACE_S = 20.0
-# A worker that was given up and does not come to its next minibatch or task for so long hangs.
-_HANGS_S = 60.0
+# A worker that was given up and does not come to its next minibatch or task for so long hangs, if
+# that is also so many times its longest step.
+_HANGS_S, _HANGS_STEPS = 60.0, 3.0
 EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_TERMINATED = 0, 1, 2, 143
 
 
@@ -69,7 +73,9 @@ class Worker:
         self._pod, self._host = pod, host
         self._patience_s, self._token = patience_s, token
         self.terminated = False
-        self._is_done = False
+        # Whether it does what may take longer than any step.
+        self._is_unhurried = False
+        self._longest_step_s = 0.0
         self._backend: Optional[Backend] = None
         self._data: Optional[Data] = None
         # The values before any training, if the servers have to begin again from nothing.
@@ -105,18 +111,50 @@ class Worker:
     def _is_leaving(self) -> bool:
         return self.terminated or self._members.leaving.is_set()
 
-    def _given_up(self, worker: int) -> None:
+    def _given_up(self, members: Membership) -> None:
         """By the heartbeat thread: the master does not want this number any more. The main thread
         sees that and joins again, unless it hangs: then another worker is to have its place."""
-        time.sleep(_HANGS_S)
-        if self.id == worker and not self._is_done:
-            log(f"worker {worker} was given up and hangs; it ends, so that another takes its place")
-            os.kill(os.getpid(), signal.SIGKILL)
+        since = time.monotonic()
+        while not members.stopped:
+            time.sleep(_LOOK_S)
+            if self._is_unhurried:
+                since = time.monotonic()
+            hangs = time.monotonic() - since > max(_HANGS_S, _HANGS_STEPS * self._longest_step_s)
+            if hangs and not members.stopped:
+                log(
+                    f"worker {members.worker} was given up and hangs; it ends, so that another "
+                    "takes its place"
+                )
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    @contextmanager
+    def _unhurried(self) -> Iterator[None]:
+        """Around what may take long without hanging: loading and writing."""
+        self._is_unhurried = True
+        try:
+            yield
+        finally:
+            self._is_unhurried = False
+
+    @contextmanager
+    def _timed_step(self) -> Iterator[None]:
+        """Around the code of the model that computes a minibatch."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._longest_step_s = max(self._longest_step_s, time.monotonic() - began)
 
     # Before the first task.
 
     def prepare(self) -> None:
         """Loads the model, once, opens the data, and begins to ask for tasks."""
+        with self._unhurried():
+            self._load()
+        held_max = self.settings.message.held_max
+        self._prefetch = Prefetch(self._master, self.id, held_max, self._read, self._is_leaving)
+
+    def _load(self) -> None:
         if self._backend is None or self._data is None:
             logging.basicConfig(level=self.settings.get("log_level") or logging.WARNING)
             model = self.settings.load_model()
@@ -135,8 +173,6 @@ class Worker:
                 validation_shards=shards(self._data.validation),
             )
             self._master.call("ReportData", request, interrupted=self._is_leaving)
-        held_max = self.settings.message.held_max
-        self._prefetch = Prefetch(self._master, self.id, held_max, self._read, self._is_leaving)
 
     def _check_predictions(self, model: Contract) -> None:
         if self.settings.mode == "prediction" and model.prediction_outputs_processor is None:
@@ -180,7 +216,8 @@ class Worker:
             self._leave(pb.LEAVE_REASON_PREEMPTED)
             return EXIT_TERMINATED
         if self._backend is not None:
-            self._backend.end()
+            with self._unhurried():
+                self._backend.end()
         self._leave(pb.LEAVE_REASON_DONE)
         return EXIT_DONE
 
@@ -342,7 +379,8 @@ class Worker:
             if self._steps_since_pull == 0 or work.task.model_generation != self._generation:
                 self._await_model(work, batch, for_training=True)
             version = self._version_known - 1
-            step = self._backend.step(batch)
+            with self._timed_step():
+                step = self._backend.step(batch)
             # 0 would mean the optimizer's own: a schedule that says 0 gets the least there is.
             rate = max(self._backend.learning_rate(version), float(np.finfo(np.float32).tiny))
             reply = self._servers.push(
@@ -431,7 +469,8 @@ class Worker:
         pulled = self._await_model(work, batch, flush=True)
         output = self.settings.get("output")
         if output:
-            self._backend.save(output)
+            with self._unhurried():
+                self._backend.save(output)
             log(f"version {pulled.version} of the model is in {output}")
         self._finish(work)
 
@@ -461,7 +500,6 @@ class Worker:
             master.report(self._master, self.id, work, pb.TASK_OUTCOME_PROGRESS)
 
     def _leave(self, reason: int, message: str = "") -> None:
-        self._is_done = True
         self.stop_asking()
         request = pb.LeaveRequest(worker_id=self.id, reason=reason, message=message)
         try:
