@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 use model::{PodBinding, PodId, WorkloadId};
 
 use crate::session::Session;
-use crate::victims::NodeCostCache;
 use crate::{Action, actions};
 
 pub(crate) use explain::{searches, standing};
@@ -57,7 +56,7 @@ pub(crate) fn end(s: &mut Session<'_>) {
 }
 
 /// Carries out an action. Those for elastic GPUs are ours.
-pub(crate) fn run(s: &mut Session<'_>, action: Action, costs: &mut NodeCostCache) {
+pub(crate) fn run(s: &mut Session<'_>, action: Action) {
     match action {
         Action::Allocate => shards::each(s, allocate::run),
         Action::Consolidate => shards::each(s, |s| solver::run(s, &rules::Consolidation)),
@@ -65,6 +64,6 @@ pub(crate) fn run(s: &mut Session<'_>, action: Action, costs: &mut NodeCostCache
         Action::Preempt => shards::each(s, |s| solver::run(s, &rules::Preempt)),
         Action::Stale => stale::run(s),
         Action::Promote => {}
-        Action::GiveBack | Action::Fit | Action::Grow => actions::run(s, action, costs),
+        Action::GiveBack | Action::Fit | Action::Grow => actions::run(s, action),
     }
 }
