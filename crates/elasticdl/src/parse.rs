@@ -89,7 +89,7 @@ pub struct Parsed {
 pub struct Values {
     all: BTreeMap<&'static str, String>,
     given: BTreeSet<&'static str>,
-    /// What was asked for.
+    /// The flags that were read.
     #[cfg(test)]
     read: std::cell::RefCell<BTreeSet<String>>,
 }

@@ -136,15 +136,6 @@ class Worker:
         finally:
             self._is_unhurried = False
 
-    @contextmanager
-    def _timed_step(self) -> Iterator[None]:
-        """Around the code of the model that computes a minibatch."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self._longest_step_s = max(self._longest_step_s, time.monotonic() - began)
-
     # Before the first task.
 
     def prepare(self) -> None:
@@ -379,8 +370,9 @@ class Worker:
             if self._steps_since_pull == 0 or work.task.model_generation != self._generation:
                 self._await_model(work, batch, for_training=True)
             version = self._version_known - 1
-            with self._timed_step():
-                step = self._backend.step(batch)
+            began = time.monotonic()
+            step = self._backend.step(batch)
+            self._longest_step_s = max(self._longest_step_s, time.monotonic() - began)
             # 0 would mean the optimizer's own: a schedule that says 0 gets the least there is.
             rate = max(self._backend.learning_rate(version), float(np.finfo(np.float32).tiny))
             reply = self._servers.push(
