@@ -86,7 +86,8 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 7] = ["costs", "load", "lists", "feed", "ended", "fractions", "elastic"];
+const PARTS: [&str; 8] =
+    ["costs", "load", "lists", "feed", "ended", "fractions", "elastic", "accuracy"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -94,8 +95,9 @@ const PARTS: [&str; 7] = ["costs", "load", "lists", "feed", "ended", "fractions"
 /// The binaries are missing or do not work.
 pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     match options.only.as_deref() {
-        Some("fractions") => return library("elastane-fraction-libs", "fractions"),
-        Some("elastic") => return library("elastane-elastic-master", "elastic"),
+        Some("fractions") => return library("elastane-fraction-libs", "fractions", &[]),
+        Some("elastic") => return library("elastane-elastic-master", "elastic", &[]),
+        Some("accuracy") => return library("elastane-elastic-master", "elastic", &["accuracy"]),
         _ => {}
     }
     let binaries = options.binaries.as_deref().unwrap_or(default);
@@ -131,16 +133,18 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     lists::run(&elastane, &[lists::WORKLOADS])?;
     costs::run(&elastane, sizes, pools)?;
     ended::run(&elastane, &ended::SIZES)?;
-    library("elastane-fraction-libs", "fractions")?;
-    library("elastane-elastic-master", "elastic")?;
+    library("elastane-fraction-libs", "fractions", &[])?;
+    library("elastane-elastic-master", "elastic", &[])?;
+    library("elastane-elastic-master", "elastic", &["accuracy"])?;
     bytes_of(binaries)?;
     build::run()
 }
 
-/// What is measured without a server: a benchmark of a package.
-fn library(package: &str, bench: &str) -> Result<()> {
+/// What is measured without a server: a benchmark of a package, or a part of it.
+fn library(package: &str, bench: &str, part: &[&str]) -> Result<()> {
     let mut command = std::process::Command::new("cargo");
     command.args(["bench", "--locked", "--quiet", "--package", package, "--bench", bench]);
+    command.arg("--").args(part);
     let status = command.status().context("cargo cannot start")?;
     if status.success() { Ok(()) } else { bail!("{package}: {status}") }
 }

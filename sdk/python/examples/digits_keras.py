@@ -4,12 +4,15 @@ Records are Examples with `image` (784 numbers, 0 to 255) and `label`, as `pytho
 elastane.digits` writes them.
 """
 
+import os
+
 import tensorflow as tf
 from elasticdl.python.common.constants import Mode
 from elasticdl.python.elasticdl.callbacks import LearningRateScheduler
 
 
 def custom_model():
+    tf.keras.utils.set_random_seed(int(os.environ.get("SEED", "1")))
     return tf.keras.Sequential(
         [
             tf.keras.Input((28, 28)),
@@ -17,6 +20,7 @@ def custom_model():
             tf.keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
             tf.keras.layers.BatchNormalization(),
             tf.keras.layers.Conv2D(32, 3, strides=2, activation="relu"),
+            tf.keras.layers.BatchNormalization(),
             tf.keras.layers.Flatten(),
             tf.keras.layers.Dense(10),
         ]

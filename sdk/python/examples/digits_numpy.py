@@ -69,7 +69,8 @@ def loss(labels, logits):
 
 
 def optimizer():
-    return optimizers.SGD(learning_rate=float(os.environ.get("LEARNING_RATE", "0.1")))
+    rate = float(os.environ.get("LEARNING_RATE", "0.01"))
+    return optimizers.SGD(learning_rate=rate, momentum=0.9)
 
 
 def eval_metrics_fn():

@@ -1,6 +1,8 @@
 """A model of PyTorch. Records are Examples with `image` (784 numbers, 0 to 255) and `label`, as
 `python3 -m elastane.digits` writes them."""
 
+import os
+
 import numpy as np
 import torch
 
@@ -8,6 +10,7 @@ from elastane import example
 
 
 def custom_model():
+    torch.manual_seed(int(os.environ.get("SEED", "1")))
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 16, 3, stride=2),
         torch.nn.BatchNorm2d(16),

@@ -2,6 +2,7 @@
 //! and bytes that a parameter server takes. Over loopback, with clients in the same process, which
 //! take their part of the machine. Then real trainings (`training`).
 
+mod accuracy;
 #[path = "../../../elastic/tests/it/rejections/model.rs"]
 mod model;
 mod training;
@@ -198,9 +199,17 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    let is_accuracy = std::env::args().any(|argument| argument == "accuracy");
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    if is_accuracy {
+        if let Some(python) = training::python() {
+            let data = training::digits(&python, &at("digits"));
+            runtime.block_on(accuracy::run(&at("accuracy"), &python, &data));
+        }
+        return;
+    }
     runtime.block_on(tasks(&at("always"), Sync::Always, "before each answer"));
     runtime.block_on(tasks(&at("os"), Sync::Os, "by the system"));
     for (parameters, count) in PARAMETERS {

@@ -13,19 +13,21 @@ use elastic_proto::v1::parameter_server_client::ParameterServerClient;
 use elastic_proto::v1::tell_request::Event;
 use elastic_proto::v1::{
     LeaveReason, PodGone, PodLeaves, ServerStatusReply, ServerStatusRequest, StatusReply,
-    StatusRequest, TellRequest,
+    StatusRequest, TellRequest, WorkerStatus,
 };
+use elastic_ps::Pushes;
+use tokio::task::JoinHandle;
 
 use crate::{Signed, channel, line, master, model, sign};
 
-const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+pub(crate) const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/step.py");
 const ROUNDS: usize = 7;
 const STEPS: usize = 1000;
 /// Between two looks at the version.
-const LOOK: Duration = Duration::from_millis(2);
+pub(crate) const LOOK: Duration = Duration::from_millis(2);
 /// A bench that has waited for so long is broken.
-const STUCK_AFTER: Duration = Duration::from_secs(120);
+pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(120);
 /// What needs Python, and how to get it.
 const NEEDS: &str = "trainings are not measured: they need a python3 with `pip install \
                      './sdk/python[digits]'`; ELASTANE_BENCH_PYTHON names another one";
@@ -51,18 +53,37 @@ pub(crate) fn digits(python: &str, folder: &Path) -> PathBuf {
 }
 
 /// A training in this process, with workers in others.
-struct Training {
+pub(crate) struct Training {
     folder: PathBuf,
     python: String,
     address: String,
     master: MasterClient<Signed>,
     server: ParameterServerClient<Signed>,
+    serving: JoinHandle<Result<Pushes, elastic_ps::Error>>,
     workers: Vec<(String, Child)>,
     started: usize,
+    /// For the workers.
+    variables: Vec<(&'static str, String)>,
+}
+
+/// Where the model of a training comes from and goes to.
+#[derive(Default)]
+pub(crate) struct Model {
+    pub(crate) from: Option<PathBuf>,
+    pub(crate) to: Option<PathBuf>,
 }
 
 impl Training {
     async fn begin(folder: &Path, python: &str, job: JobConfig) -> Self {
+        Self::begin_with(folder, python, job, Model::default()).await
+    }
+
+    pub(crate) async fn begin_with(
+        folder: &Path,
+        python: &str,
+        job: JobConfig,
+        model: Model,
+    ) -> Self {
         let (master, address) = master(folder, Sync::Always, job).await;
         let settings = elastic_ps::Settings {
             index: 0,
@@ -71,26 +92,45 @@ impl Training {
             advertise: None,
             master: address.clone(),
             token_file: folder.join("token"),
-            checkpoint_dir: None,
-            init_dir: None,
+            checkpoint_dir: model.to,
+            init_dir: model.from,
             message_bytes_max: crate::LIMIT,
         };
         let server = elastic_ps::Server::bind(settings).await.expect("a port");
         let own = server.address.to_string();
-        tokio::spawn(server.serve(std::future::pending()));
+        let serving = tokio::spawn(server.serve(std::future::pending()));
         let server = ParameterServerClient::with_interceptor(channel(&own), sign(folder));
         let (folder, python) = (folder.to_owned(), python.to_owned());
-        Self { folder, python, address, master, server, workers: Vec::new(), started: 0 }
+        let (workers, variables) = (Vec::new(), Vec::new());
+        Self { folder, python, address, master, server, serving, workers, started: 0, variables }
+    }
+
+    /// A variable of the workers that start from now on.
+    pub(crate) fn with(&mut self, name: &'static str, value: String) {
+        self.variables.push((name, value));
+    }
+
+    /// Until the job has ended and its model is saved.
+    pub(crate) async fn ends(&mut self) -> StatusReply {
+        let begin = Instant::now();
+        while !self.serving.is_finished() {
+            assert!(begin.elapsed() < STUCK_AFTER, "the training does not end");
+            tokio::time::sleep(LOOK).await;
+        }
+        let served = (&mut self.serving).await.expect("it ends");
+        served.expect("the model is saved");
+        self.status().await
     }
 
     fn program(&self) -> Command {
         let mut command = Command::new(&self.python);
         command.env("MASTER_ADDR", &self.address).env("OMP_NUM_THREADS", "1");
         command.env("ELASTANE_JOB_TOKEN_FILE", self.folder.join("token"));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let pod = format!("worker-{}", self.started);
         let mut command = self.program();
         command.args(["-m", "elastane.worker", "--pod", &pod]).stderr(Stdio::null());
@@ -98,7 +138,7 @@ impl Training {
         self.started += 1;
     }
 
-    async fn status(&mut self) -> StatusReply {
+    pub(crate) async fn status(&mut self) -> StatusReply {
         self.master.status(StatusRequest {}).await.expect("a status").into_inner()
     }
 
@@ -119,10 +159,7 @@ impl Training {
         let begin = Instant::now();
         loop {
             let status = self.status().await;
-            let working = |worker: &&elastic_proto::v1::WorkerStatus| {
-                worker.report.as_ref().is_some_and(|report| report.steps > 0)
-            };
-            if status.workers.iter().filter(working).count() == count {
+            if working(&status) == count {
                 return;
             }
             assert!(begin.elapsed() < STUCK_AFTER, "{count} workers do not come: {status:?}");
@@ -133,30 +170,38 @@ impl Training {
     /// Takes a worker away: from then to the first update that only the other one's gradients make.
     async fn without_one(&mut self, kills: bool) -> f64 {
         self.workers(2).await;
-        let (pod, mut child) = self.workers.remove(0);
         let begin = Instant::now();
-        let event = if kills {
-            child.kill().expect("killed");
-            child.wait().expect("gone");
-            Event::PodGone(PodGone {
-                pod,
-                reason: LeaveReason::Preempted.into(),
-                message: String::new(),
-            })
+        let left = if kills {
+            self.kill().await;
+            None
         } else {
-            Event::PodLeaves(PodLeaves { pod, within_ms: 30_000 })
+            let (pod, child) = self.workers.remove(0);
+            self.tell(Event::PodLeaves(PodLeaves { pod, within_ms: 30_000 })).await;
+            Some(child)
         };
-        self.master.tell(TellRequest { event: Some(event) }).await.expect("told");
         let version = self.model().await.version;
         // The next update may have a gradient of the one that is gone.
         self.reaches(version + 2).await;
         let passed = begin.elapsed();
-        if !kills {
+        if let Some(mut child) = left {
             let left = tokio::task::spawn_blocking(move || child.wait());
             assert!(left.await.expect("ends").is_ok(), "it leaves");
         }
         self.start();
         passed.as_secs_f64() * 1000.0
+    }
+
+    /// Kills the worker that has been there longest, and has the master know it.
+    pub(crate) async fn kill(&mut self) {
+        let (pod, mut child) = self.workers.remove(0);
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        let reason = LeaveReason::Preempted.into();
+        self.tell(Event::PodGone(PodGone { pod, reason, message: String::new() })).await;
+    }
+
+    async fn tell(&mut self, event: Event) {
+        self.master.tell(TellRequest { event: Some(event) }).await.expect("told");
     }
 
     /// Milliseconds of an update with two workers.
@@ -166,6 +211,12 @@ impl Training {
         self.reaches(version + 50).await;
         begin.elapsed().as_secs_f64() * 1000.0 / 50.0
     }
+}
+
+/// How many workers have made a step.
+pub(crate) fn working(status: &StatusReply) -> usize {
+    let steps = |worker: &&WorkerStatus| worker.report.is_some_and(|report| report.steps > 0);
+    status.workers.iter().filter(steps).count()
 }
 
 impl Drop for Training {
@@ -178,7 +229,7 @@ impl Drop for Training {
     }
 }
 
-fn job(data: &Path, mode: Mode, grads_to_wait: u32, epochs: Epochs) -> JobConfig {
+pub(crate) fn job(data: &Path, mode: Mode, grads_to_wait: u32, epochs: Epochs) -> JobConfig {
     let pairs = [
         ("model_file", format!("{SDK}/examples/digits_numpy.py")),
         ("training_data", data.display().to_string()),
