@@ -47,7 +47,7 @@ pub(crate) struct Run {
     over: BTreeMap<String, (u32, Instant)>,
     /// A look more decides whether a process of it is ended.
     pub(crate) may_end: bool,
-    /// The event that its program is not limited was sent.
+    /// The event that its program is not limited was sent, by this server or an earlier one.
     is_unlimited: bool,
 }
 
@@ -56,13 +56,18 @@ impl Run {
         Self { fraction, pages, over: BTreeMap::new(), may_end: false, is_unlimited: false }
     }
 
-    /// Why its program is not limited, once that was written down; the first time.
+    /// Why its program is not limited, once that was written down; once for each run.
     pub(crate) fn unreached(&mut self) -> Option<String> {
         if !self.fraction.preloaded || self.is_unlimited {
             return None;
         }
         let why = Pages::at(&self.pages).unreached()?;
         self.is_unlimited = true;
+        match Pages::at(&self.pages).report_unreached() {
+            Ok(true) => {}
+            Ok(false) => return None, // by an earlier server
+            Err(error) => tracing::warn!("E206 of a run may be reported again: {error}"),
+        }
         let is_not = match why {
             Unreached::Unknown => "may not be",
             Unreached::Static | Unreached::OtherLibrary | Unreached::OtherProcessor => "is not",

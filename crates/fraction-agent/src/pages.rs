@@ -15,6 +15,9 @@ use crate::libraries::open_folder;
 use crate::reach::Unreached;
 use crate::{Error, failed};
 
+/// There once it was reported that the libraries do not reach the program of the run.
+const REPORTED_FILE: &str = "unreached-reported";
+
 /// What a run may have of one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
@@ -64,6 +67,8 @@ impl Pages {
         let mut empty = claim::header().to_vec();
         empty.resize(claim::BYTES, 0);
         open_folder(&self.0).map_err(failed("make", &self.0))?;
+        let reported = self.0.join(REPORTED_FILE);
+        remove(&reported).map_err(failed("remove", &reported))?;
         self.put(CONTROL_FILE, &page, 0o644, Writer::Server)?;
         let mode = if writer == Writer::Container { 0o666 } else { 0o600 };
         self.put(CLAIM_FILE, &empty, mode, writer)
@@ -168,6 +173,28 @@ impl Pages {
         let page = read(&self.0.join(CLAIM_FILE), 64).unwrap_or_default();
         claim::unreached(&page).and_then(Unreached::numbered)
     }
+
+    /// Writes down that this was reported. Whether it is the first time since the pages were made,
+    /// also by an earlier server.
+    ///
+    /// # Errors
+    /// That cannot be written.
+    pub fn report_unreached(&self) -> Result<bool, Error> {
+        let path = self.0.join(REPORTED_FILE);
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(failed("write", &path)(error)),
+        }
+    }
+}
+
+/// Removes a file that may not exist.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The beginning of a file. A run can replace nothing here, but only change or cut its own.
@@ -232,6 +259,17 @@ mod tests {
         fs::remove_file(pages.0.join(CLAIM_FILE)).unwrap();
         assert_eq!(pages.unreached(), None);
         assert!(pages.set_unreached(Unreached::Static).is_err(), "there is no page");
+    }
+
+    #[test]
+    fn it_is_reported_once_until_the_pages_are_made_again() {
+        let (_top, pages) = pages();
+        assert!(pages.report_unreached().unwrap());
+        assert!(!Pages::at(&pages.0).report_unreached().unwrap(), "by another server");
+        pages.make(&GRANTS, Writer::Server).unwrap();
+        assert!(pages.report_unreached().unwrap());
+        let none = Pages::at(Path::new("/nowhere"));
+        assert!(none.report_unreached().is_err());
     }
 
     #[test]
