@@ -57,6 +57,10 @@ fn main() -> Result<(), String> {
         command.arg("-C").arg(format!("link-arg=-Wl,-soname,{soname}"));
         command.arg("-C").arg(format!("link-arg=-Wl,-T,{}", script.display()));
         command.args(["-C", "link-arg=-Wl,--no-eh-frame-hdr"]);
+        if part == "fraction-sim" {
+            // The older table has the number of functions, for those that it takes out.
+            command.args(["-C", "link-arg=-Wl,--hash-style=both"]);
+        }
         if file.starts_with("proxy") {
             command.arg("-C").arg(format!("link-arg=-Wl,--no-as-needed,{}", stub.display()));
         }

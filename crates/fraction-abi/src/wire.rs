@@ -6,6 +6,12 @@
 /// this order, so a program finds those GPUs that it was given, and no others.
 pub const SOCKET_VARIABLE: &str = "ELASTANE_SIMULATED_DRIVER";
 
+/// The environment variable that chooses the version of the driver.
+pub const VERSION_VARIABLE: &str = "ELASTANE_SIMULATED_VERSION";
+
+/// The environment variable that chooses faults, separated by commas.
+pub const FAULTS_VARIABLE: &str = "ELASTANE_SIMULATED_FAULTS";
+
 /// What stands between two paths.
 pub const SOCKET_SEPARATOR: u8 = b':';
 
@@ -42,13 +48,16 @@ pub enum Operation {
     Holders = 6,
     /// Run for `a` nanoseconds behind what already waits: the clock's time `a` of the end.
     Run = 7,
+    /// Which connected processes ever ran something on a device: pairs of process id and thousandths of
+    /// the last second in which it ran.
+    Work = 8,
 }
 
 impl Operation {
     /// The operation of a number.
     pub fn of(number: u64) -> Option<Self> {
-        use Operation::{Device, Give, Hello, Holders, Run, State, Take};
-        let all = [Hello, Device, Take, Give, State, Holders, Run];
+        use Operation::{Device, Give, Hello, Holders, Run, State, Take, Work};
+        let all = [Hello, Device, Take, Give, State, Holders, Run, Work];
         all.into_iter().find(|operation| *operation as u64 == number)
     }
 }

@@ -61,6 +61,8 @@ pub struct State {
     pub used: u64,
     /// Processes and their bytes.
     pub holders: BTreeMap<u32, u64>,
+    /// Processes that ever ran something, and the thousandths of the last second in which they did.
+    pub busy: BTreeMap<u32, u64>,
 }
 
 /// The UUID of a simulated GPU: its name, spread over 16 bytes (FNV-1a), the same in all versions.
@@ -197,14 +199,24 @@ impl Connection {
     pub fn state(&self, bytes: u64) -> io::Result<State> {
         let mut reply = vec![0; REPLY_BYTES];
         let [_, _, free, ..] = self.ask(Operation::State, &mut reply)?;
-        let [_, count, ..] = self.ask(Operation::Holders, &mut reply)?;
+        let holders = self.list(Operation::Holders, &mut reply)?;
+        // The process may be of an earlier version, which does not know the question.
+        let busy = match self.list(Operation::Work, &mut reply) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => BTreeMap::new(),
+            busy => busy?,
+        };
+        Ok(State { used: bytes.saturating_sub(free), holders, busy })
+    }
+
+    /// A value of each process.
+    fn list(&self, operation: Operation, reply: &mut [u8]) -> io::Result<BTreeMap<u32, u64>> {
+        let [_, count, ..] = self.ask(operation, reply)?;
         let list = reply.get(REPLY_WORDS * 8..).unwrap_or_default().chunks_exact(16);
         let entry = |bytes: &[u8]| {
-            let [pid, bytes] = read_words(bytes);
-            Some((u32::try_from(pid).ok()?, bytes))
+            let [pid, value] = read_words(bytes);
+            Some((u32::try_from(pid).ok()?, value))
         };
-        let holders = list.take(usize::try_from(count).unwrap_or(0)).filter_map(entry).collect();
-        Ok(State { used: bytes.saturating_sub(free), holders })
+        Ok(list.take(usize::try_from(count).unwrap_or(0)).filter_map(entry).collect())
     }
 }
 
@@ -226,7 +238,7 @@ pub fn hold_over_exec() -> io::Result<()> {
 }
 
 /// The process of a simulated GPU: `<program> simulated-driver <socket> <name> <bytes>`. Returns once
-/// nothing has been connected for a while, or if there is one already.
+/// nothing has been connected for a while, unless `stay` follows, or if there is one already.
 ///
 /// Call it first in a process of its own.
 #[must_use]
@@ -241,8 +253,10 @@ pub fn drive(args: &[String]) -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<(), String> {
-    let [path, name, bytes] = args else {
-        return Err(format!("{SUBCOMMAND} needs a socket, a name and a number of bytes"));
+    let (path, name, bytes, stays) = match args {
+        [path, name, bytes] => (path, name, bytes, false),
+        [path, name, bytes, stay] if stay == "stay" => (path, name, bytes, true),
+        _ => return Err(format!("{SUBCOMMAND} needs a socket, a name and a number of bytes")),
     };
     let bytes = bytes.parse().map_err(|_| format!("`{bytes}` is no number of bytes"))?;
     let (path, gpu) = (Path::new(path), Simulated { name: name.clone(), bytes });
@@ -266,7 +280,7 @@ fn run(args: &[String]) -> Result<(), String> {
     let mut used = Instant::now();
     while used.elapsed() < IDLE {
         std::thread::sleep(IDLE / 10);
-        if broker.connections() > 0 {
+        if stays || broker.connections() > 0 {
             used = Instant::now();
         }
     }
@@ -302,12 +316,17 @@ mod tests {
         let driver = Driver { cuda_version: CUDA_VERSION, devices: vec![device] };
         let broker = Broker::start(&path, driver).unwrap();
         let program = Connection::open(&path).unwrap();
-        let message = request(Operation::Take, 0, 300, 0);
-        send(&program.0, &message, SendFlags::NOSIGNAL).unwrap();
-        recv(&program.0, &mut [0; 48], RecvFlags::empty()).unwrap();
-        let state = Connection::open(&path).unwrap().state(1000).unwrap();
-        assert_eq!(state.used, 300);
+        let ask = |operation, a| {
+            send(&program.0, &request(operation, 0, a, 0), SendFlags::NOSIGNAL).unwrap();
+            recv(&program.0, &mut [0; 48], RecvFlags::empty()).unwrap();
+        };
+        ask(Operation::Take, 300);
+        let seen = || Connection::open(&path).unwrap().state(1000).unwrap();
+        let state = seen();
+        assert_eq!((state.used, state.busy), (300, BTreeMap::new()));
         assert_eq!(state.holders, BTreeMap::from([(std::process::id(), 300)]));
+        ask(Operation::Run, 0);
+        assert_eq!(seen().busy, BTreeMap::from([(std::process::id(), 0)]));
         drop(broker);
         assert!(program.state(1000).is_err() && Connection::open(&path).is_err());
     }

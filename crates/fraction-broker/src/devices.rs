@@ -1,7 +1,7 @@
 //! What the simulated devices hold and do. Owns: the answers to requests, without sockets and
 //! clocks. Does not know about: who may connect.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fraction_abi::wire::{
     INVALID, LIST_MAX, NO_DEVICE, NO_MEMORY, OK, Operation, REPLY_WORDS, REQUEST_WORDS,
@@ -40,8 +40,18 @@ pub struct Client {
 struct Use {
     held: BTreeMap<Client, u64>,
     busy_until_ns: u64,
-    /// Ends and lengths of what ran, the newest last.
-    runs: std::collections::VecDeque<(u64, u64)>,
+    /// What ran, the newest last.
+    runs: VecDeque<Ran>,
+    /// Who ran anything.
+    active: BTreeSet<Client>,
+}
+
+/// What ran without a pause of one process.
+#[derive(Debug)]
+struct Ran {
+    client: Client,
+    begin_ns: u64,
+    end_ns: u64,
 }
 
 /// All devices of a driver.
@@ -84,6 +94,7 @@ impl Devices {
     pub fn leave(&mut self, client: Client) {
         for used in &mut self.uses {
             used.held.remove(&client);
+            used.active.remove(&client);
         }
     }
 
@@ -125,15 +136,17 @@ impl Devices {
                 }
                 _ => refused(INVALID),
             },
-            Operation::State => answer(free, used.busy_per_cent(now_ns), 0, 0),
+            Operation::State => {
+                answer(free, used.busy_ns(now_ns, |_| true) * 100 / SECOND_NS, 0, 0)
+            }
             Operation::Holders => {
                 let mut list: Vec<_> = self.holders(index).into_iter().collect();
                 list.retain(|(_, bytes)| *bytes > 0);
-                list.truncate(LIST_MAX);
-                ([OK, list.len() as u64, 0, 0, 0, 0], list)
+                listed(list)
             }
+            Operation::Work => listed(used.work(now_ns).into_iter().collect()),
             Operation::Run if a > RUN_NS_MAX => refused(INVALID),
-            Operation::Run => answer(used.run(a, now_ns), 0, 0, 0),
+            Operation::Run => answer(used.run(client, a, now_ns), 0, 0, 0),
         }
     }
 
@@ -144,28 +157,41 @@ impl Devices {
 }
 
 impl Use {
-    fn run(&mut self, length_ns: u64, now_ns: u64) -> u64 {
-        let end = self.busy_until_ns.max(now_ns).saturating_add(length_ns);
-        self.busy_until_ns = end;
-        self.runs.push_back((end, length_ns));
-        while self.runs.front().is_some_and(|(end, _)| end + SECOND_NS < now_ns) {
+    fn run(&mut self, client: Client, length_ns: u64, now_ns: u64) -> u64 {
+        let begin_ns = self.busy_until_ns.max(now_ns);
+        let end_ns = begin_ns.saturating_add(length_ns);
+        self.busy_until_ns = end_ns;
+        self.active.insert(client);
+        match self.runs.back_mut() {
+            Some(last) if last.client == client && last.end_ns == begin_ns => last.end_ns = end_ns,
+            _ => self.runs.push_back(Ran { client, begin_ns, end_ns }),
+        }
+        while self.runs.front().is_some_and(|ran| ran.end_ns + SECOND_NS < now_ns) {
             self.runs.pop_front();
         }
         // Nothing asks for what has run long ago, and a burst of short runs needs no more memory.
         while self.runs.len() > 10_000 {
             self.runs.pop_front();
         }
-        end
+        end_ns
     }
 
-    fn busy_per_cent(&self, now_ns: u64) -> u64 {
+    /// How long some processes ran in the last second.
+    fn busy_ns(&self, now_ns: u64, of: impl Fn(u32) -> bool) -> u64 {
         let since = now_ns.saturating_sub(SECOND_NS);
-        let busy = |(end, length): &(u64, u64)| {
-            let begin = end.saturating_sub(*length).max(since);
-            (*end).min(now_ns).saturating_sub(begin)
-        };
-        self.runs.iter().map(busy).sum::<u64>() * 100 / SECOND_NS
+        let own = self.runs.iter().filter(|ran| of(ran.client.pid));
+        own.map(|ran| ran.end_ns.min(now_ns).saturating_sub(ran.begin_ns.max(since))).sum()
     }
+
+    fn work(&self, now_ns: u64) -> BTreeMap<u32, u64> {
+        let of = |pid| self.busy_ns(now_ns, |other| other == pid) * 1000 / SECOND_NS;
+        self.active.iter().map(|client| (client.pid, of(client.pid))).collect()
+    }
+}
+
+fn listed(mut list: Vec<(u32, u64)>) -> Answer {
+    list.truncate(LIST_MAX);
+    ([OK, list.len() as u64, 0, 0, 0, 0], list)
 }
 
 fn answer(a: u64, b: u64, c: u64, d: u64) -> Answer {
@@ -236,6 +262,36 @@ mod tests {
     }
 
     #[test]
+    fn each_process_that_ran_anything_is_busy_for_its_own_part() {
+        let mut devices = devices();
+        let (begin, part) = (10 * SECOND_NS, SECOND_NS / 10);
+        let work = |devices: &mut Devices, now| {
+            devices.answer(client(9), [Operation::Work as u64, 0, 0, 0], now).1
+        };
+        assert_eq!(work(&mut devices, begin), []);
+        for (pid, length) in [(1, part), (1, part), (2, part), (1, part), (3, 0)] {
+            devices.answer(client(pid), [Operation::Run as u64, 0, length, 0], begin);
+        }
+        let end = begin + 4 * part;
+        assert_eq!(work(&mut devices, end), [(1, 300), (2, 100), (3, 0)]);
+        assert_eq!(work(&mut devices, begin + part), [(1, 100), (2, 0), (3, 0)]);
+        assert_eq!(work(&mut devices, end + SECOND_NS), [(1, 0), (2, 0), (3, 0)]);
+        devices.leave(client(1));
+        assert_eq!(work(&mut devices, end), [(2, 100), (3, 0)], "as if it had not been there");
+    }
+
+    #[test]
+    fn a_burst_of_short_runs_is_counted_whole() {
+        let mut devices = devices();
+        let begin = 10 * SECOND_NS;
+        for _ in 0..50_000 {
+            devices.answer(client(1), [Operation::Run as u64, 0, 10_000, 0], begin);
+        }
+        let work = devices.answer(client(2), [Operation::Work as u64, 0, 0, 0], begin + SECOND_NS);
+        assert_eq!(work.1, [(1, 500)]);
+    }
+
+    #[test]
     fn a_device_is_busy_for_what_ran_in_the_last_second() {
         let mut devices = devices();
         let run = [Operation::Run as u64, 0, SECOND_NS / 4, 0];
@@ -252,12 +308,12 @@ mod tests {
 
         #[test]
         fn no_device_gives_more_than_it_has(
-            requests in prop::collection::vec((0..4_u32, 0..9_u64, 0..3_u64, any::<u64>()), 1..200),
+            requests in prop::collection::vec((0..4_u32, 0..10_u64, 0..3_u64, any::<u64>()), 1..200),
         ) {
             let mut devices = devices();
             for (pid, operation, device, a) in requests {
                 let a = if a % 3 == 0 { a } else { a % 700 };
-                if operation == 8 {
+                if operation == 9 {
                     devices.leave(client(pid));
                 }
                 devices.answer(client(pid), [operation, device, a, 0], 0);

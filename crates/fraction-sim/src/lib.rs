@@ -2,7 +2,7 @@
 //! tests.
 //!
 //! Owns: contexts, memory counted to the byte, streams, virtual kernels that take time and compute
-//! nothing, and what NVML says about all that. The devices themselves are the broker's, outside of
+//! nothing, chosen versions and faults, and what NVML says about all that. The devices themselves are the broker's, outside of
 //! the process. Does not know about: limits of fractions, and real GPUs.
 //!
 //! `fraction-libs` builds both libraries from this crate with `--cfg elastane_library`; as a crate
@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod chosen;
 mod client;
 mod heap;
 

@@ -10,6 +10,7 @@ use core::fmt::Write as _;
 use fraction_abi::lock::Lock;
 use fraction_abi::wire::Operation;
 
+use crate::chosen::Chosen;
 use crate::client::{Client, Device};
 use crate::{put, put_text};
 
@@ -19,6 +20,7 @@ const NOT_SUPPORTED: i32 = 3;
 const NOT_FOUND: i32 = 6;
 const INSUFFICIENT_SIZE: i32 = 7;
 const DRIVER_NOT_LOADED: i32 = 9;
+const GPU_IS_LOST: i32 = 15;
 const VERSION_MISMATCH: i32 = 25;
 
 const NAME: &str = "Elastane Simulated GPU";
@@ -28,6 +30,9 @@ struct State {
     client: Client,
     devices: Vec<Device>,
     cuda_version: u32,
+    driver_version: &'static str,
+    /// No GPU answers.
+    lost: bool,
     initialised: u32,
 }
 
@@ -83,8 +88,14 @@ fn start() -> i32 {
             state.initialised += 1;
             return Ok(());
         }
-        let (client, devices, cuda_version) = Client::connect().map_err(|_| DRIVER_NOT_LOADED)?;
-        *state = Some(State { client, devices, cuda_version, initialised: 1 });
+        let chosen = Chosen::read().ok_or(INVALID_ARGUMENT)?;
+        chosen.wait();
+        let (client, devices, newest) = Client::connect().map_err(|_| DRIVER_NOT_LOADED)?;
+        let cuda_version = chosen.version.map_or(newest, |version| version.cuda);
+        let driver_version = chosen.version.map_or(DRIVER_VERSION, |version| version.driver);
+        let lost = chosen.lost;
+        *state =
+            Some(State { client, devices, cuda_version, driver_version, lost, initialised: 1 });
         Ok(())
     };
     STATE.with(start).err().unwrap_or(0)
@@ -208,11 +219,14 @@ nvml! {
     }
     fn nvmlSystemGetDriverVersion(into: *mut u8, room: u32) {
         // SAFETY: see above.
-        with(|_| unsafe { give_text(into, room, DRIVER_VERSION) })
+        with(|state| unsafe { give_text(into, room, state.driver_version) })
     }
     fn nvmlSystemGetNVMLVersion(into: *mut u8, room: u32) {
         // SAFETY: see above.
-        with(|_| unsafe { give_text(into, room, "13.580.65.06-simulated") })
+        with(|state| unsafe {
+            let (major, driver) = (state.cuda_version / 1000, state.driver_version);
+            give_text(into, room, &format!("{major}.{driver}"))
+        })
     }
     fn nvmlSystemGetCudaDriverVersion(into: *mut i32) {
         // SAFETY: see above.
@@ -248,7 +262,7 @@ nvml! {
             let is = |device: &Device| uuid_text(device.uuid).as_bytes() == wanted;
             let index = state.devices.iter().position(is).ok_or(NOT_FOUND)?;
             // SAFETY: see above.
-            unsafe { give(into, index + 1) }
+            unsafe { give_handle(state, u32::try_from(index).unwrap_or(u32::MAX), into) }
         })
     }
     fn nvmlDeviceGetIndex(handle: usize, into: *mut u32) {
@@ -345,6 +359,9 @@ nvml! {
 unsafe fn give_handle(state: &State, index: u32, into: *mut usize) -> Answer<()> {
     let index = index as usize;
     state.devices.get(index).ok_or(INVALID_ARGUMENT)?;
+    if state.lost {
+        return Err(GPU_IS_LOST);
+    }
     // SAFETY: promised by the caller.
     unsafe { give(into, index + 1) }
 }
@@ -356,6 +373,7 @@ pub unsafe extern "C" fn nvmlErrorString(error: i32) -> *const c_char {
         0 => c"Success",
         UNINITIALIZED => c"Uninitialized",
         INVALID_ARGUMENT => c"Invalid Argument",
+        GPU_IS_LOST => c"GPU is lost",
         NOT_SUPPORTED => c"Not Supported",
         NOT_FOUND => c"Not Found",
         INSUFFICIENT_SIZE => c"Insufficient Size",

@@ -48,11 +48,18 @@ const SIMULATED: &str = "-simulated";
 /// # Errors
 /// A simulated driver is there but does not answer.
 pub fn simulated_driver() -> Result<Option<Snapshot>, String> {
-    let broken = |error: NvmlError| {
-        format!(
+    let broken = |error: NvmlError| match error {
+        NvmlError::GpuLost => {
+            "the simulated GPU is lost (chosen by ELASTANE_SIMULATED_FAULTS)".into()
+        }
+        NvmlError::InvalidArg => {
+            "ELASTANE_SIMULATED_VERSION or ELASTANE_SIMULATED_FAULTS has a value that is not known"
+                .into()
+        }
+        error => format!(
             "the simulated driver does not answer ({error}); check that the server of this \
              workload runs (`elastane status`)"
-        )
+        ),
     };
     // By the name that the loader's own path is searched for, as programs of the workload do.
     let nvml = match Nvml::builder().lib_path("libnvidia-ml.so.1".as_ref()).init() {

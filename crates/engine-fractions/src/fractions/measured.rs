@@ -16,8 +16,8 @@ use crate::run::{Over, Run, held};
 const UNCOUNTED_BYTES: u64 = 256 << 20;
 
 impl Fractions {
-    /// What is held of simulated GPUs. How busy they are stays unknown: their kernels compute nothing,
-    /// so a workload that only pretends to train would count as idle, and limits on that would stop it.
+    /// What is held of simulated GPUs. How busy a process is stays unknown until it runs a virtual
+    /// kernel: one that only pretends to train would count as idle, and limits on that would stop it.
     #[must_use]
     pub fn activities(&self) -> Vec<Activity> {
         let connections = open(&self.connections);
@@ -27,14 +27,16 @@ impl Fractions {
                 tracing::warn!("the simulated driver of {} does not answer: {error}", gpu.name);
             });
             let state = state.ok()?;
-            let process = |(pid, bytes): (u32, u64)| {
-                (pid, ProcessActivity { busy_millis: None, memory_bytes: Some(bytes) })
+            let whole = state.busy.values().sum::<u64>().min(1000);
+            let process = |(pid, bytes): (&u32, &u64)| {
+                let busy_millis = state.busy.get(pid).copied();
+                (*pid, ProcessActivity { busy_millis, memory_bytes: Some(*bytes) })
             };
             Some(Activity {
                 uuid: gpu.name.clone(),
-                busy_millis: None,
+                busy_millis: (!state.busy.is_empty()).then_some(whole),
                 memory_bytes: Some(state.used),
-                processes: state.holders.into_iter().map(process).collect(),
+                processes: state.holders.iter().map(process).collect(),
             })
         };
         connections.iter().filter_map(activity).collect()

@@ -67,6 +67,31 @@ async fn a_whole_gpu_has_no_limit_and_what_does_not_ask_has_no_driver() {
 }
 
 #[tokio::test]
+async fn a_run_has_the_driver_and_the_faults_that_it_chooses() {
+    let bench = Bench::new();
+    let chosen = |script: &str, millis, variable: &str, value: &str| {
+        let spec = share(&bench, script, millis);
+        let env = BTreeMap::from([(variable.to_owned(), value.to_owned())]);
+        RunSpec { env, ..spec }
+    };
+    let script = "nvidia-smi --query-gpu=driver_version --format=csv,noheader; gpu-check 9GiB 1GiB";
+    let spec = chosen(script, 500, "ELASTANE_SIMULATED_VERSION", "470");
+    let text = run(&bench, spec).await;
+    assert!(text.starts_with("470.42.01-simulated\n"), "{text}");
+    assert!(text.contains("9216 MiB: refused") && text.contains("1024 MiB: granted"), "{text}");
+    let faults = |script, millis, value| chosen(script, millis, "ELASTANE_SIMULATED_FAULTS", value);
+    let text = run(&bench, faults("gpu-check 1GiB 1GiB", 1000, "memory-after=1")).await;
+    assert!(text.contains("1024 MiB: granted, and given back\n1024 MiB: refused"), "{text}");
+    let text = run(&bench, faults("nvidia-smi 2>&1; true", 1000, "lost")).await;
+    assert!(text.contains("the simulated GPU is lost"), "{text}");
+    let lost = faults("true", 500, "lost");
+    let key = lost.key;
+    bench.engine().start(lost).await.expect("accepted");
+    let end = end(&*bench.engine(), key).await;
+    assert!(matches!(&end, Exit::NotKept(why) if why.contains("has no GPU")), "{end:?}");
+}
+
+#[tokio::test]
 async fn failure_17_runs_share_a_gpu_and_its_memory_is_measured_by_run() {
     let bench = kept_apart();
     let holds = "gpu-check --hold 4GiB & sleep 100";
@@ -93,6 +118,38 @@ async fn failure_17_runs_share_a_gpu_and_its_memory_is_measured_by_run() {
         bench.engine().stop(key, 0).await.expect("stopped");
         end(&*bench.engine(), key).await;
         bench.engine().remove(key).await.expect("removed");
+    }
+}
+
+#[tokio::test]
+async fn compute_time_of_simulated_gpus_is_measured_by_run_once_it_runs_kernels() {
+    let bench = kept_apart();
+    let computes = share(&bench, "gpu-check --kernels=5 & sleep 100", 500);
+    let waits = share(&bench, "gpu-check --hold 1GiB & sleep 100", 300);
+    let keys = [computes.key, waits.key];
+    for spec in [computes, waits] {
+        bench.engine().start(spec).await.expect("started");
+    }
+    loop {
+        let measured = bench.engine().measure().await.expect("measured").expect("can");
+        let own = keys.map(|key| {
+            let run = measured.runs.iter().find(|run| run.key == key);
+            run.and_then(|run| run.gpus.first().cloned())
+        });
+        if let [Some(computes), Some(waits)] = own
+            && computes.busy_millis > Some(0)
+            && waits.memory_bytes > Some(1024 * MIB)
+        {
+            assert_eq!(waits.busy_millis, None, "it may do without kernels");
+            let whole = measured.gpus.first().and_then(|gpu| gpu.busy_millis);
+            assert!(whole >= computes.busy_millis, "{whole:?} {computes:?}");
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    for key in keys {
+        bench.engine().stop(key, 0).await.expect("stopped");
+        end(&*bench.engine(), key).await;
     }
 }
 
@@ -277,9 +334,13 @@ async fn a_static_program_is_not_limited_by_variables_and_one_event_says_so() {
     let why =
         "its program is static, so the library that keeps parts of GPUs is not in it".to_owned();
     assert_eq!((told.key, told.state), (key, RunState::GpuUnlimited(why)));
-    tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
-    while let Ok(told) = seen.try_recv() {
-        assert!(!is_event(&told.state), "{told:?}");
+    for _ in ["this server", "the next"] {
+        tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+        while let Ok(told) = seen.try_recv() {
+            assert!(!is_event(&told.state), "{told:?}");
+        }
+        bench.reopen().await;
+        seen = bench.engine().observations();
     }
     bench.engine().stop(key, 0).await.expect("stopped");
     end(&*bench.engine(), key).await;

@@ -33,6 +33,7 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
 
 #define FUNCTIONS(F) \
   F(cuInit, cuInit, 2000, (unsigned)) \
+  F(cuDriverGetVersion, cuDriverGetVersion, 2020, (int *)) \
   F(cuCtxCreate, cuCtxCreate_v2, 3020, (void **, unsigned, int)) \
   F(cuCtxDestroy, cuCtxDestroy_v2, 4000, (void *)) \
   F(cuCtxSetCurrent, cuCtxSetCurrent, 4000, (void *)) \
@@ -160,7 +161,9 @@ static void nvml(const char *what) {
   struct { uint32_t version; u64 total, reserved, free, used; } two;
   struct { uint32_t pid; u64 bytes; uint32_t a, b; } entries[64];
   void *device; u64 m[3]; unsigned count = 64;
-  init(); get(0, &device);
+  init();
+  int found = get(0, &device);
+  if (found) { printf("nvml %d\n", found); return; }
   if (!strcmp(what, "nvml")) {
     int result = memory(device, m);
     printf("nvml %d %lu %lu %lu\n", result, m[0] >> 20, m[1] >> 20, m[2] >> 20);
@@ -320,8 +323,10 @@ static int step(const char *word) {
     if (!strcmp(a, "nothing")) { m.operation = 2; r = p_cuMemMapArrayAsync(&m, 1, 0); }
     if (!strcmp(a, "unknown")) r = p_cuMulticastBindMem(x, 0, 7, 0, 4096, 0);
   }
-  else if (IS("share")) r = p_cuIpcGetMemHandle(&shared, stack[top - 1]);
-  else if (IS("opened")) { r = p_cuIpcOpenMemHandle(&x, shared, 1); if (!r) stack[top++] = x; }
+  else if (IS("share")) { r = p_cuIpcGetMemHandle(&shared, stack[top - 1]); if (*a) { FILE *f = fopen(a, "w"); if (!f || fwrite(&shared, sizeof shared, 1, f) != 1 || fclose(f)) r = -2; } }
+  else if (IS("opened")) {
+    if (*a) { FILE *f = fopen(a, "r"); if (!f || fread(&shared, sizeof shared, 1, f) != 1 || fclose(f)) return printf("opened no file\n"); }
+    r = p_cuIpcOpenMemHandle(&x, shared, 1); if (!r) stack[top++] = x; }
   else if (IS("closed")) r = p_cuIpcCloseMemHandle(stack[--top]);
   else if (IS("external")) {
     struct external e; struct buffer b; memset(&e, 0, sizeof e); memset(&b, 0, sizeof b); e.type = 1; e.bytes = b.bytes = number(&a);
@@ -381,6 +386,19 @@ static int step(const char *word) {
       if (!dladdr(found, &about) || strstr(about.dli_fname, "libcuda.so.1")) real++;
     }
     printf("versions %s %d\n", count > 200 ? "many" : "few", real); return 0;
+  }
+  else if (IS("driver")) {
+    /* the versions of CUDA and of the driver */
+    char text[80] = ""; int version = 0; void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    r = ((int (*)(void))dlsym(nvml, "nvmlInit_v2"))();
+    if (!r) r = ((int (*)(char *, unsigned))dlsym(nvml, "nvmlSystemGetDriverVersion"))(text, sizeof text);
+    p_cuDriverGetVersion(&version); printf("driver %d %d %s\n", r, version, text); fflush(stdout); return 0;
+  }
+  else if (IS("has")) {
+    /* a function by name, and as the driver is asked for it */
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *found = 0;
+    int (*search)(const char *, void **, int, u64) = (int (*)(const char *, void **, int, u64))dlsym(cuda, "cuGetProcAddress");
+    printf("has %s %d\n", dlsym(cuda, a) ? "yes" : "no", search(a, &found, 13050, 0)); fflush(stdout); return 0;
   }
   else if (IS("kill")) { fflush(stdout); raise(SIGKILL); }
   else if (IS("say")) { printf("%s\n", a); fflush(stdout); return 0; }

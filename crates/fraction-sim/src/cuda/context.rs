@@ -35,7 +35,7 @@ impl State {
 
     fn create_context(&mut self, ordinal: i32, primary: bool) -> Answer<usize> {
         let (device, about) = self.device(ordinal)?;
-        self.take(device, about.context_bytes)?;
+        self.take_for_context(device, about.context_bytes)?;
         let id = self.id();
         self.contexts.insert(id, Context { device, retained: primary.then_some(0) });
         Ok(id)

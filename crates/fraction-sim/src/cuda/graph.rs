@@ -115,9 +115,9 @@ impl State {
 }
 
 fn launch(executable: usize, stream: usize) -> i32 {
-    with(|state| match state.upload(executable)? {
-        0 => Ok(()),
-        length_ns => state.run(stream, length_ns),
+    with(|state| {
+        let length_ns = state.upload(executable)?;
+        state.run(stream, length_ns)
     })
 }
 

@@ -1,6 +1,8 @@
 //! `libcuda.so.1`. Owns: what the functions of the driver share, and finding them by name, version
 //! and kind of stream. Does not know about: what single functions do; they are below.
 
+#[cfg(elastane_library)]
+mod absent;
 pub mod array;
 pub mod context;
 pub mod graph;
@@ -12,12 +14,15 @@ pub mod virtual_memory;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use fraction_abi::lock::Lock;
 use fraction_abi::sys;
 use fraction_abi::wire::Operation;
 
+use crate::chosen::Chosen;
 use crate::client::{Client, Device};
 use crate::put;
 
@@ -28,9 +33,12 @@ pub(super) const NO_DEVICE: i32 = 100;
 pub(super) const INVALID_DEVICE: i32 = 101;
 pub(super) const INVALID_CONTEXT: i32 = 201;
 pub(super) const NO_BINARY: i32 = 209;
+pub(super) const ECC: i32 = 214;
 pub(super) const INVALID_HANDLE: i32 = 400;
 pub(super) const NOT_FOUND: i32 = 500;
 pub(super) const NOT_READY: i32 = 600;
+pub(super) const ILLEGAL_ADDRESS: i32 = 700;
+pub(super) const LAUNCH_FAILED: i32 = 719;
 pub(super) const NOT_SUPPORTED: i32 = 801;
 
 /// A function of the driver.
@@ -77,6 +85,13 @@ pub(super) struct State {
     client: Option<Client>,
     pid: u32,
     cuda_version: u32,
+    chosen: Chosen,
+    /// Allocations that succeeded.
+    allocations: Cell<u64>,
+    /// Kernels that were launched.
+    launches: u64,
+    /// The error of every function, since the GPU has a fault.
+    fault: Option<i32>,
     pub(super) devices: Vec<Device>,
     pub(super) contexts: BTreeMap<usize, context::Context>,
     /// The stacks of contexts by thread.
@@ -95,6 +110,15 @@ pub(super) struct State {
 
 static STATE: Lock<Option<State>> = Lock::new(None);
 
+/// The names of functions that the driver does not have.
+static ABSENT: Lock<Vec<&'static CStr>> = Lock::new(Vec::new());
+
+/// Whether launches are counted that take no time.
+pub(super) static HAS_LAUNCH_FAULT: AtomicBool = AtomicBool::new(false);
+
+/// Whether what chooses the driver was not understood.
+static IS_WRONG: AtomicBool = AtomicBool::new(false);
+
 /// The result of a function: an error of the driver, or what it returns.
 pub(super) type Answer<T> = Result<T, i32>;
 
@@ -103,7 +127,9 @@ pub(super) fn with(work: impl FnOnce(&mut State) -> Answer<()>) -> i32 {
     let answer = STATE.with(|state| {
         // As the real driver, it cannot be used in a child of a process that initialised it.
         let state = state.as_mut().filter(|state| state.pid == sys::process_id());
-        work(state.ok_or(NOT_INITIALIZED)?)
+        let state = state.ok_or(NOT_INITIALIZED)?;
+        state.fault.map_or(Ok(()), Err)?;
+        work(state)
     });
     answer.err().unwrap_or(0)
 }
@@ -119,12 +145,21 @@ pub(super) unsafe fn give<T>(at: *mut T, value: T) -> Answer<()> {
 
 impl State {
     fn start() -> Answer<Self> {
+        let chosen = Chosen::read();
+        IS_WRONG.store(chosen.is_none(), Relaxed);
+        let chosen = chosen.ok_or(INVALID_VALUE)?;
+        chosen.wait();
+        HAS_LAUNCH_FAULT.store(chosen.launches.is_some(), Relaxed);
+        if chosen.lost {
+            return Err(NO_DEVICE);
+        }
         let (client, devices, cuda_version) = Client::connect().map_err(|_| NO_DEVICE)?;
         if devices.is_empty() {
             return Err(NO_DEVICE);
         }
         let pid = sys::process_id();
-        Ok(Self { client: Some(client), pid, cuda_version, devices, ..Self::default() })
+        let cuda_version = chosen.version.map_or(cuda_version, |version| version.cuda);
+        Ok(Self { client: Some(client), pid, cuda_version, chosen, devices, ..Self::default() })
     }
 
     pub(super) fn id(&mut self) -> usize {
@@ -138,8 +173,29 @@ impl State {
         answer.map_err(|status| i32::try_from(status).unwrap_or(NO_DEVICE))
     }
 
+    /// Memory for a program.
     pub(super) fn take(&self, device: usize, bytes: u64) -> Answer<()> {
+        let before = self.allocations.get();
+        if bytes == 0 {
+            return Ok(());
+        }
+        if self.chosen.allocations.is_some_and(|most| before >= most) {
+            return Err(OUT_OF_MEMORY);
+        }
+        self.take_for_context(device, bytes)?;
+        self.allocations.set(before + 1);
+        Ok(())
+    }
+
+    pub(super) fn take_for_context(&self, device: usize, bytes: u64) -> Answer<()> {
         self.ask(Operation::Take, device, bytes).map(|_| ())
+    }
+
+    /// A kernel is launched. As with the real driver, what comes after it gets to know of a fault.
+    pub(super) fn count_launch(&mut self) {
+        self.launches += 1;
+        let of = self.chosen.launches.filter(|(most, _)| self.launches > *most);
+        self.fault = of.map(|(_, error)| error);
     }
 
     pub(super) fn give_back(&self, device: usize, bytes: u64) -> Answer<()> {
@@ -166,9 +222,27 @@ fn tables() -> [&'static [Entry]; 9] {
     ]
 }
 
+/// Has every function that the chosen driver lacks taken out of the table of the loader too.
+#[cfg(elastane_library)]
+fn hide(remove: fn(&CStr) -> Option<()>) {
+    // What cannot be understood has an error at the start.
+    let chosen = Chosen::read().unwrap_or_default();
+    let newest = chosen.version.map_or(u32::MAX, |version| version.cuda);
+    let is_missing = |entry: &Entry| {
+        let name = entry.name.to_bytes();
+        chosen.missing.iter().any(|missing| *missing == name || *missing == base(name).0)
+    };
+    for entry in tables().into_iter().flatten() {
+        if (entry.version > newest || is_missing(entry)) && remove(entry.name).is_some() {
+            ABSENT.with(|absent| absent.push(entry.name));
+        }
+    }
+}
+
 /// A function by the name without suffixes, the newest form up to a version.
 fn find(name: &[u8], version: u32, per_thread: bool) -> Option<&'static Entry> {
-    let all = || tables().into_iter().flatten();
+    let is_there = |entry: &&Entry| ABSENT.with(|absent| !absent.contains(&entry.name));
+    let all = || tables().into_iter().flatten().filter(is_there);
     let fits = |entry: &&Entry, threads: bool| {
         let (base, of_threads) = base(entry.name.to_bytes());
         base == name && of_threads == threads && entry.version <= version
@@ -277,12 +351,17 @@ driver! {
 fn error_texts(error: i32) -> (&'static CStr, &'static CStr) {
     match error {
         0 => (c"CUDA_SUCCESS", c"no error"),
+        INVALID_VALUE if IS_WRONG.load(Relaxed) => (
+            c"CUDA_ERROR_INVALID_VALUE",
+            c"ELASTANE_SIMULATED_VERSION or ELASTANE_SIMULATED_FAULTS has a value that is not known",
+        ),
         INVALID_VALUE => (c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
         OUT_OF_MEMORY => (c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
         NOT_INITIALIZED => (c"CUDA_ERROR_NOT_INITIALIZED", c"initialization error"),
         NO_DEVICE => (
             c"CUDA_ERROR_NO_DEVICE",
-            c"no CUDA-capable device is detected (the broker of the simulated driver is not there)",
+            c"no CUDA-capable device is detected (the broker of the simulated driver is not there, or \
+              the fault `lost` was chosen)",
         ),
         INVALID_DEVICE => (c"CUDA_ERROR_INVALID_DEVICE", c"invalid device ordinal"),
         INVALID_CONTEXT => (c"CUDA_ERROR_INVALID_CONTEXT", c"invalid device context"),
@@ -290,6 +369,11 @@ fn error_texts(error: i32) -> (&'static CStr, &'static CStr) {
             c"CUDA_ERROR_NO_BINARY_FOR_GPU",
             c"this driver is simulated: it runs no real kernels, because it computes nothing",
         ),
+        ECC => (c"CUDA_ERROR_ECC_UNCORRECTABLE", c"uncorrectable ECC error encountered"),
+        ILLEGAL_ADDRESS => {
+            (c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered")
+        }
+        LAUNCH_FAILED => (c"CUDA_ERROR_LAUNCH_FAILED", c"unspecified launch failure"),
         INVALID_HANDLE => (c"CUDA_ERROR_INVALID_HANDLE", c"invalid resource handle"),
         NOT_FOUND => (c"CUDA_ERROR_NOT_FOUND", c"named symbol not found"),
         NOT_READY => (c"CUDA_ERROR_NOT_READY", c"device not ready"),

@@ -2,13 +2,14 @@
 //! of time; it computes nothing. Real kernel images are refused. Does not know about: memory.
 
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::Ordering::Relaxed;
 
 use fraction_abi::sys::{monotonic_ns, sleep_ns};
 use fraction_abi::wire::Operation;
 
 use super::{
-    Answer, INVALID_HANDLE, INVALID_VALUE, NO_BINARY, NOT_FOUND, NOT_READY, NOT_SUPPORTED, State,
-    driver, give, with,
+    Answer, HAS_LAUNCH_FAULT, INVALID_HANDLE, INVALID_VALUE, NO_BINARY, NOT_FOUND, NOT_READY,
+    NOT_SUPPORTED, State, driver, give, with,
 };
 
 #[derive(Default)]
@@ -30,6 +31,10 @@ const FUNCTION_MARK: u64 = 1;
 impl State {
     pub(super) fn run(&mut self, stream: usize, length_ns: u64) -> Answer<()> {
         let device = self.device_of(stream)?;
+        self.count_launch();
+        if length_ns == 0 {
+            return Ok(());
+        }
         let [end, ..] = self.ask(Operation::Run, device, length_ns)?;
         let stream = self.streams.entry(stream).or_default();
         stream.end_ns = stream.end_ns.max(end);
@@ -98,7 +103,7 @@ fn launch(function: u64, stream: usize) -> i32 {
         return INVALID_HANDLE;
     }
     match function >> FUNCTION_SHIFT {
-        0 => 0,
+        0 if !HAS_LAUNCH_FAULT.load(Relaxed) => 0,
         length_ns => with(|state| {
             let stream = state.known_stream(stream)?;
             match state.captured(stream) {

@@ -4,6 +4,7 @@
 
 mod container;
 mod group;
+mod simulated;
 
 use std::collections::BTreeMap;
 
@@ -126,6 +127,7 @@ pub fn check_workload(spec: &WorkloadSpec) -> Result<(), Invalid> {
 /// # Errors
 /// One has a value that means nothing.
 pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Invalid> {
+    simulated::check_label(labels)?;
     match labels.get(GPU_LIMIT_LABEL) {
         Some(other) if other != GPU_LIMIT_HARD => Err(Invalid::new(
             "labels",
@@ -153,6 +155,7 @@ fn pod_names(set: &PodSet) -> Result<(), Invalid> {
 fn pod(spec: &PodSpec) -> Result<(), Invalid> {
     check_gpu(spec.gpu)?;
     container::check(spec)?;
+    simulated::check_environment(&spec.env)?;
     let ensure = |ok: bool, field, text: String| {
         if ok { Ok(()) } else { Err(Invalid::new(field, text)) }
     };
