@@ -3,8 +3,10 @@
 //! not tried. `--simulated` tries this command itself, on a simulated GPU.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod bypass;
 mod compute;
 mod frameworks;
+mod small;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -158,6 +160,8 @@ impl Check {
         say("half is granted and more refused, preloaded", self.limit(Way::Preload))?;
         say("half is granted and more refused, by proxies", self.limit(Way::Proxies))?;
         say("every class of memory is refused beyond half", self.classes())?;
+        say("pitched memory, arrays and mipmaps count", self.small_classes())?;
+        say("memory of another process is its own", self.shared_memory())?;
         say("functions are found at one address", self.addresses())?;
         say("two processes share a limit; one is killed", self.kill())?;
         say("what is granted is what the driver shows", self.accuracy())?;
@@ -173,6 +177,20 @@ impl Check {
             say(what, self.python(module, allocator, script))?;
         }
         say("PyTorch, a launch and a step cost no more", self.python_times())?;
+        say("without LD_PRELOAD, by proxies", self.without_preload())?;
+        say("without the pages of its run", self.without_pages())?;
+        say("with a cleared environment, by variables", self.without_variables())?;
+        for (how, option, preloaded) in
+            [("deepbind", "RTLD_DEEPBIND", true), ("namespace", "dlmopen", false)]
+        {
+            for (way, name, refused) in
+                [(Way::Proxies, "by proxies", true), (Way::Preload, "preloaded", preloaded)]
+            {
+                let what = format!("the driver loaded with {option}, {name}");
+                say(&what, self.apart(how, way, refused))?;
+            }
+        }
+        say("with an own copy of the driver, preloaded", self.own_copy())?;
         for (what, why) in LEFT_OUT {
             say(what, Ok(Untried(why.to_owned())))?;
         }
@@ -408,8 +426,12 @@ impl Check {
 }
 
 /// What this command does not try.
-const LEFT_OUT: [(&str, &str); 3] = [
+const LEFT_OUT: [(&str, &str); 7] = [
     ("vLLM", "needs a model"),
     ("time slices of channel groups", "nothing here uses them"),
-    ("attempts to get around the limit", "a server has to watch; see docs/guides/fractions.md"),
+    ("memory of Vulkan or OpenGL in CUDA", "needs a program of theirs"),
+    ("the watchdog: memory that programs do not admit", "a server has to watch"),
+    ("mounts and accounts of a run", "a server makes them, and tries them at its start"),
+    ("a static program, a loader that was changed", "no container is started here"),
+    ("the device file without the driver, Vulkan, video", "nothing limits them, as documented"),
 ];

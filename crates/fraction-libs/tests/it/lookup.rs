@@ -107,6 +107,28 @@ fn a_proxy_limits_where_a_preload_does_not_reach() {
 }
 
 #[test]
+fn a_plugin_that_is_loaded_apart_is_limited_by_proxies_and_not_by_a_preload_alone() {
+    let machine = Machine::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/apart.c");
+    let [program, plugin] = ["apart", "plugin.so"].map(|name| machine.folder.path().join(name));
+    for (output, options) in [(&program, &[][..]), (&plugin, &["-DPLUGIN", "-shared", "-fPIC"])] {
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(options).arg("-o").arg(output).args([source, "-ldl"]);
+        assert!(compiler.status().unwrap().success());
+    }
+    for (how, preloaded) in [("usual", "2"), ("deepbind", "0"), ("namespace", "0")] {
+        let run = machine.run(how, 4096 * MIB);
+        let of = |command: std::process::Command| {
+            let mut apart = std::process::Command::new(&program);
+            apart.arg(how).arg(&plugin).env_clear();
+            prints(apart.envs(command.get_envs().filter_map(|(k, v)| Some((k, v?)))))
+        };
+        assert_eq!(of(run.command("dlsym", "")), preloaded, "{how}");
+        assert_eq!(of(run.with_proxies("dlsym", "")), "2", "{how}");
+    }
+}
+
+#[test]
 fn a_preload_and_a_proxy_together_count_once() {
     let machine = Machine::new();
     let run = machine.run("run", 4096 * MIB);
