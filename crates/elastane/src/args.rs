@@ -104,6 +104,8 @@ pub(crate) enum Command {
     /// Rotate the keys that credentials are encrypted with
     #[command(subcommand)]
     Keys(Keys),
+    /// Write a CDI specification: parts of GPUs for container runtimes, without a server
+    Cdi(super::cdi::Cdi),
     /// Report a checkpoint, from within a workload: what stopping it costs counts from then on
     Checkpoint(Checkpoint),
     /// Print a token of the local administrator, valid for at most 15 minutes

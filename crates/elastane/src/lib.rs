@@ -4,6 +4,7 @@ mod accounts;
 mod addresses;
 mod args;
 mod backup;
+mod cdi;
 mod certificate;
 mod checkpoint;
 mod complete;
@@ -128,6 +129,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),
         Command::Restore(flags) => with_client(backup::restore(dir, flags)),
         Command::Keys(verb) => keys::run(dir, verb),
+        Command::Cdi(what) => cdi::run(&what),
         Command::Checkpoint(what) => checkpoint::run(&what),
         Command::Token { revoke } => status::token(&state_dir(dir)?, revoke),
         Command::Version => {

@@ -478,6 +478,8 @@ fn help_of_the_program() {
           backup               Save the state to a file, while the server runs or not
           restore              Restore the state from a backup, into SQLite or PostgreSQL
           keys                 Rotate the keys that credentials are encrypted with
+          cdi                  Write a CDI specification: parts of GPUs for container runtimes, without a
+                               server
           checkpoint           Report a checkpoint, from within a workload: what stopping it costs counts
                                from then on
           token                Print a token of the local administrator, valid for at most 15 minutes

@@ -33,7 +33,7 @@ use crate::run::{Run, held};
 use crate::way::{Chosen, choose, kept, log_unkept, open_point};
 
 /// Where containers have the sockets of their simulated GPUs.
-const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
+pub(crate) const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
 
 impl SimulatedGpu {
     fn described(&self) -> Simulated {

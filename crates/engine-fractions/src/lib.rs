@@ -7,6 +7,8 @@ mod attempt;
 #[cfg(target_arch = "x86_64")]
 mod burst;
 #[cfg(target_arch = "x86_64")]
+mod cdi;
+#[cfg(target_arch = "x86_64")]
 mod checked;
 #[cfg(target_arch = "x86_64")]
 mod contexts;
@@ -27,6 +29,8 @@ mod unsupported;
 mod way;
 
 #[cfg(target_arch = "x86_64")]
+pub use cdi::{Specification, cdi};
+#[cfg(target_arch = "x86_64")]
 pub use checked::{gpu_check, note_unlimited, simulated_driver, start_checked};
 pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, UNLIMITED, not_kept, refusal, silent};
 #[cfg(target_arch = "x86_64")]
@@ -39,6 +43,6 @@ pub use policy::{
 pub use run::Over;
 #[cfg(not(target_arch = "x86_64"))]
 pub use unsupported::{
-    Added, Delivery, Fractions, Held, Over, gpu_check, hold, note_unlimited, simulated_driver,
-    start_checked,
+    Added, Delivery, Fractions, Held, Over, Specification, cdi, gpu_check, hold, note_unlimited,
+    simulated_driver, start_checked,
 };

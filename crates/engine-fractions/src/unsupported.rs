@@ -189,6 +189,23 @@ pub fn note_unlimited(
     Ok(())
 }
 
+/// What was made.
+#[derive(Debug)]
+pub struct Specification {
+    /// As JSON.
+    pub text: String,
+    /// The words of each process that has to run.
+    pub drivers: Vec<Vec<String>>,
+}
+
+/// Parts of GPUs for container runtimes.
+///
+/// # Errors
+/// Always: the libraries exist for x86-64 only.
+pub fn cdi(_folder: &Path, _parts: &[String], _program: &Path) -> Result<Specification, Error> {
+    Err(Error::Invalid("the libraries that keep parts of GPUs exist for x86-64 only".to_owned()))
+}
+
 /// What `gpu-check` prints.
 ///
 /// # Errors

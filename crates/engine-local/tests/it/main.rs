@@ -1,6 +1,7 @@
 //! The engine of processes, with a real supervisor.
 
 mod bench;
+mod cdi;
 mod conformance;
 mod fractions;
 mod limits;

@@ -1,0 +1,142 @@
+//! Specifications that are made, and what is refused.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+const GPU: &str = "GPU-01010101-0101-0101-0101-010101010101";
+
+/// A program that measures nothing.
+const NONE: &str = "/bin/false";
+
+fn made(folder: &Path, parts: &[&str]) -> Result<Specification, String> {
+    let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+    cdi(folder, &parts, Path::new(NONE)).map_err(|error| error.to_string())
+}
+
+/// What the published schema and its library demand of a specification.
+fn assert_valid(all: &Value) {
+    let keys = |of: &Value| -> BTreeSet<String> {
+        of.as_object().expect("an object").keys().cloned().collect()
+    };
+    let of = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    assert_eq!(keys(all), of(&["cdiVersion", "kind", "devices"]));
+    assert!(["0.3.0", "0.4.0", "0.5.0", "0.6.0"].iter().any(|known| all["cdiVersion"] == *known));
+    let (vendor, class) = all["kind"].as_str().and_then(|k| k.split_once('/')).expect("a kind");
+    assert!([vendor, class].iter().all(|name| is_device_name(name)), "{vendor} {class}");
+    let devices = all["devices"].as_array().expect("devices");
+    assert!(!devices.is_empty());
+    let mut names = BTreeSet::new();
+    for device in devices {
+        assert_eq!(keys(device), of(&["name", "containerEdits"]));
+        let name = device["name"].as_str().expect("a name");
+        assert!(is_device_name(name) && names.insert(name), "{name}");
+        let edits = &device["containerEdits"];
+        assert!(keys(edits).is_subset(&of(&["env", "mounts"])) && !keys(edits).is_empty());
+        for variable in edits["env"].as_array().into_iter().flatten() {
+            assert!(variable.as_str().is_some_and(|text| text.find('=') > Some(0)), "{variable}");
+        }
+        for mount in edits["mounts"].as_array().expect("mounts") {
+            assert_eq!(keys(mount), of(&["hostPath", "containerPath", "options"]));
+            let host = Path::new(mount["hostPath"].as_str().expect("a path"));
+            let container = Path::new(mount["containerPath"].as_str().expect("a path"));
+            assert!(host.is_absolute() && container.is_absolute() && host.exists(), "{mount}");
+            let options = mount["options"].as_array().expect("options");
+            assert!(options.iter().all(Value::is_string), "{mount}");
+        }
+    }
+}
+
+fn parsed(specification: &Specification) -> Value {
+    let all = serde_json::from_str(&specification.text).expect("JSON");
+    assert_valid(&all);
+    all
+}
+
+#[test]
+fn a_part_is_mounts_of_libraries_and_pages() {
+    let top = tempfile::tempdir().expect("a folder");
+    let folder = top.path().canonicalize().expect("a path");
+    let real = format!("half={GPU}:40GiB");
+    let parts = [&*real, "a=simulated:16GiB:8GiB", "b.2=simulated:16GiB:4GiB"];
+    let found = made(&folder.join("new"), &parts).expect("made");
+    let all = parsed(&found);
+    let at = |name: &str| folder.join("new").join(name).display().to_string();
+    let mount = |host: &str, container: &str, rights: &str| {
+        json!({
+            "hostPath": at(host), "containerPath": container,
+            "options": ["bind", rights, "nosuid", "nodev"],
+        })
+    };
+    assert_eq!(
+        all["devices"][0]["containerEdits"],
+        json!({ "mounts": [
+            mount("lib", "/run/elastane/gpu/lib", "ro"),
+            mount("lib/ld.so.preload", "/etc/ld.so.preload", "ro"),
+            mount("parts/half", "/run/elastane/fraction", "ro"),
+            mount("parts/half/claim", "/run/elastane/fraction/claim", "rw"),
+        ] }),
+    );
+    let simulated = &all["devices"][1]["containerEdits"];
+    assert_eq!(simulated["env"][1], "LD_LIBRARY_PATH=/run/elastane/gpu/lib/limited-simulated");
+    assert!(simulated["mounts"].to_string().contains("/run/elastane/gpu/sockets"));
+    let [driver] = &found.drivers[..] else { panic!("{:?}", found.drivers) };
+    assert_eq!(
+        (&*driver[0], &*driver[3], &*driver[4]),
+        ("simulated-driver", "17179869184", "stay")
+    );
+    let socket = simulated["env"][0].as_str().and_then(|text| text.rsplit('/').next());
+    assert!(driver[1].ends_with(socket.expect("a socket")), "{driver:?}");
+    let mode = fs::metadata(at("parts")).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "claims are open to their containers alone");
+    let limits = Pages::at(&folder.join("new/parts/half")).limits().expect("limits");
+    assert_eq!((limits[0].uuid, limits[0].bytes), ([1; 16], 40 << 30));
+}
+
+#[test]
+fn made_again_a_part_changes_its_memory_and_keeps_its_claims() {
+    let top = tempfile::tempdir().expect("a folder");
+    made(top.path(), &["a=simulated:16GiB:8GiB"]).expect("made");
+    let claims = top.path().join("parts/a/claim");
+    let mut marked = fs::read(&claims).expect("there");
+    *marked.last_mut().expect("a byte") = 7;
+    fs::write(&claims, &marked).expect("written");
+    parsed(&made(top.path(), &["a=simulated:16GiB:4GiB"]).expect("made again"));
+    assert!(fs::read(&claims).expect("there") == marked);
+    let limits = Pages::at(&top.path().join("parts/a")).limits().expect("limits");
+    assert_eq!(limits[0].bytes, 4 << 30);
+    let why = made(top.path(), &[&format!("a={GPU}:1GiB")]).expect_err("another GPU");
+    assert!(why.contains("`a` is one of another GPU"), "{why}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_is_wrong() {
+    let top = tempfile::tempdir().expect("a folder");
+    let real = |name: &str, memory: &str| format!("{name}={GPU}:{memory}");
+    for (parts, expected) in [
+        (vec![], "needs a part"),
+        (vec!["half".to_owned()], "NAME=GPU:MEMORY"),
+        (vec!["half=8GiB".to_owned()], "NAME=GPU:MEMORY"),
+        (vec!["half=0:8GiB".to_owned()], "nvidia-smi -L"),
+        (vec![real("half", "0")], "above 0"),
+        (vec![real("half", "much")], "much"),
+        (vec![real("half/../x", "1GiB")], "letters"),
+        (vec![real("", "1GiB")], "letters"),
+        (vec![real("a", "1GiB"), real("a", "2GiB")], "two parts are called `a`"),
+        (vec!["a=simulated:1GiB:2GiB".to_owned()], "more than the GPU has"),
+        (
+            vec!["a=simulated:8GiB:5GiB".to_owned(), "b=simulated:8GiB:4GiB".to_owned()],
+            "together more",
+        ),
+    ] {
+        let words: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let why = made(&top.path().join("none"), &words).expect_err("refused");
+        assert!(why.contains(expected), "{why}");
+    }
+    assert!(!top.path().join("none").exists(), "nothing was made");
+    let file = top.path().join("file");
+    fs::write(&file, "").expect("written");
+    let why = made(&file, &[&real("a", "1GiB")]).expect_err("no folder");
+    assert!(why.contains("make "), "{why}");
+}
