@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::cluster::{NodeScheduling, Taint};
+use crate::fraction_limit::FractionLimit;
 use crate::scalar::{Millis, Time};
 use crate::training::JobTraining;
 
@@ -97,27 +98,6 @@ pub struct Reason {
 
 /// An eviction, in the form of a reason.
 pub type Eviction = Reason;
-
-/// How fractions of a GPU are kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FractionLimit {
-    /// How well: `none`, `cooperative`, `hard`.
-    pub enforcement: String,
-    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`.
-    pub mechanism: String,
-    /// What that means, in one sentence.
-    pub meaning: String,
-    /// What is missing, why, and what to do; left out where nothing is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// How compute time is divided: `none`, `strict`, `fair`.
-    #[serde(default)]
-    pub time_slicing: String,
-    /// What that means, in one sentence.
-    #[serde(default)]
-    pub time_slicing_meaning: String,
-}
 
 /// Answer of `GET /elastane/v1/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -12,6 +12,7 @@ mod cluster;
 mod department;
 mod elastane_ext;
 mod error;
+mod fraction_limit;
 mod identity;
 mod inference;
 mod inherit;
@@ -69,11 +70,12 @@ pub use department::{
 };
 pub use elastane_ext::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, FractionLimit, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept,
-    LiveEvent, NodeStatus, Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize,
-    Ticket, TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
+    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
+    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::Error;
+pub use fraction_limit::FractionLimit;
 pub use identity::{
     AccessKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount,
     ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,

@@ -244,6 +244,17 @@ pub(super) fn fractions_on(node: &NodeView, context: &Context) -> FractionLimit 
     fraction_limit(&kept, node.time_slicing)
 }
 
+/// How a share of a GPU is kept there, with what of its compute time is guaranteed and possible.
+pub(super) fn share_on(node: &NodeView, millis: u64, context: &Context) -> FractionLimit {
+    let kept = context.fractions.of(node.simulated).in_pool(node.fractions);
+    let compute = kept.time_slicing(node.time_slicing).of_share(millis);
+    FractionLimit {
+        compute_request: compute.map(|(request, _)| Millis(request)),
+        compute_limit: compute.map(|(_, limit)| Millis(limit)),
+        ..fraction_limit(&kept, node.time_slicing)
+    }
+}
+
 /// How fractions are kept in a node pool that divides compute time so, or as the server was started.
 fn fraction_limit(limit: &engine::FractionLimit, of_pool: Option<TimeSlicing>) -> FractionLimit {
     let engine::FractionLimit { level, mechanism, why, .. } = limit;
@@ -254,6 +265,8 @@ fn fraction_limit(limit: &engine::FractionLimit, of_pool: Option<TimeSlicing>) -
         why: Some(why.clone()).filter(|why| !why.is_empty()),
         time_slicing: limit.time_slicing(of_pool).name().to_owned(),
         time_slicing_meaning: limit.time_slicing_meaning(of_pool).to_owned(),
+        compute_request: None,
+        compute_limit: None,
     }
 }
 

@@ -8,7 +8,7 @@ use units::Instant;
 use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
 use super::Context;
-use super::cluster::fractions_on;
+use super::cluster::{fractions_on, share_on};
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
@@ -53,7 +53,12 @@ pub fn fractions_kept(
     }
     let on = nodes(workload);
     let node = view.nodes.iter().find(|node| on.contains(&node.name.to_string()))?;
-    Some(fractions_on(node, context))
+    // All its pods have equal shares of GPUs of one kind.
+    let share = workload.pods.iter().find_map(|pod| pod.gpus.first());
+    Some(match share {
+        Some((_, millis)) => share_on(node, *millis, context),
+        None => fractions_on(node, context),
+    })
 }
 
 /// Why it waits, at length.

@@ -80,6 +80,12 @@ fn kind(workload: &Workload) -> WorkloadKind {
     }
 }
 
+/// What a workload always has of the compute time of each GPU, and the most, in one line.
+pub(super) fn compute_share(kept: &FractionLimit) -> Option<String> {
+    let (request, limit) = (kept.compute_request?, kept.compute_limit?);
+    Some(format!("request {request}, limit {limit} ({})", kept.time_slicing))
+}
+
 /// What a description is made of.
 pub(super) struct Page<'a> {
     pub(super) workload: &'a Workload,
@@ -101,7 +107,8 @@ impl Page<'_> {
     pub(super) fn v1(&self) -> String {
         let mut text = String::new();
         let fractions = self.fractions().map(|kept| ("GPU FRACTIONS", kept));
-        for (key, value) in self.fields_v1().into_iter().chain(fractions) {
+        let compute = self.compute().map(|share| ("GPU COMPUTE", share));
+        for (key, value) in self.fields_v1().into_iter().chain(fractions).chain(compute) {
             text.push_str(format!("{key}: {value}").trim_end());
             text.push('\n');
         }
@@ -129,6 +136,11 @@ impl Page<'_> {
     fn fractions(&self) -> Option<String> {
         let FractionLimit { enforcement, mechanism, meaning, .. } = self.fractions.as_ref()?;
         Some(format!("{enforcement} ({mechanism}): {meaning}"))
+    }
+
+    /// Its part of the compute time of each GPU, where that is divided.
+    fn compute(&self) -> Option<String> {
+        self.fractions.as_ref().and_then(compute_share)
     }
 
     fn fields_v1(&self) -> Vec<(&'static str, String)> {

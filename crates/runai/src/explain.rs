@@ -5,7 +5,7 @@ use std::io::Write;
 use api_types::{Explanation, JobTraining, StartEstimate, Time};
 
 use super::context::{Context, now_ms};
-use super::describe::training;
+use super::describe::{self, training};
 use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::local_time::exact;
@@ -112,6 +112,8 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
         if time_slicing != "none" {
             let meaning = &fractions.as_ref().map_or("", |kept| &kept.time_slicing_meaning);
             lines.push(format!("Compute time: {time_slicing} ({meaning})"));
+            let share = fractions.as_ref().and_then(describe::compute_share);
+            lines.extend(share.map(|share| format!("Its part of that: {share}")));
         }
     }
     if let Some(last) = last_eviction {

@@ -1,6 +1,7 @@
 //! How runs that share a GPU divide its compute time. Does not know about: who sees to it.
 
 use serde::{Deserialize, Serialize};
+use units::GPU_MILLIS;
 
 /// How runs divide the compute time of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,17 @@ impl TimeSlicing {
         }
     }
 
+    /// What a run with a share of a GPU always has of its compute time, and the most that it has, both
+    /// in thousandths; none: that is not divided.
+    #[must_use]
+    pub const fn of_share(self, millis: u64) -> Option<(u64, u64)> {
+        match self {
+            Self::None => None,
+            Self::Strict => Some((millis, millis)),
+            Self::Fair => Some((millis, GPU_MILLIS)),
+        }
+    }
+
     /// What it means, in one sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
@@ -52,5 +64,17 @@ impl TimeSlicing {
                  of what others leave"
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_guaranteed_and_idle_time_comes_on_top_if_it_is_fair() {
+        assert_eq!(TimeSlicing::None.of_share(300), None);
+        assert_eq!(TimeSlicing::Strict.of_share(300), Some((300, 300)));
+        assert_eq!(TimeSlicing::Fair.of_share(300), Some((300, 1000)));
     }
 }

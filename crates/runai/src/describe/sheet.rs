@@ -83,6 +83,7 @@ impl Sheet<'_> {
                 ("Over Quota", yes(extras.over_quota)),
                 ("Elastic", &elastic),
                 ("GPU Fraction", &self.page.fractions().unwrap_or_default()),
+                ("GPU Compute", &self.page.compute().unwrap_or_default()),
             ],
         )
     }

@@ -443,8 +443,10 @@ fn a_description_says_what_keeps_a_part_of_a_gpu() {
         mechanism: "mps".to_owned(),
         meaning: "it refuses more".to_owned(),
         why: None,
-        time_slicing: "none".to_owned(),
+        time_slicing: "fair".to_owned(),
         time_slicing_meaning: String::new(),
+        compute_request: Some(api_types::Millis(500)),
+        compute_limit: Some(api_types::Millis(1000)),
     };
     let page = Page {
         workload: &job,
@@ -458,9 +460,11 @@ fn a_description_says_what_keeps_a_part_of_a_gpu() {
     };
     let text = page.v1();
     assert!(text.contains("\nGPU FRACTIONS: cooperative (mps): it refuses more\n"), "{text}");
+    assert!(text.contains("\nGPU COMPUTE: request 0.5, limit 1 (fair)\n"), "{text}");
     let (asked, parts) = (&api_types::WorkloadSpec::default(), &Parts::default());
     let text = Sheet { page, asked, parts }.text();
     assert!(text.contains("\n  GPU Fraction: cooperative (mps): it refuses more\n"), "{text}");
+    assert!(text.contains("\n  GPU Compute:  request 0.5, limit 1 (fair)\n"), "{text}");
 }
 
 #[test]
