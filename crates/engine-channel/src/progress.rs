@@ -13,6 +13,10 @@ const DRIFT_MS: i64 = 1000;
 /// A checkpoint counts as due so long after the moment it was announced for.
 const LATE: Duration = Duration::from_secs(2);
 
+/// A run that asks whether a checkpoint is wanted saves one when it is. It counts as such for so long:
+/// a step may take a while.
+const ASKS_EVERY: Duration = Duration::from_secs(30);
+
 /// A moment, by what has passed since some start and by the machine's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Now {
@@ -50,6 +54,10 @@ pub(crate) struct Progress {
     noted: Option<Duration>,
     /// When the next was announced for.
     due: Option<Duration>,
+    /// When the run asked last whether a checkpoint is wanted.
+    asked: Option<Duration>,
+    /// Until when one is waited for.
+    wanted: Option<Duration>,
 }
 
 impl Progress {
@@ -81,7 +89,7 @@ impl Progress {
         let written = now.passed.saturating_sub(age(stamp, before, now));
         self.last =
             Some(Last { stamp, step: step.or(self.last.and_then(|last| last.step)), seen: now });
-        (self.unnoted, self.due) = (Some(written), None);
+        (self.unnoted, self.due, self.wanted) = (Some(written), None, None);
         Ok(())
     }
 
@@ -95,10 +103,25 @@ impl Progress {
         self.due = now.passed.checked_add(within);
     }
 
-    /// How long to wait for the next checkpoint, if it comes within `most`.
-    pub(crate) fn wait(&self, most: Duration, now: Now) -> Option<Duration> {
+    /// How long to wait for the next checkpoint: the run saves one when it is wanted, or has announced
+    /// one within `most`. From now on it is wanted.
+    pub(crate) fn wait(&mut self, most: Duration, now: Now) -> Option<Duration> {
+        let asks = self.asked.is_some_and(|at| now.passed <= at.saturating_add(ASKS_EVERY));
+        let wait = if asks { Some(most) } else { self.announced(most, now) };
+        let until = wait.and_then(|wait| now.passed.checked_add(wait));
+        self.wanted = self.wanted.max(until);
+        wait
+    }
+
+    fn announced(&self, most: Duration, now: Now) -> Option<Duration> {
         let until = self.due?.checked_add(LATE)?.checked_sub(now.passed)?;
         (until <= most.saturating_add(LATE)).then(|| until.min(most))
+    }
+
+    /// The run asks whether a checkpoint is wanted: for how long it is waited for.
+    pub(crate) fn ask(&mut self, now: Now) -> Option<Duration> {
+        self.asked = Some(now.passed);
+        self.wanted?.checked_sub(now.passed).filter(|left| !left.is_zero())
     }
 
     /// How long ago the newest was written, if the scheduler is to know now.
@@ -198,6 +221,21 @@ mod tests {
         assert!(progress.note(now(10, 10_000)).is_some());
         progress.save(second, None, now(41, 13_631)).unwrap();
         assert_eq!(progress.note(now(41, 13_631)), Some(Duration::from_secs(31)), "not an hour");
+    }
+
+    #[test]
+    fn a_run_that_asks_gets_to_know_that_one_is_wanted_until_it_has_saved() {
+        let most = Duration::from_secs(20);
+        let [saved] = stamps(&[1001])[..] else { panic!() };
+        let mut progress = Progress::new(now(0, 1000));
+        assert_eq!(progress.ask(now(1, 1001)), None, "nothing is to stop it");
+        assert_eq!(progress.wait(most, now(5, 1005)), Some(most));
+        assert_eq!(progress.ask(now(8, 1008)), Some(Duration::from_secs(17)));
+        progress.save(saved, None, now(9, 1009)).unwrap();
+        assert_eq!(progress.ask(now(10, 1010)), None, "it has saved");
+        assert_eq!(progress.wait(most, now(40, 1040)), Some(most), "one may not save in time");
+        assert_eq!(progress.ask(now(60, 1060)), None, "then it is stopped");
+        assert_eq!(progress.wait(most, now(91, 1091)), None, "one that asks no more saves nothing");
     }
 
     #[test]

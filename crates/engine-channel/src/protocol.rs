@@ -18,6 +18,9 @@ pub(crate) struct Request {
     /// The next one will be complete in so many seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_in_s: Option<f64>,
+    /// The run wants to know whether a checkpoint of it is waited for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) asks: bool,
 }
 
 /// A checkpoint.
@@ -30,13 +33,16 @@ pub(crate) struct Saved {
 }
 
 /// The answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Reply {
     pub(crate) ok: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
+    /// A checkpoint is waited for, for so many seconds more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) save_within_s: Option<f64>,
 }
 
 impl Request {
@@ -47,8 +53,8 @@ impl Request {
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
         let request: Self = serde_json::from_slice(line)
             .map_err(|error| format!("the request cannot be read: {error}"))?;
-        if request.checkpoint.is_none() && request.next_in_s.is_none() {
-            return Err("the request has neither `checkpoint` nor `next_in_s`".to_owned());
+        if request.checkpoint.is_none() && request.next_in_s.is_none() && !request.asks {
+            return Err("the request has none of `checkpoint`, `next_in_s` and `asks`".to_owned());
         }
         let is_span = |seconds: f64| (0.0..=NEXT_IN_S_MAX).contains(&seconds);
         match request.next_in_s {
@@ -67,12 +73,19 @@ mod tests {
     #[test]
     fn a_request_is_read_or_the_answer_says_what_is_wrong() {
         let read = |text: &str| Request::read(text.as_bytes());
-        let saved = Request { checkpoint: Some(Saved { step: Some(7) }), next_in_s: Some(2.5) };
+        let saved = Request {
+            checkpoint: Some(Saved { step: Some(7) }),
+            next_in_s: Some(2.5),
+            asks: false,
+        };
         assert_eq!(read(r#"{"checkpoint": {"step": 7}, "next_in_s": 2.5}"#), Ok(saved));
         assert_eq!(read(&serde_json::to_string(&saved).unwrap()), Ok(saved));
+        let asks = Request { asks: true, ..Request::default() };
+        assert_eq!(read(r#"{"asks": true}"#), Ok(asks));
         for (text, part) in [
             ("", "cannot be read"),
-            ("{}", "neither"),
+            ("{}", "none of"),
+            (r#"{"asks": false}"#, "none of"),
             (r#"{"next_in_s": -1}"#, "from 0 to 86400"),
             (r#"{"next_in_s": 1e99}"#, "from 0 to 86400"),
             (r#"{"checkpoint": {"step": -1}}"#, "cannot be read"),

@@ -153,8 +153,8 @@ impl Channels {
         drop(closed);
     }
 
-    /// Waits for the next checkpoint of a run, if it was announced to come within `most`, and no longer
-    /// than that.
+    /// Waits for the next checkpoint of a run, if it asks whether one is wanted, or one was announced to
+    /// come within `most`, and no longer than that.
     pub async fn await_checkpoint(&self, key: RunKey, most: Duration) {
         let Some(run) = lock(&self.open).get(&key).map(|channel| Arc::clone(&channel.run)) else {
             return;
@@ -200,7 +200,8 @@ impl Run {
         }
     }
 
-    fn take(&self, request: Request, stamp: Option<Stamp>) -> Result<(), String> {
+    /// Returns for how long a checkpoint is waited for, if the run asks.
+    fn take(&self, request: Request, stamp: Option<Stamp>) -> Result<Option<Duration>, String> {
         let now = self.now();
         let mut progress = lock(&self.progress);
         if let (Some(saved), Some(stamp)) = (request.checkpoint, stamp) {
@@ -210,7 +211,7 @@ impl Run {
             let within = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             progress.announce(within, now);
         }
-        Ok(())
+        Ok(if request.asks { progress.ask(now) } else { None })
     }
 }
 
@@ -284,14 +285,15 @@ async fn hear(mut stream: UnixStream, run: &Run) -> io::Result<Option<File>> {
         let _unread = tokio::time::timeout(PATIENCE_WITH_OTHERS, receive(&stream)).await;
         Err("this channel is another run's".to_owned())
     };
-    let (file, why) = match answer {
-        Ok(file) => (file, None),
-        Err(why) => (None, Some(why)),
+    let (file, wanted, why) = match answer {
+        Ok((file, wanted)) => (file, wanted, None),
+        Err(why) => (None, None, Some(why)),
     };
     if file.is_some() {
         run.saved.send_modify(|count| *count += 1);
     }
-    let reply = Reply { ok: why.is_none(), why };
+    let save_within_s = wanted.map(|within| within.as_secs_f64());
+    let reply = Reply { ok: why.is_none(), why, save_within_s };
     let mut line = serde_json::to_vec(&reply)?;
     line.push(b'\n');
     // The checkpoint counts, whether the answer arrives or not.
@@ -317,10 +319,13 @@ async fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     Ok((line, files))
 }
 
-async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Option<File>, String> {
+/// The file of a new checkpoint, and for how long another is waited for.
+type Taken = (Option<File>, Option<Duration>);
+
+async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Taken, String> {
     let request = Request::read(line)?;
     if request.checkpoint.is_none() {
-        return run.take(request, None).map(|()| None);
+        return run.take(request, None).map(|wanted| (None, wanted));
     }
     let [file] = <[OwnedFd; 1]>::try_from(files)
         .map_err(|files| format!("{} open files came with the message, not one", files.len()))?;
@@ -333,8 +338,8 @@ async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Option<File
         Ok::<_, String>((file, stamp))
     });
     let (file, stamp) = verified.await.map_err(|error| error.to_string())??;
-    run.take(request, Some(stamp))?;
-    Ok(Some(file))
+    let wanted = run.take(request, Some(stamp))?;
+    Ok((Some(file), wanted))
 }
 
 fn wall_ms() -> u64 {

@@ -91,3 +91,34 @@ def test_what_fails_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("ELASTANE_CHANNEL", str(tmp_path / "nothing" / "socket"))
     with pytest.warns(UserWarning, match="not reported"):
         assert elastane.checkpoint(path) is False
+
+
+def asking(monkeypatch, path):
+    """The next call asks."""
+    monkeypatch.setenv("ELASTANE_CHANNEL", path)
+    monkeypatch.setitem(elastane.channel._asked, "at", None)
+
+
+def test_it_asks_now_and_then_whether_a_checkpoint_is_wanted(server, tmp_path, monkeypatch):
+    asking(monkeypatch, server.path)
+    assert not elastane.save_wanted()
+    assert elastane.save_wanted() == 0.0, "it asked just now"
+    assert server.heard == [({"asks": True}, [])]
+    (tmp_path / "wanted").mkdir()
+    wanted = Server(tmp_path / "wanted", b'{"ok":true,"save_within_s":17.5}\n')
+    asking(monkeypatch, wanted.path)
+    assert elastane.save_wanted(every=0) == 17.5
+    assert elastane.save_wanted(every=0) == 17.5
+    monkeypatch.delenv("ELASTANE_CHANNEL")
+    assert elastane.save_wanted(every=0) == 0.0
+
+
+def test_what_cannot_be_asked_is_a_warning(tmp_path, monkeypatch):
+    asking(monkeypatch, str(tmp_path / "nothing" / "socket"))
+    with pytest.warns(UserWarning, match="is not known"):
+        assert elastane.save_wanted() == 0.0
+    for number, answer in enumerate([b'{"save_within_s":"soon"}\n', b"", b"[]\n"]):
+        (tmp_path / str(number)).mkdir()
+        asking(monkeypatch, Server(tmp_path / str(number), answer).path)
+        with pytest.warns(UserWarning, match="is not known"):
+            assert elastane.save_wanted() == 0.0

@@ -233,6 +233,31 @@ async fn an_eviction_waits_for_what_is_announced_and_no_longer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_asks_is_waited_for_until_it_has_saved() {
+    let mut bench = Bench::new();
+    let asked = || bench.send(b"{\"asks\":true}\n".to_vec());
+    assert_eq!(asked().await, "{\"ok\":true}\n", "nothing is to stop it");
+    let waiting = {
+        let channels = Arc::clone(&bench.channels);
+        let most = Duration::from_secs(300);
+        tokio::spawn(async move { channels.await_checkpoint(KEY, most).await })
+    };
+    let within = loop {
+        let reply: Reply = serde_json::from_str(&asked().await).unwrap();
+        assert!(reply.ok, "{reply:?}");
+        if let Some(within) = reply.save_within_s {
+            break within;
+        }
+    };
+    assert!((100.0..=300.0).contains(&within), "{within}");
+    let path = bench.write("model", "weights");
+    assert_eq!(bench.report(Some(path), None, None).await, "ok");
+    waiting.await.unwrap();
+    assert_eq!(bench.send(b"{\"asks\":true}\n".to_vec()).await, "{\"ok\":true}\n");
+    assert!(matches!(bench.news.next().await, CheckpointNews::Awaited { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_next_server_hears_on_the_same_path() {
     let bench = Bench::new();
     let path = bench.write("model", "weights");

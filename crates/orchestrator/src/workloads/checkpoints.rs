@@ -63,7 +63,7 @@ impl State {
             CheckpointNews::Awaited { within_ms } => {
                 let seconds = within_ms.div_ceil(1000);
                 let message = format!(
-                    "it has announced a checkpoint, and is stopped after that, or after {seconds} s"
+                    "a checkpoint of it is awaited; it is stopped after that, or after {seconds} s"
                 );
                 self.emit(id, EventBuilder::new("AwaitsCheckpoint", message).pod(number));
             }
