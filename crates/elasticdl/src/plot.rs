@@ -7,7 +7,7 @@ use std::str::FromStr as _;
 
 use api_types::Time;
 use cli_kit::exit::Error;
-use client::{Client, Logs};
+use client::{Client, LogPosition, LogStream, Logs};
 use runai::Connected;
 
 use crate::pods;
@@ -25,16 +25,21 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.dim{fill:#77
     @media(prefers-color-scheme:dark){text{fill:#eee}.dim{fill:#9aa}.bg{fill:#15181c}\
     .grid{stroke:#3a414a}.line{stroke:#72b7b2}}";
 
-/// Seconds since the first one, and a value.
-type Points = Vec<(f64, f64)>;
+/// What the server answers where the output of a run is not there any more.
+const REMOVED: u16 = 409;
+
+/// The lines of each run of the master, with the time of each in milliseconds.
+type Runs = [Vec<(u64, Line)>];
+/// Of each run: seconds since the first one, and a value.
+type Points = Vec<Vec<(f64, f64)>>;
 
 /// Draws a job into a file.
 pub(crate) async fn run(job: &str, file: &Path, project: Option<String>) -> Result<(), Error> {
     let Connected { client, project } = runai::connected(project).await?;
     let found = pods::job(&client, &project.name, job).await?;
     let written = output(&client, &found.id).await?;
-    let seen = lines(&written);
-    if seen.len() < 2 {
+    let seen: Vec<_> = written.iter().map(|run| lines(run)).collect();
+    if seen.iter().map(Vec::len).sum::<usize>() < 2 {
         let text = format!(
             "{job} has not written two lines of progress yet; its master writes one a second while \
              records are visited"
@@ -45,10 +50,27 @@ pub(crate) async fn run(job: &str, file: &Path, project: Option<String>) -> Resu
     std::fs::write(file, svg(job, &seen)).map_err(failed)
 }
 
-/// What the newest master has written, with times.
-async fn output(client: &Client, id: &str) -> Result<String, Error> {
+/// What each run of the master has written, with times, the first run first. Runs whose output is
+/// removed, and those before them, are left out.
+async fn output(client: &Client, id: &str) -> Result<Vec<String>, Error> {
     let which = Logs { timestamps: true, ..Logs::default() };
-    let mut stream = client.logs(id, None, &which).await?;
+    let newest = client.logs(id, None, &which).await?;
+    let run = newest.position().and_then(LogPosition::pod_and_generation);
+    let run = run.map(|(pod, generation)| (pod.to_owned(), generation));
+    let mut all = vec![whole(newest).await?];
+    let (pod, newest) = run.unwrap_or_default();
+    for generation in (1..newest).rev() {
+        match client.logs(id, Some(&format!("{pod}.{generation}")), &which).await {
+            Ok(stream) => all.push(whole(stream).await?),
+            Err(client::Error::Api { code: REMOVED, .. }) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    all.reverse();
+    Ok(all)
+}
+
+async fn whole(mut stream: LogStream) -> Result<String, Error> {
     let mut all = Vec::new();
     while let Some(chunk) = stream.next().await? {
         all.extend(chunk);
@@ -66,26 +88,26 @@ fn lines(written: &str) -> Vec<(u64, Line)> {
 }
 
 /// The three charts.
-fn svg(job: &str, seen: &[(u64, Line)]) -> String {
-    let begin = seen.first().map_or(0, |(at, _)| *at);
+fn svg(job: &str, seen: &Runs) -> String {
+    let begin = seen.iter().flatten().map(|(at, _)| *at).min().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
     let points = |value: fn(&Line) -> Option<f64>| -> Points {
         let point =
             |(at, line): &(u64, Line)| Some((at.saturating_sub(begin) as f64 / 1e3, value(line)?));
-        seen.iter().filter_map(point).collect()
+        seen.iter().map(|run| run.iter().filter_map(point).collect()).collect()
     };
     let charts = [
         ("samples/s", points(|line| Some(f64::from(line.rate)))),
         ("workers", points(|line| Some(f64::from(line.workers)))),
         ("loss", points(|line| line.loss)),
     ];
-    let seconds = charts[0].1.last().map_or(0.0, |(second, _)| *second).max(1.0);
+    let seconds = charts[0].1.iter().flatten().fold(1.0, |most: f64, (at, _)| most.max(*at));
     let height = TOP + STEP * 3.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\
          <title>{0}</title><style>{STYLE}</style><rect class=\"bg\" width=\"{WIDTH}\" \
          height=\"{height}\"/><text x=\"10\" y=\"20\" font-weight=\"600\">{0}</text>\n",
-        escape(job)
+        units::markup(job)
     );
     for (number, (name, points)) in (0_u32..).zip(&charts) {
         chart(&mut out, (name, TOP + STEP * f64::from(number)), points, seconds);
@@ -95,7 +117,7 @@ fn svg(job: &str, seen: &[(u64, Line)]) -> String {
 }
 
 fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f64) {
-    let values = || points.iter().map(|(_, value)| *value);
+    let values = || points.iter().flatten().map(|(_, value)| *value);
     // Most values begin at 0; a loss may be less.
     let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
     let scale = if most > least { most - least } else { 1.0 };
@@ -117,8 +139,11 @@ fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f
         let x = LEFT + (right - LEFT) * second / seconds;
         format!("{x:.1},{:.1}", bottom - HEIGHT * (value - least) / scale)
     };
-    let places: Vec<_> = points.iter().map(place).collect();
-    let _ = writeln!(out, "<polyline class=\"line\" points=\"{}\"/>", places.join(" "));
+    // Between two runs of the master nothing is known.
+    for run in points.iter().filter(|run| !run.is_empty()) {
+        let places: Vec<_> = run.iter().map(place).collect();
+        let _ = writeln!(out, "<polyline class=\"line\" points=\"{}\"/>", places.join(" "));
+    }
 }
 
 fn shown(value: f64) -> String {
@@ -127,10 +152,6 @@ fn shown(value: f64) -> String {
     } else {
         format!("{value:.3}")
     }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -149,7 +170,7 @@ mod tests {
     fn a_picture_has_three_lines_over_the_time_that_passed() {
         let seen = lines(LOG);
         assert_eq!(seen.len(), 2);
-        let picture = svg("a<b", &seen);
+        let picture = svg("a<b", &[seen]);
         assert!(picture.contains("<title>a&lt;b</title>") && picture.contains(">2 s</text>"));
         for (name, points) in [
             ("samples/s", "points=\"70.0,100.0 740.0,40.0\""),
@@ -165,9 +186,22 @@ mod tests {
     #[test]
     fn a_loss_below_zero_stays_in_its_chart() {
         let line = |loss| Line { rate: 1, loss: Some(loss), workers: 1 };
-        let picture = svg("j", &[(0, line(1.0)), (500, line(-3.0)), (1000, line(-1.0))]);
+        let picture = svg("j", &[vec![(0, line(1.0)), (500, line(-3.0)), (1000, line(-1.0))]]);
         assert!(picture.contains("points=\"70.0,360.0 405.0,480.0 740.0,420.0\""), "{picture}");
         assert!(picture.contains("y=\"484\" class=\"dim\">-3</text>"), "{picture}");
+    }
+
+    #[test]
+    fn each_run_of_the_master_is_a_line_of_its_own() {
+        let line = |workers| Line { rate: 100, loss: None, workers };
+        let first = vec![(5000, line(2)), (6000, line(2))];
+        let runs = [first, Vec::new(), vec![(9000, line(1)), (15_000, line(1))]];
+        let picture = svg("j", &runs);
+        for points in ["points=\"70.0,200.0 137.0,200.0\"", "points=\"338.0,260.0 740.0,260.0\""] {
+            assert!(picture.contains(points), "{points}: {picture}");
+        }
+        assert_eq!(picture.matches("<polyline").count(), 4, "no loss is known: {picture}");
+        assert!(picture.contains(">10 s</text>"), "{picture}");
     }
 
     #[test]

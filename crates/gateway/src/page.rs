@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use http_kit::openapi::escape;
 use http_kit::{ErrorMessage, Html};
+use units::markup;
 
 /// Seconds after which a browser looks again for a workload that does not answer yet.
 const AGAIN_S: &str = "5";
@@ -17,7 +17,7 @@ pub(crate) fn of(refused: Response) -> Response {
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>\
          body{{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;\
          padding:0 1rem;overflow-wrap:anywhere}}</style><h1>{title}</h1><p>{}",
-        escape(why)
+        markup(why)
     );
     let (mut head, _) = refused.into_parts();
     head.headers.remove(header::CONTENT_TYPE);

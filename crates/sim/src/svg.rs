@@ -247,20 +247,9 @@ fn time(ms: u64) -> String {
     }
 }
 
-/// Text that stays text.
+/// Text that stays text, on one line.
 fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
+    units::markup(&text.replace(char::is_control, " "))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub use amount::{
 pub use failure::{Classify, Failure};
 pub use idx::{Idx, Table};
 pub use label::{check_label, parse_labels};
-pub use name::{NAME_CHARS_MAX, NameError, check_name, shown};
+pub use name::{NAME_CHARS_MAX, NameError, check_name, markup, shown};
 pub use ratio::Ratio;
 pub use resources::{Kind, Resources};
 pub use time::Instant;

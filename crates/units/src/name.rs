@@ -63,6 +63,13 @@ pub fn shown(typed: &str) -> String {
     shown
 }
 
+/// Text as it stands in HTML and SVG, in an element and in an attribute.
+#[must_use]
+pub fn markup(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// Marks that turn the direction of the text behind them, and line ends that are no control.
 const fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')

@@ -5,8 +5,8 @@ use axum::extract::{Request, State as FromState};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http_kit::openapi::escape;
 use http_kit::{ApiError, ErrorMessage, Html, wants_page};
+use units::markup;
 
 use super::download;
 use crate::Shared;
@@ -34,7 +34,7 @@ pub(super) async fn wrong_path(
 
 /// What this is and what to do next. It says nothing that needs a token.
 fn page(url: &str) -> Html {
-    let url = escape(url);
+    let url = markup(url);
     let page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>Elastane</title><style>\
          body{{font:1rem/1.5 system-ui,sans-serif;max-width:45rem;margin:4rem auto;padding:0 1rem}}\

@@ -8,5 +8,5 @@ mod route;
 
 pub use describe::{Description, Input, Output};
 pub use document::document;
-pub use page::{escape, page};
+pub use page::page;
 pub use route::{Access, Route, any, delete, get, patch, post, put};

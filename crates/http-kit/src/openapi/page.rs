@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
+use units::markup;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
 padding:0 1rem;color:#1b1f24;background:#fff}h2{margin-top:2.5rem}code,pre{font:13px/1.45 \
@@ -30,14 +31,14 @@ pub fn page(document: &Value) -> String {
         text(&document["info"]["description"])
     );
     for (family, operations) in families(document) {
-        let _ = write!(html, "<h2>{}</h2>", escape(&family));
+        let _ = write!(html, "<h2>{}</h2>", markup(&family));
         for (path, method, operation) in operations {
             write_operation(&mut html, path, method, operation);
         }
     }
     html.push_str("<h2>Schemas</h2>");
     for (name, schema) in fields(&document["components"]["schemas"]) {
-        let name = escape(name);
+        let name = markup(name);
         let _ = write!(
             html,
             "<details id=\"schema-{name}\"><summary>{name} <small>{}</small></summary><pre>{}</pre></details>",
@@ -74,7 +75,7 @@ fn write_operation(html: &mut String, path: &str, method: &str, operation: &Valu
         "<details><summary><b>{}</b><code>{}</code>{open} <small>{}</small></summary><p>\
          <small>operation <code>{}</code></small>",
         method.to_uppercase(),
-        escape(path),
+        markup(path),
         text(&operation["summary"]),
         text(&operation["operationId"])
     );
@@ -108,11 +109,11 @@ fn bodies(content: &Map<String, Value>) -> String {
         let schema = &body["schema"];
         match schema["$ref"].as_str().and_then(|place| place.rsplit('/').next()) {
             Some(name) => {
-                let name = escape(name);
+                let name = markup(name);
                 format!("<a href=\"#schema-{name}\">{name}</a>")
             }
             None if media == "application/json" => format!("<pre>{}</pre>", pretty(schema)),
-            None => format!("<code>{}</code>", escape(media)),
+            None => format!("<code>{}</code>", markup(media)),
         }
     };
     content.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -123,15 +124,9 @@ fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 fn pretty(value: &Value) -> String {
-    escape(&format!("{value:#}"))
+    markup(&format!("{value:#}"))
 }
 
 fn text(value: &Value) -> String {
-    escape(value.as_str().unwrap_or_default())
-}
-
-/// Text as it stands in a page.
-pub fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;").replace('"', "&quot;")
+    markup(value.as_str().unwrap_or_default())
 }

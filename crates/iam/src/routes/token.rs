@@ -6,7 +6,7 @@ use axum::extract::{FromRef, FromRequestParts, Query, Request, State as FromStat
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use http_kit::openapi::{Description, Input, escape, get, post};
+use http_kit::openapi::{Description, Input, get, post};
 use http_kit::{
     ApiError, Body, Format, Html, Origin, is_loopback, parameters, parse_json, read_body,
 };
@@ -124,10 +124,10 @@ impl<S: Sync> FromRequestParts<S> for RedirectParameters {
 /// without the verifier, which only that program has.
 async fn show_code(RedirectParameters(pairs): RedirectParameters) -> Html {
     let get = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value);
-    let shown = |text: &String| escape(&units::shown(text));
+    let shown = |text: &String| units::markup(&units::shown(text));
     let said = match (get("code"), get("error")) {
         (Some(code), None) => {
-            let code = escape(code);
+            let code = units::markup(code);
             format!("<p>Paste this code where you have begun to log in:<pre>{code}</pre>")
         }
         (_, error) => {
