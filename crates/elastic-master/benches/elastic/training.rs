@@ -112,10 +112,14 @@ impl Training {
 
     /// Until the job has ended and its model is saved.
     pub(crate) async fn ends(&mut self) -> StatusReply {
-        let begin = Instant::now();
+        let (mut records, mut moved_at) = (0, Instant::now());
         while !self.serving.is_finished() {
-            assert!(begin.elapsed() < STUCK_AFTER, "the training does not end");
-            tokio::time::sleep(LOOK).await;
+            let now = self.status().await.records;
+            if now != records {
+                (records, moved_at) = (now, Instant::now());
+            }
+            assert!(moved_at.elapsed() < STUCK_AFTER, "the training does not end");
+            tokio::time::sleep(LOOK * 10).await;
         }
         let served = (&mut self.serving).await.expect("it ends");
         served.expect("the model is saved");
