@@ -208,6 +208,8 @@ with_unsupported! {
         pub min_replicas: u32,
         /// Distributed, PyTorch: most workers.
         pub max_replicas: u32,
+        /// Our own, with `minReplicas`: the priority class of workers beyond these, if it is lower.
+        pub spare_priority_class: String,
         /// Distributed: what happens to pods that run when the workload has ended.
         pub clean_pod_policy: CleanPodPolicy,
         /// Distributed, MPI: ranks in each worker.

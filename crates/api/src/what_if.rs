@@ -68,6 +68,7 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     workload.pools.clone_from(&spec.node_pools);
     workload.elastic = spec.elastic;
     workload.priority = Some(spec.priority.value);
+    workload.spare_priority = spec.spare_priority.as_ref().map(|spare| spare.value);
     workload.preemptible = Some(spec.preemptible);
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));

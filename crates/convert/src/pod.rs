@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api_types::{Pod, PodContainer, TENANT_ID};
 use http_kit::{Row, Scalar, Type};
+use spec::{Priority, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 use view::{PodState, PodView, View, WorkloadView};
@@ -84,6 +85,19 @@ const fn kubernetes_phase(state: PodState) -> &'static str {
     }
 }
 
+/// The priority of a pod: another one if as many of its kind before it have a place as the
+/// workload needs.
+fn priority<'a>(row: &PodRow, spec: &'a WorkloadSpec) -> &'a Priority {
+    let Some(spare) = spec.spare_priority.as_ref().filter(|one| one.value < spec.priority.value)
+    else {
+        return &spec.priority;
+    };
+    let (set, _) = spec.set_of(row.index);
+    let pods = row.workload.pods.iter().take(row.index).enumerate();
+    let before = pods.filter(|(at, pod)| holds(pod.state) && spec.set_of(*at).0.role == set.role);
+    if before.count() >= set.pods_min as usize { spare } else { &spec.priority }
+}
+
 /// A pod as the wire shows it.
 pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
     let (workload, pod) = (&row.workload, row.pod());
@@ -105,7 +119,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
         project_name: workload.project_name.clone(),
         cluster_id: context.cluster_id.clone(),
         tenant_id: TENANT_ID,
-        priority_class_name: spec.priority.class.clone(),
+        priority_class_name: priority(row, spec).class.clone(),
         node_name: pod.node_name.clone(),
         current_node_pool: workload.pool.clone().filter(|_| pod.node_name.is_some()),
         created_at: pod.created_at.into(),

@@ -78,6 +78,7 @@ pub fn command(
             Priority::named(name).map_err(|why| ApiError::field("spec.priorityClass", why))?
         }
     };
+    let spare_priority = spare_priority(&spec)?;
     let (pods, more, together) = pods(kind, &request)?;
     let children_min = sets_min(&request);
     let serving = match kind {
@@ -99,6 +100,7 @@ pub fn command(
         revision: None,
         elastic: spec.elastic.unwrap_or(false),
         priority,
+        spare_priority,
         preemptible: spec.preemptibility == Some(Preemptibility::Preemptible),
         backoff_limit: spec.backoff_limit.unwrap_or_default(),
         delete_after_ms: millis(spec.auto_deletion_time_after_completion_seconds),
@@ -118,6 +120,19 @@ pub fn command(
         manifest: None,
     };
     Ok((project_id, spec))
+}
+
+/// The priority of workers beyond a minimum.
+fn spare_priority(spec: &api_types::WorkloadSpec) -> Result<Option<Priority>, ApiError> {
+    const FIELD: &str = "spec.sparePriorityClass";
+    let Some(name) = &spec.spare_priority_class else { return Ok(None) };
+    if spec.min_replicas.is_none() {
+        return Err(ApiError::field(
+            FIELD,
+            "is that of workers beyond minReplicas; give minReplicas",
+        ));
+    }
+    Priority::named(name).map(Some).map_err(|why| ApiError::field(FIELD, why))
 }
 
 pub(super) fn millis(seconds: Option<u64>) -> Option<u64> {

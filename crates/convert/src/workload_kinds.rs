@@ -107,6 +107,7 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         num_workers: spec.distributed.map(|_| set.pods),
         min_replicas: range.map(|_| set.pods_min),
         max_replicas: range.map(|_| set.pods),
+        spare_priority_class: spec.spare_priority.as_ref().map(|spare| spare.class.clone()),
         clean_pod_policy: spec.distributed.map(|one| match one.clean {
             CleanPods::Running => CleanPodPolicy::Running,
             CleanPods::All => CleanPodPolicy::All,

@@ -44,6 +44,8 @@ pub struct Job {
     pub workers_min: Option<u32>,
     /// The priority class of the job.
     pub priority: Option<String>,
+    /// That of the workers beyond these, if it is another.
+    pub spare_priority: Option<&'static str>,
     /// Folders of all pods.
     pub volumes: Vec<Volume>,
     /// Variables of all pods.
@@ -130,7 +132,7 @@ impl Job {
             let why = "none is started by hand; give 1 or more";
             return Err(JobError::NotHere { flag, value: "0".to_owned(), why });
         }
-        let (priority, workers_min) = priority(values, workers)?;
+        let Priorities { priority, spare_priority, workers_min } = priorities(values, workers)?;
         strategy(values)?;
         gradients(values)?;
         Ok(Self {
@@ -150,6 +152,7 @@ impl Job {
             workers,
             workers_min,
             priority,
+            spare_priority,
             volumes: volumes(values, form)?,
             variables: of("envs", values::variables(values.text("envs")))?,
             pull_policy: values
@@ -222,20 +225,35 @@ fn project(namespace: &str) -> Option<String> {
     Some(own).filter(|name| !name.is_empty() && *name != "default").map(str::to_owned)
 }
 
-/// The class of the job, and the workers that it never goes on without. A pod is of the priority of
-/// its job, and the master is never taken alone, so the classes of other pods change nothing.
-fn priority(values: &Values, workers: u32) -> Result<(Option<String>, Option<u32>), JobError> {
+/// Who of a job has which priority.
+#[derive(Default)]
+struct Priorities {
+    priority: Option<String>,
+    /// Of workers beyond the minimum.
+    spare_priority: Option<&'static str>,
+    /// The workers that the job never goes on without.
+    workers_min: Option<u32>,
+}
+
+/// The priorities of a job. The master is never taken alone, so it has that of the workers that the job
+/// needs. Which of the workers these are does not matter: a new one has the next number.
+fn priorities(values: &Values, workers: u32) -> Result<Priorities, JobError> {
     let flag = "worker_pod_priority";
     let typed = High::from_str(values.text(flag));
     let typed = typed.map_err(|error| JobError::Value(flag, error.to_string()))?;
     if let High::Class(name) = &typed {
-        return Ok((Some(name.clone()).filter(|name| !name.is_empty()), None));
+        let priority = Some(name.clone()).filter(|name| !name.is_empty());
+        return Ok(Priorities { priority, ..Priorities::default() });
     }
     let classes = typed.assign(workers);
     let high = classes.iter().filter(|class| **class == Some(HIGH)).count();
     Ok(match u32::try_from(high) {
-        Ok(0) | Err(_) => (Some(LOW.to_owned()), None),
-        Ok(high) => (Some(HIGH.to_owned()), Some(high)),
+        Ok(0) | Err(_) => Priorities { priority: Some(LOW.to_owned()), ..Priorities::default() },
+        Ok(high) => Priorities {
+            priority: Some(HIGH.to_owned()),
+            spare_priority: (high < workers).then_some(LOW),
+            workers_min: Some(high),
+        },
     })
 }
 
@@ -456,15 +474,17 @@ mod tests {
 
     #[test]
     fn workers_of_high_priority_are_those_it_never_goes_on_without() {
-        for (typed, class, least) in [
-            ("high=0.5", "high", Some(2)),
-            ("0.5", "high", Some(3)),
-            ("0", "low", None),
-            ("low-priority", "low-priority", None),
+        for (typed, class, spare, least) in [
+            ("high=0.5", "high", Some("low"), Some(2)),
+            ("0.5", "high", Some("low"), Some(3)),
+            ("1", "high", None, Some(5)),
+            ("0", "low", None, None),
+            ("low-priority", "low-priority", None, None),
         ] {
             let line = format!("{TRAIN} --num_workers=5 --worker_pod_priority={typed}");
             let job = job(&line).expect(&line);
-            assert_eq!((job.priority.as_deref(), job.workers_min), (Some(class), least), "{typed}");
+            let found = (job.priority.as_deref(), job.spare_priority, job.workers_min);
+            assert_eq!(found, (Some(class), spare, least), "{typed}");
         }
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn request(job: &Job, project: &wire::Project, line: &str) -> wire::C
         num_workers: Some(most),
         min_replicas: least,
         max_replicas: least.map(|_| most),
+        spare_priority_class: job.spare_priority.map(str::to_owned),
         pod_priority: Some(1),
         pod_names: Some(job.worker_names()),
         command_line: Some(line.to_owned()),

@@ -23,6 +23,8 @@ pub struct WorkloadSpec {
     pub seq: u64,
     /// Higher goes first inside its queue, and may preempt lower.
     pub priority: u32,
+    /// The same for its pods above the minimum, if that is lower; none for one priority.
+    pub spare_priority: Option<u32>,
     /// Whether it may be evicted for others.
     pub preemptible: bool,
     /// Whether its number of GPUs may be halved to fit and doubled to fill.
@@ -60,6 +62,7 @@ impl WorkloadSpec {
             queue,
             seq,
             priority: 50,
+            spare_priority: None,
             preemptible: true,
             elastic: false,
             may_be_elastic: true,
@@ -71,6 +74,13 @@ impl WorkloadSpec {
             time_limit_ms: None,
             created_at: Instant::default(),
         }
+    }
+
+    /// The priority of its pods above the minimum. Sizes of GPUs that change have none of their own.
+    #[must_use]
+    pub fn priority_of_spare(&self) -> u32 {
+        let own = self.spare_priority.filter(|_| !self.elastic);
+        own.map_or(self.priority, |own| own.min(self.priority))
     }
 
     /// Number of pods.
@@ -141,6 +151,20 @@ impl Workload {
     /// Whether it makes sense with so many pods of each set.
     pub fn enough(&self, pods: impl Fn(usize) -> u32) -> bool {
         self.spec.is_whole(&pods)
+    }
+
+    /// The priority of what it could lose first: of its pods above the minimum where it has any.
+    #[must_use]
+    pub fn least_priority(&self) -> u32 {
+        let has_spare = self.sets().any(|(spec, set)| set.placed > spec.pods_min);
+        if has_spare { self.spec.priority_of_spare() } else { self.spec.priority }
+    }
+
+    /// The priority of what it waits for: once it has its minimum, of the pods above that.
+    #[must_use]
+    pub fn next_priority(&self) -> u32 {
+        let grows = self.enough(|set| self.pod_sets[set].counted());
+        if grows { self.spec.priority_of_spare() } else { self.spec.priority }
     }
 
     /// Whether it is a gang that lost pods. Where one has ended well, the others may be few: they

@@ -90,6 +90,7 @@ impl Secrets {
             time_limit_ms: _,
             elastic: _,
             priority: _,
+            spare_priority: _,
             preemptible: _,
             backoff_limit: _,
             delete_after_ms: _,

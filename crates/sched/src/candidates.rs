@@ -134,9 +134,10 @@ impl Candidates {
         group.begin = begun.or_else(|| row?.members.last().copied());
         let first = begun.into_iter().chain(group.others.first().copied()).min();
         let pool = group.pool;
-        let place = first.map(|((priority, seq), id)| {
+        let place = first.map(|((_, seq), id)| {
             let workload = &shares.cluster.workloads()[id];
             let grows = workload.enough(|set| workload.pod_sets[set].counted());
+            let priority = Reverse(workload.next_priority());
             (Self::queue(shares, id, pool), (priority, grows, seq), id)
         });
         let before = std::mem::replace(&mut group.first, place);

@@ -13,6 +13,8 @@ use units::Instant;
 pub(crate) struct EquivalenceClass {
     queue: QueueId,
     priority: u32,
+    /// Of pods above the minimum.
+    spare_priority: u32,
     preemptible: bool,
     elastic: bool,
     /// Until when it may not preempt others; ignored without a delay.
@@ -81,6 +83,7 @@ impl EquivalenceClass {
         Self {
             queue: spec.queue,
             priority: spec.priority,
+            spare_priority: spec.priority_of_spare(),
             preemptible: spec.preemptible,
             elastic: spec.elastic,
             patient_until: patient_until(cluster, id).unwrap_or_default(),

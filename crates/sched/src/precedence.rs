@@ -10,11 +10,21 @@ pub(crate) fn gives_way_to(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) 
     s.can_give_way(victim) && is_below(s, id, victim)
 }
 
-/// Whether `other`, of the same queue, is there to be stopped for `id`, running or not.
+/// Whether `other`, of the same queue, is there to be stopped for `id`, running or not. Of one whose
+/// pods above the minimum have a priority of their own at least these.
 pub(crate) fn is_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
-    let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
-    let (own, theirs) = (spec(id), spec(other));
-    let below =
-        theirs.priority < own.priority || (theirs.priority == own.priority && !own.preemptible);
-    theirs.preemptible && theirs.queue == own.queue && below && other != id
+    is_below_with(s, id, other, s.cluster.workloads()[other].least_priority())
+}
+
+/// Whether all of `other` is, not only its pods above the minimum.
+pub(crate) fn is_all_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
+    is_below_with(s, id, other, s.cluster.workloads()[other].spec.priority)
+}
+
+fn is_below_with(s: &Session<'_>, id: WorkloadId, other: WorkloadId, theirs: u32) -> bool {
+    let workload = |id: WorkloadId| &s.cluster.workloads()[id];
+    let own = workload(id).next_priority();
+    let (spec, their_spec) = (&workload(id).spec, &workload(other).spec);
+    let below = theirs < own || (theirs == own && !spec.preemptible);
+    their_spec.preemptible && their_spec.queue == spec.queue && below && other != id
 }

@@ -14,13 +14,13 @@ mod eviction_cost;
 mod eviction_units;
 mod node_cost;
 mod node_victims;
+mod own_order;
 mod rejections;
 mod set_search;
 mod together;
 mod topology_placer;
 mod upper_bound;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ConflictingPods, NodeId, PodId, QueueId, WorkloadId};
@@ -34,7 +34,8 @@ use crate::session::topology;
 pub(crate) use cost_cache::NodeCostCache;
 use cost_cache::NodeCosts;
 pub(crate) use eviction_units::{
-    EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, whole_workload,
+    EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, unit_priority,
+    whole_workload,
 };
 use reasons::Cause;
 pub(crate) use rejections::Rejections;
@@ -280,17 +281,11 @@ impl PreemptionAttempt<'_> {
         }
         let mut own = s.workloads_below(above);
         own.retain(|&victim| victim != id && self.rule.own_gives_way(s, id, victim));
-        own.sort_by_cached_key(|&victim| {
-            let spec = &s.cluster.workloads()[victim].spec;
-            let lost = eviction_cost::lost(s, victim, &[EvictionUnit::All(victim)]);
-            let queue = s.queue_of(victim);
-            let foreign = queue != s.queue_of(id);
-            let rank =
-                foreign.then(|| (!s.shares().over_share(queue), Reverse(s.saturation(queue))));
-            (rank, spec.priority, lost, Reverse(spec.seq))
-        });
-        for victim in own {
+        for (victim, is_spare) in own_order::ordered(s, id, &own) {
             for eviction_unit in self.rule.eviction_units(s, self.need.id, victim) {
+                if is_spare && matches!(eviction_unit, EvictionUnit::All(_)) {
+                    break;
+                }
                 if !self.take(s, victim, eviction_unit) {
                     break;
                 }
@@ -454,7 +449,8 @@ impl PreemptionAttempt<'_> {
                     return false;
                 }
                 if most.is_none() {
-                    rejections.piece(s, &self.need, victim, (taken, piece));
+                    let rejected = (victim, eviction_unit);
+                    rejections.piece(s, &self.need, rejected, (taken, piece));
                 }
                 rejections.here(s, &self.need, (node, victim, eviction_unit));
                 return false;
@@ -476,15 +472,15 @@ impl PreemptionAttempt<'_> {
         }
         let mut taken: Vec<(QueueId, u32, Resources)> = Vec::new();
         for &(victim, pieces) in &offer.victims {
-            let (queue, priority) =
-                (s.queue_of(victim), s.cluster.workloads()[victim].spec.priority);
+            let queue = s.queue_of(victim);
             let eviction_units = self.rule.eviction_units(s, self.need.id, victim);
             // Only of the first piece it is plain how much it frees.
             let (&first, piece) = eviction_units.first().map(|first| (first, freed(s, *first)))?;
+            let priority = unit_priority(s, victim, first);
             let own =
                 taken.iter().filter(|(other, least, _)| *other == queue && *least >= priority);
             let before = own.map(|&(.., freed)| freed).sum();
-            if rejections.knows(s, &self.need, victim, (before, piece)) {
+            if rejections.knows(s, &self.need, (victim, first), (before, piece)) {
                 return Some((victim, first));
             }
             let all = eviction_units.get(pieces - 1).map_or(piece, |&last| freed(s, last));

@@ -216,6 +216,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     let ago = |at: Instant| Span::new(now.since_ms(at));
     let pods = || row.pods.iter().map(|&pod| &cluster.pods()[pod]);
     workload.priority = Some(spec.priority);
+    workload.spare_priority = spec.spare_priority;
     workload.preemptible = Some(spec.preemptible);
     workload.elastic = spec.elastic;
     // All sets of a workload have the same.

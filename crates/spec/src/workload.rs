@@ -56,6 +56,9 @@ pub struct WorkloadSpec {
     /// Which workloads of the project go first.
     #[serde(flatten)]
     pub priority: Priority,
+    /// That of its pods above the minimum, where it is lower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_priority: Option<Priority>,
     /// Whether it may be evicted for others.
     pub preemptible: bool,
     /// How often a failed pod is started again.
@@ -136,6 +139,7 @@ impl WorkloadSpec {
             revision: None,
             elastic: false,
             priority: Priority::default_of(kind),
+            spare_priority: None,
             preemptible: true,
             backoff_limit: BACKOFF_LIMIT_DEFAULT,
             delete_after_ms: None,

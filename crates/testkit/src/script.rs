@@ -17,6 +17,7 @@ pub(crate) struct Submit {
     pub(crate) gated: bool,
     pub(crate) elastic: bool,
     pub(crate) priority: Option<u32>,
+    pub(crate) spare_priority: Option<u32>,
     pub(crate) pods: u32,
     pub(crate) pods_min: Option<u32>,
     pub(crate) constraints: Constraints,
@@ -125,6 +126,7 @@ impl Submit {
     pub(crate) fn spec(&self, queue: QueueId, seq: u64, now: Instant) -> WorkloadSpec {
         WorkloadSpec {
             priority: self.priority.unwrap_or(if self.interactive { 100 } else { 50 }),
+            spare_priority: self.spare_priority,
             preemptible: !self.interactive,
             elastic: self.elastic,
             preemption_delay_ms: self.preemption_delay_ms,
@@ -136,7 +138,7 @@ impl Submit {
 }
 
 /// Reads
-/// `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE] [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE] [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL] [--topology NAME] [--limit MS] [--mig PROFILE*N,…] [--label LABEL=VALUE] [--with LABEL=VALUE@KEY] [--apart LABEL=VALUE@KEY] [--rather-with …] [--rather-apart …]`;
+/// `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE] [--interactive] [--gated] [--elastic] [--priority N] [--spare-priority N] [--pods N] [--min N] [--on LABEL=VALUE] [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL] [--topology NAME] [--limit MS] [--mig PROFILE*N,…] [--label LABEL=VALUE] [--with LABEL=VALUE@KEY] [--apart LABEL=VALUE@KEY] [--rather-with …] [--rather-apart …]`;
 /// one GPU if not said. The pods of a workload may instead be in sections: `--set NAME` with the
 /// same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with `[--in GROUP]`,
 /// `[--min N]` and the last three. `--min` before them is the workload's own.
@@ -151,6 +153,7 @@ fn submit(words: &[&str]) -> Submit {
         gated: false,
         elastic: false,
         priority: None,
+        spare_priority: None,
         pods: 1,
         pods_min: None,
         constraints: Constraints::default(),
@@ -175,6 +178,9 @@ fn submit(words: &[&str]) -> Submit {
             "--gated" => result.gated = true,
             "--elastic" => result.elastic = true,
             "--priority" => result.priority = Some(value().parse().expect("a priority")),
+            "--spare-priority" => {
+                result.spare_priority = Some(value().parse().expect("a priority"));
+            }
             "--pods" => result.pods = value().parse().expect("a count"),
             "--min" => result.pods_min = Some(value().parse().expect("a count")),
             "--limit" => result.time_limit_ms = Some(value().parse().expect("milliseconds")),

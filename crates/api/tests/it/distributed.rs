@@ -114,6 +114,22 @@ async fn an_elastic_one_says_its_range() {
 }
 
 #[tokio::test]
+async fn workers_beyond_the_minimum_may_be_of_another_priority() {
+    let server = Server::with_teams().await;
+    let range = with(with(spec(), "minReplicas", json!(1)), "maxReplicas", json!(3));
+    let both = with(range, "sparePriorityClass", json!("very-low"));
+    let body = server.job("d", &with(both, "priorityClass", json!("medium")));
+    let answer = made(&server, body).await;
+    assert_eq!(answer["spec"]["sparePriorityClass"], json!("very-low"));
+    let id = answer["workloadId"].as_str().unwrap();
+    server.phase(id, "Running").await;
+    let pods = server.get(&format!("/api/v1/workloads/{id}/pods")).await;
+    let pods = pods["pods"].as_array().unwrap();
+    let classes: Vec<_> = pods.iter().map(|pod| &pod["priorityClassName"]).collect();
+    assert_eq!(classes, ["medium", "medium", "very-low", "very-low"]);
+}
+
+#[tokio::test]
 async fn a_training_of_many_runs_says_how_many() {
     let server = Server::with_teams().await;
     let spec = json!({"image": "i", "parallelism": 2, "completions": 5,
@@ -143,6 +159,14 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         (
             with(spec(), "minReplicas", json!(3)),
             "spec.minReplicas: 3 workers at least are more than",
+        ),
+        (
+            with(spec(), "sparePriorityClass", json!("low")),
+            "spec.sparePriorityClass: is that of workers beyond minReplicas",
+        ),
+        (
+            with(with(spec(), "minReplicas", json!(1)), "sparePriorityClass", json!("urgent")),
+            "spec.sparePriorityClass: `urgent` is not a priority class",
         ),
         (with(spec(), "completions", json!(3)), "spec.completions: goes with trainings only"),
         (with(spec(), "distributedFramework", json!("Horovod")), "spec.distributedFramework"),

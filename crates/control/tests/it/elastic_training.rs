@@ -106,6 +106,55 @@ async fn what_hands_its_work_back_has_not_lost_it() {
     assert_eq!(stopped.message, expected);
 }
 
+/// A job of which one worker is of high priority with the master, and the others of low priority.
+fn partly_high(name: &str, workers: u32) -> WorkloadSpec {
+    WorkloadSpec {
+        children_min: None,
+        spare_priority: Some(Priority { value: 1000, class: "low".to_owned() }),
+        ..job(name, workers, 1_000_000)
+    }
+}
+
+#[tokio::test]
+async fn of_a_job_that_is_partly_of_high_priority_the_other_part_goes() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, partly_high("part", 2)).await;
+    are(&w, "part", "master-part Running, worker-part-0 Running, worker-part-1 Running").await;
+
+    w.submit(1, job("middle", 2, 50_000)).await;
+    let one = "master-middle Running, worker-middle-0 Running, worker-middle-1 Pending";
+    are(&w, "middle", one).await;
+    let left = "master-part Running, worker-part-0 Running, worker-part-2 Pending";
+    are(&w, "part", left).await;
+    let events = w.events(w.id("part")).await;
+    let stopped = events.iter().find(|event| event.kind == "Preempted").expect("a stop");
+    assert!(stopped.message.contains("(50000 over 1000)"), "{}", stopped.message);
+    w.clock.advance_ms(600_000);
+    w.decided().await;
+    w.decided().await;
+    are(&w, "part", left).await;
+
+    // The part of low priority takes nothing of what is between.
+    w.submit(1, job("low", 1, 100)).await;
+    w.engine.end(run(&w, "middle", "worker-middle-0").key, Exit::Code(0));
+    w.engine.end(run(&w, "middle", "master-middle").key, Exit::Code(0));
+    are(&w, "part", "master-part Running, worker-part-0 Running, worker-part-2 Running").await;
+}
+
+#[tokio::test]
+async fn the_part_of_high_priority_takes_what_is_between_and_the_rest_does_not() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, job("middle", 2, 50_000)).await;
+    w.phase("middle", Phase::Running).await;
+    w.submit(1, partly_high("part", 2)).await;
+    are(&w, "part", "master-part Running, worker-part-0 Running, worker-part-1 Pending").await;
+    let left = "master-middle Running, worker-middle-0 Running, worker-middle-2 Pending";
+    are(&w, "middle", left).await;
+    w.clock.advance_ms(600_000);
+    w.decided().await;
+    are(&w, "middle", left).await;
+}
+
 #[tokio::test]
 async fn the_master_stays_when_all_workers_go() {
     let w = World::new(machines(), &[0]).await;

@@ -7,7 +7,9 @@ use crate::cluster::keep;
 use crate::cluster::pod_affinity::Horizon;
 use crate::cluster::sign::Sign;
 use crate::placement::amounts;
-use crate::{Cluster, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, WorkloadId};
+use crate::{
+    Cluster, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, QueueId, WorkloadId,
+};
 
 impl Cluster {
     /// How many workloads have a place.
@@ -16,8 +18,20 @@ impl Cluster {
         self.placed
     }
 
+    /// Puts a binding in place of another, with everything that follows; returns the other.
+    pub(crate) fn account_binding(&mut self, pod: PodId, binding: PodBinding) -> PodBinding {
+        let workload = self.pods[pod].workload;
+        self.account_spare(workload, Sign::Minus);
+        let before = std::mem::take(&mut self.pods[pod].binding);
+        self.account(pod, &before, Sign::Minus);
+        self.account(pod, &binding, Sign::Plus);
+        self.pods[pod].binding = binding;
+        self.account_spare(workload, Sign::Plus);
+        before
+    }
+
     /// Adds (or takes back) everything that follows from one binding.
-    pub(crate) fn account(&mut self, pod: PodId, binding: &PodBinding, sign: Sign) {
+    fn account(&mut self, pod: PodId, binding: &PodBinding, sign: Sign) {
         let demand = self.set_of(pod).demand;
         if let Some(place) = &binding.current {
             self.change_node(place, |node| {
@@ -93,16 +107,55 @@ impl Cluster {
         }
     }
 
+    /// Pods above the minimum that have a priority of their own count there and not with the others, or
+    /// (minus) that is taken back. Nothing of the workload may change in between.
+    pub(crate) fn account_spare(&mut self, id: WorkloadId, sign: Sign) {
+        let spec = &self.workloads[id].spec;
+        let (own, spare) = (spec.priority, spec.priority_of_spare());
+        if own == spare || !spec.preemptible {
+            return;
+        }
+        for (leaf, held) in self.spare_held(id) {
+            let tiers = &mut self.queues[leaf].preemptible;
+            for (priority, sign) in [(spare, sign), (own, sign.other())] {
+                let tier = tiers.entry(priority).or_default();
+                sign.one(&mut tier.pods);
+                sign.resources(&mut tier.held, held);
+                if tier.pods == 0 {
+                    tiers.remove(&priority);
+                }
+            }
+        }
+    }
+
+    /// What each pod above the minimum holds, and the queue that is charged.
+    fn spare_held(&self, id: WorkloadId) -> Vec<(QueueId, Resources)> {
+        let workload = &self.workloads[id];
+        let sets = workload.spec.pod_sets.iter().enumerate();
+        let spare = sets.flat_map(|(at, set)| {
+            let placed =
+                workload.pods_of(at).iter().filter_map(|&pod| self.pods[pod].binding.effective());
+            placed.skip(set.pods_min as usize).map(move |place| (at, place))
+        });
+        let one = |(at, place): (usize, &Placement)| {
+            let leaf = self.queue_in(workload.spec.queue, self.nodes[place.node].pool);
+            (leaf, amounts(place, workload.pod_sets[at].demand))
+        };
+        spare.map(one).collect()
+    }
+
     /// Changes the priority of a workload, and whether it may be evicted. What it holds counts for
     /// its queue accordingly.
     pub fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
         let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
         let held: Vec<_> = self.workloads[id].pods.iter().filter_map(place).collect();
+        self.account_spare(id, Sign::Minus);
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
         let spec = &mut self.workloads[id].spec;
         (spec.priority, spec.preemptible) = (priority, preemptible);
         self.note(id);
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
+        self.account_spare(id, Sign::Plus);
     }
 
     /// One pod of a workload more, or less, has a place.

@@ -67,10 +67,12 @@ impl Cluster {
                 let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
                 let held: Vec<_> = pods.iter().filter_map(place).collect();
                 asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Minus));
+                self.account_spare(id, Sign::Minus);
                 held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
                 self.workloads[id].pod_sets[set].demand = demand;
                 asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Plus));
                 held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
+                self.account_spare(id, Sign::Plus);
                 self.note(id);
             }
         }

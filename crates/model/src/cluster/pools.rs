@@ -353,6 +353,9 @@ impl Cluster {
 
     /// Charges what a workload holds and asks for, or takes that back.
     pub(crate) fn charge(&mut self, id: WorkloadId, sign: Sign) {
+        if sign == Sign::Minus {
+            self.account_spare(id, sign);
+        }
         for pod in self.workloads[id].pods.clone() {
             if let Some(place) = self.pods[pod].binding.effective().cloned() {
                 self.account_queues(pod, &place, sign);
@@ -360,6 +363,9 @@ impl Cluster {
             if self.pods[pod].asks() {
                 self.account_ask(pod, sign);
             }
+        }
+        if sign == Sign::Plus {
+            self.account_spare(id, sign);
         }
     }
 

@@ -17,6 +17,13 @@ impl Sign {
         }
     }
 
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Plus => Self::Minus,
+            Self::Minus => Self::Plus,
+        }
+    }
+
     pub(crate) const fn amount(self, sum: &mut u64, part: u64) {
         match self {
             Self::Plus => *sum += part,

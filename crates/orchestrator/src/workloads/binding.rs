@@ -38,6 +38,7 @@ impl State {
         };
         model::WorkloadSpec {
             priority: spec.priority.value,
+            spare_priority: spec.spare_priority.as_ref().map(|spare| spare.value),
             preemptible: spec.preemptible,
             elastic: spec.elastic,
             may_be_elastic: spec.kind == WorkloadKind::Training,

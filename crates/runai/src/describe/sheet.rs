@@ -50,6 +50,13 @@ impl Sheet<'_> {
             0 => String::new(),
             restarts => restarts.to_string(),
         };
+        let least = self.asked.min_replicas.unwrap_or_default();
+        let priority = match &self.asked.spare_priority_class {
+            Some(spare) => {
+                format!("{}, of workers beyond {least} {spare}", workload.priority_class_name)
+            }
+            None => workload.priority_class_name.clone(),
+        };
         fields(
             "General",
             &[
@@ -62,7 +69,7 @@ impl Sheet<'_> {
                 ("Project", &workload.project_name),
                 ("Created", &self.page.moment(workload.created_at)),
                 ("Submitted by", &workload.submitted_by),
-                ("Priority", &workload.priority_class_name),
+                ("Priority", &priority),
                 ("Preemptible", yes(workload.preemptible)),
             ],
         )

@@ -4,9 +4,11 @@
 use model::WorkloadId;
 use units::Resources;
 
-use crate::precedence::gives_way_to;
+use crate::precedence::{gives_way_to, is_all_below};
 use crate::session::Session;
-use crate::victims::{EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe};
+use crate::victims::{
+    EvictionUnit, EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe,
+};
 use reasons::Cause;
 
 pub(crate) struct Preempt;
@@ -23,15 +25,20 @@ impl Rule for Preempt {
         _: Resources,
         _: &mut LargestWorkloads,
     ) -> Resources {
-        let spec = &s.cluster.workloads()[id].spec;
+        let workload = &s.cluster.workloads()[id];
+        let (own, preemptible) = (workload.next_priority(), workload.spec.preemptible);
         let queue = &s.cluster.queues()[s.queue_of(id)];
         let least = queue.preemptible.keys().next();
-        let below = |least: &u32| least < &spec.priority || !spec.preemptible;
+        let below = |least: &u32| *least < own || !preemptible;
         if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }
     }
 
-    fn eviction_units(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
-        above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms)
+    fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {
+        let mut units = above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms);
+        if !is_all_below(s, id, victim) {
+            units.retain(|unit| !matches!(unit, EvictionUnit::All(_)));
+        }
+        units
     }
 
     fn cause(&self, s: &Session<'_>, id: WorkloadId, _: Resources, victim: WorkloadId) -> Cause {
@@ -41,11 +48,14 @@ impl Rule for Preempt {
 
 /// The cause given to a workload preempted for `id` in its own queue.
 pub(crate) fn preempted(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
-    let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
+    let workload = |id: WorkloadId| &s.cluster.workloads()[id];
+    // What is as important as the beneficiary stays.
+    let all = is_all_below(s, id, victim);
+    let spec = &workload(victim).spec;
     Cause::Preempted {
         beneficiary: s.reference(id),
-        priority: priority(victim),
-        beneficiary_priority: priority(id),
+        priority: if all { spec.priority } else { spec.priority_of_spare() },
+        beneficiary_priority: workload(id).next_priority(),
         lost: s.lost(victim),
     }
 }

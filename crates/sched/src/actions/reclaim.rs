@@ -14,6 +14,7 @@ use crate::precedence::gives_way_to;
 use crate::session::Session;
 use crate::victims::{
     EvictionUnit, EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe, freed,
+    unit_priority,
 };
 use reasons::{Cause, Strategy};
 
@@ -97,7 +98,8 @@ impl Rule for Reclaim {
         if !below().all(|queue| beyond_share(s, queue, asked).is_none()) {
             return false;
         }
-        let (freed, less) = (freed(s, eviction_unit), held_below(s, victim));
+        let priority = unit_priority(s, victim, eviction_unit);
+        let (freed, less) = (freed(s, eviction_unit), held_below(s, victim, priority));
         let held = |queue: QueueId| s.cluster.queues()[queue].held();
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let above_quota = kinds().any(|kind| held(giver)[kind] > deserved(s, giver)[kind]);
@@ -126,7 +128,7 @@ impl Rule for Reclaim {
         asked: Resources,
         victim: WorkloadId,
     ) -> Cause {
-        if gives_way_to(s, id, victim) {
+        if gives_way_to(s, id, victim) || s.queue_of(victim) == s.queue_of(id) {
             return preempted(s, id, victim);
         }
         let queue = |id: WorkloadId| s.queue_of(id);
@@ -216,9 +218,8 @@ fn gives_at_most(
     most
 }
 
-/// What less important workloads of the same queue hold that can be stopped.
-fn held_below(s: &Session<'_>, id: WorkloadId) -> Resources {
-    let spec = &s.cluster.workloads()[id].spec;
-    let tiers = s.cluster.queues()[s.queue_of(id)].preemptible.range(..spec.priority);
+/// What is less important in the queue of a workload and can be stopped.
+fn held_below(s: &Session<'_>, id: WorkloadId, priority: u32) -> Resources {
+    let tiers = s.cluster.queues()[s.queue_of(id)].preemptible.range(..priority);
     tiers.map(|(_, tier)| tier.held).sum()
 }

@@ -136,7 +136,7 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
     }
     let own = s.queue_of(who) == s.queue_of(id);
     if own && !gives_way_to(s, id, who) {
-        return Standing::AsImportant { priority: spec.priority };
+        return Standing::AsImportant { priority: s.cluster.workloads()[who].least_priority() };
     }
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
     if rule.eviction_units(s, id, who).is_empty() {

@@ -110,6 +110,15 @@ pub(crate) fn freed(s: &Session<'_>, eviction_unit: EvictionUnit) -> Resources {
     }
 }
 
+/// The priority of what a piece takes: that of the workload, or of its pods above the minimum.
+pub(crate) fn unit_priority(s: &Session<'_>, id: WorkloadId, unit: EvictionUnit) -> u32 {
+    let spec = &s.cluster.workloads()[id].spec;
+    match unit {
+        EvictionUnit::One(_) => spec.priority_of_spare(),
+        EvictionUnit::Shrink(..) | EvictionUnit::Part(..) | EvictionUnit::All(_) => spec.priority,
+    }
+}
+
 /// The pods with a place of a part of a workload.
 pub(super) fn part_of(s: &Session<'_>, id: WorkloadId, part: Child) -> Vec<PodId> {
     let workload = &s.cluster.workloads()[id];

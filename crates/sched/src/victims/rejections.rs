@@ -11,7 +11,7 @@ use model::{NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{Kind, Resources};
 
-use super::{EvictionUnit, EvictionUnits, Need, freed};
+use super::{EvictionUnit, EvictionUnits, Need, freed, unit_priority};
 use crate::entitlement::{branches, deserved, lineage_below};
 use crate::session::Session;
 
@@ -60,7 +60,7 @@ impl Rejections {
         &mut self,
         s: &Session<'_>,
         need: &Need,
-        victim: WorkloadId,
+        (victim, unit): (WorkloadId, EvictionUnit),
         (mut taken, mut freed): (Resources, Resources),
     ) {
         let holdings = Holdings::now(s, need, victim);
@@ -71,7 +71,7 @@ impl Rejections {
         for kind in Kind::ALL.into_iter().filter(no_matter) {
             (taken[kind], freed[kind]) = (0, 0);
         }
-        let priority = s.cluster.workloads()[victim].spec.priority;
+        let priority = unit_priority(s, victim, unit);
         let new = Rejection { priority, taken, freed, holdings };
         let alike = self.queues.entry(s.queue_of(victim)).or_default();
         alike.retain(|old| !new.covers(old));
@@ -95,10 +95,10 @@ impl Rejections {
         &self,
         s: &Session<'_>,
         need: &Need,
-        victim: WorkloadId,
+        (victim, unit): (WorkloadId, EvictionUnit),
         (taken, freed): (Resources, Resources),
     ) -> bool {
-        let priority = s.cluster.workloads()[victim].spec.priority;
+        let priority = unit_priority(s, victim, unit);
         let alike = self.queues.get(&s.queue_of(victim)).into_iter().flatten();
         alike.into_iter().any(|alike| {
             alike.priority <= priority
@@ -121,9 +121,11 @@ impl Rejections {
         (node, victim): (NodeId, WorkloadId),
         eviction_units: &mut EvictionUnits,
     ) {
-        let first = eviction_units.first().map_or(Resources::ZERO, |&first| freed(s, first));
+        let is_known = eviction_units.first().is_some_and(|&first| {
+            self.knows(s, need, (victim, first), (Resources::ZERO, freed(s, first)))
+        });
         let involved = self.only.as_ref().is_none_or(|only| only.contains(&victim));
-        if !involved || self.knows(s, need, victim, (Resources::ZERO, first)) {
+        if !involved || is_known {
             eviction_units.clear();
         }
         if !self.here.is_empty() {

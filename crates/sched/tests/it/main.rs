@@ -22,6 +22,7 @@ mod reasons;
 mod reservation;
 mod rule_histories;
 mod rules;
+mod spare_priority;
 mod topology;
 mod truth;
 mod victims;

@@ -88,6 +88,9 @@ impl Known {
             distributed,
             elastic: wire.elastic,
             priority: Priority { value: priority, class: String::new() },
+            spare_priority: wire
+                .spare_priority
+                .map(|value| Priority { value, class: String::new() }),
             preemptible,
             backoff_limit: wire.backoff_limit.unwrap_or(BACKOFF_LIMIT_DEFAULT),
             delete_when_preempted: evicted == Evicted::Gone,

@@ -173,6 +173,9 @@ pub struct Workload {
     /// preemptible; in profile `kai` always 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
+    /// The same for its pods above the minimum, if that is lower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_priority: Option<u32>,
     /// Whether it may be evicted for others. If not given it may; in profile `kai` it may if its
     /// priority is below 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,34 @@
+//! The order in which workloads of the taker's side give way where their own queue is the obstacle. Owns:
+//! that order.
+
+use std::cmp::Reverse;
+
+use model::WorkloadId;
+
+use super::{EvictionUnit, eviction_cost};
+use crate::session::Session;
+
+/// Workloads of the taker's queue before others and of those from the most saturated first; of one queue
+/// the least important first, of them the cheapest and youngest. Pods above the minimum may be less
+/// important than the others of a workload: then they come before (true), and all of it later.
+pub(super) fn ordered(
+    s: &Session<'_>,
+    id: WorkloadId,
+    own: &[WorkloadId],
+) -> Vec<(WorkloadId, bool)> {
+    let spec = |victim: WorkloadId| &s.cluster.workloads()[victim].spec;
+    let parts = |&victim: &WorkloadId| {
+        let (own, spare) = (spec(victim).priority, spec(victim).priority_of_spare());
+        let spare = Some((victim, spare, true)).filter(|_| spare < own);
+        spare.into_iter().chain([(victim, own, false)])
+    };
+    let mut own: Vec<_> = own.iter().flat_map(parts).collect();
+    own.sort_by_cached_key(|&(victim, priority, _)| {
+        let lost = eviction_cost::lost(s, victim, &[EvictionUnit::All(victim)]);
+        let queue = s.queue_of(victim);
+        let foreign = queue != s.queue_of(id);
+        let rank = foreign.then(|| (!s.shares().over_share(queue), Reverse(s.saturation(queue))));
+        (rank, priority, lost, Reverse(spec(victim).seq))
+    });
+    own.into_iter().map(|(victim, _, is_spare)| (victim, is_spare)).collect()
+}
