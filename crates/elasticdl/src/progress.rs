@@ -110,8 +110,11 @@ pub(crate) async fn report(address: String, token_file: PathBuf) {
     }
 }
 
+/// The pods of the workers, by their numbers, whichever joined first.
 fn names(status: &StatusReply) -> Vec<&str> {
-    status.workers.iter().map(|worker| worker.pod.as_str()).collect()
+    let mut names: Vec<&str> = status.workers.iter().map(|worker| worker.pod.as_str()).collect();
+    names.sort_unstable_by_key(|name| (name.len(), *name));
+    names
 }
 
 fn line(now: &StatusReply, before: &StatusReply, in_time: Duration) -> String {
@@ -214,7 +217,7 @@ mod tests {
             records: 300,
             records_total: 1500,
             checkpoint_version: 15,
-            workers: vec![worker("w-0"), worker("w-1")],
+            workers: vec![worker("w-1"), worker("w-0")],
             ..StatusReply::default()
         };
         let second = Duration::from_secs(1);
