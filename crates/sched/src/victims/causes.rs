@@ -5,10 +5,10 @@ use model::WorkloadId;
 use crate::session::Session;
 use reasons::{Cause, WorkloadRef};
 
-/// Others may have been stopped in this cycle for one that lost its place again, for this `cause`: they
+/// Others may have been stopped in this cycle for one that lost again what it got, for this `cause`: they
 /// were stopped for the workload that has it now.
 pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, cause: &Cause) {
-    if !s.beneficiaries.contains(&from) || s.cluster.workloads()[from].placed > 0 {
+    if !s.beneficiaries.contains(&from) || has_gained(s, from) {
         return;
     }
     let is_theirs = |other: &Cause| other.beneficiary().is_some_and(|other| other.id == from);
@@ -23,4 +23,12 @@ pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, c
             *beneficiary = to.clone();
         }
     }
+}
+
+/// Whether a workload has a place that it did not have before this cycle.
+fn has_gained(s: &Session<'_>, id: WorkloadId) -> bool {
+    s.cluster.workloads()[id].pods.iter().any(|&pod| {
+        let now = s.cluster.pods()[pod].binding.effective();
+        now.is_some() && now != s.cluster.original(pod).effective()
+    })
 }

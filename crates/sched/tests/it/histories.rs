@@ -71,7 +71,7 @@ pub(crate) enum Action {
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
-pub(crate) const SHAPES: [&str; 41] = [
+pub(crate) const SHAPES: [&str; 43] = [
     "-g 1 --label app=x",
     "-g 1 --label app=x --apart app=x",
     "-g 1 --pods 3 --min 2 --label app=x --apart app=x@rack",
@@ -110,6 +110,8 @@ pub(crate) const SHAPES: [&str; 41] = [
     "-g 1 --pods 4 --min 2 --required rack",
     "-g 1 --pods 2 --preferred rack",
     "--set p -g 1 --pods 3 --min 1 --set q -g 1",
+    "--min 1 --set p -g 2 --set q -g 1 --task-priority 5 --set r -g 1 --task-priority 9",
+    "--set p -g 1 --pods 3 --min 1 --set q -g 1 --pods 3 --min 1 --task-priority 5",
     "--min 1 --group r --set p --in r -g 1 --pods 2 --set q -g 1 --pods 2 --min 1",
     "--required rack --set p -g 1 --pods 2 --min 1 --set q -g 0.5 --pods 2",
     "--group r --required rack --set p --in r -g 1 --set q --in r -g 0.5 --set s -g 1",

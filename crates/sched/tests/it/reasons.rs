@@ -290,6 +290,20 @@ fn preempted() {
     );
 }
 
+/// One that gets a part of what it wants loses that again in the same decision, and keeps the rest.
+#[test]
+fn for_a_workload_that_has_the_place_in_the_end() {
+    let mut w = World::new("n1:4:16 n2:4:16 n3:2:8", "");
+    w.run(
+        "queue d:3; queue d/a:0; queue d/b:0; weight a 0; weight b 0; label n1 n=1; label n2 n=2",
+    );
+    w.run("submit a/w0 -g 3 --on n=1 --interactive; submit a/w1 -g 2 --pods 3 --min 1");
+    w.run("submit b/w2 -g 2 --elastic --on n=2; submit b/w3 -g 3; quota b 2; quota a 3");
+    expect![[r#"
+        w3 E101 stopped so that a/w0 gets its fair share: b holds 5 GPUs (quota 2, fair share 4); a holds 4 GPUs (quota 3, fair share 6) and asks for 2
+    "#]].assert_eq(&w.stopped());
+}
+
 #[test]
 fn preempted_at_the_same_priority() {
     let script = "submit a/x --priority 100; submit a/t --interactive";

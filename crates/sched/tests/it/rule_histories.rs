@@ -14,7 +14,7 @@ const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
 const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
 const PROJECTS: [&str; 4] = ["a", "b", "c", "d"];
 const QUEUES: [&str; 6] = ["d1", "d2", "a", "b", "c", "d"];
-const SIZES: [&str; 14] = [
+const SIZES: [&str; 17] = [
     "-g 1",
     "-g 2",
     "-g 3",
@@ -29,6 +29,9 @@ const SIZES: [&str; 14] = [
     "-g 2 --elastic",
     "-g 8",
     "-g 1 --pods 11",
+    "--min 1 --set p --set q --task-priority 5 --set r --pods 2 --min 1 --task-priority 9",
+    "--min 1 --group g --min 1 --set p --in g --set q --in g -g 2 --set r --task-priority 5",
+    "--set p --pods 2 --set q -g 2 --pods 3 --min 1 --task-priority 5",
 ];
 
 /// A submission: project, size, then priority, node and whether it may be stopped.

@@ -8,7 +8,7 @@ use testkit::World;
 
 use crate::histories::histories;
 
-const SHAPES: [&str; 21] = [
+const SHAPES: [&str; 22] = [
     "-g 1 --label app=x --apart app=x",
     "-g 1 --pods 2 --label app=y --with app=y@zone --apart app=x",
     "-g 0.5 --label app=x --rather-with app=y",
@@ -29,6 +29,7 @@ const SHAPES: [&str; 21] = [
     "-g 0 --cpu 30",
     "-g 0.5 --pods 3 --min 1 --priority 30",
     "--min 1 --set a --pods 2 --set b --pods 2 --min 1 -g 0.5",
+    "--min 1 --set a --set b --task-priority 5 --set c --pods 2 --task-priority 9",
     "--group w --min 1 --set a --in w -g 2 --set b --in w --pods 2 --set c",
 ];
 
