@@ -65,7 +65,7 @@ impl Candidates {
     /// All that wait, where that is not infeasible.
     pub(crate) fn new(shares: &Shares<'_>, infeasible: InfeasiblePools) -> Self {
         let mut candidates = Self { infeasible, ..Self::default() };
-        for (row, known) in shares.memory.rows() {
+        for (row, known) in shares.known.rows() {
             let Some(&(_, first)) = known.members.first() else { continue };
             let choices = shares.cluster.choices(first);
             let may = |pool: &Option<PoolId>| !candidates.infeasible.contains(pool);
@@ -126,7 +126,7 @@ impl Candidates {
     /// Has a group stand where its first belongs.
     fn rank(&mut self, shares: &Shares<'_>, at: GroupId) {
         let Some(group) = self.groups.get_mut(&at) else { return };
-        let row = group.row.and_then(|row| shares.memory.row(row));
+        let row = group.row.and_then(|row| shares.known.row(row));
         let begin = group.begin.map_or(Bound::Unbounded, Bound::Included);
         let mut members =
             row.into_iter().flat_map(|row| row.members.range((begin, Bound::Unbounded)));
@@ -210,7 +210,7 @@ impl Candidates {
             let group = self.groups.get(at).filter(|group| group.pool == pool)?;
             group.first.filter(|_| Some(*at) != but).map(|(.., id)| id)
         };
-        let row = shares.memory.row_like(class).and_then(|row| self.begun.get(&row));
+        let row = shares.known.row_like(class).and_then(|row| self.begun.get(&row));
         let begun = row.filter(|at| first(at).is_some());
         let is_alike = |id| EquivalenceClass::of(shares.cluster, id) == *class;
         let loose = self.loose.iter().find(|at| first(at).is_some_and(is_alike));
@@ -243,7 +243,7 @@ impl Candidates {
         if let Some(moved) = self.moved.get(&id) {
             return *moved;
         }
-        let (row, _) = shares.memory.row_of(id)?;
+        let (row, _) = shares.known.row_of(id)?;
         self.begun.get(&row).copied().filter(|at| self.groups.contains_key(at))
     }
 

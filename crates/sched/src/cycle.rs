@@ -1,7 +1,7 @@
 //! One decision: every action in order, inside one transaction. Owns: the order of actions and
 //! the bookkeeping of starts and resizes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::Cluster;
 use units::Instant;
@@ -9,12 +9,13 @@ use units::Instant;
 use crate::actions::{self, drain, explain};
 #[cfg(feature = "kai")]
 use crate::kai;
-use crate::memory::{Memory, QuietCycle};
+use crate::knowledge::{Knowledge, QuietCycle};
+use crate::memory::Memory;
 use crate::plan::step;
 use crate::session::Session;
 use crate::session::reserve;
-use crate::victims::SETS_MAX;
-use crate::{Plan, Policy, Profile, Step};
+use crate::victims::{NodeCostCache, SETS_MAX};
+use crate::{Action, Plan, Policy, Profile, Step};
 use reasons::ClassId;
 
 /// When a search that was cut short goes on, in milliseconds.
@@ -32,7 +33,7 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
     // A plan by itself has no earlier ones to which the numbers of classes mean something.
     plan.pending.values_mut().for_each(|waits| waits.class = None);
     plan.is_renumbered = false;
-    plan.shares = memory.into_shares();
+    plan.shares = memory.known.into_shares();
     plan
 }
 
@@ -49,31 +50,28 @@ impl Memory {
     /// that are new: none at all for a workload that waits no longer once the plan is carried out. What
     /// queues are entitled to is in [`Memory::shares`].
     pub fn propose(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
-        let news = self.learn(cluster, now, policy);
-        self.quiet = self.quiet.take().filter(|quiet| {
+        let known = &mut self.known;
+        let news = known.learn(cluster, now, policy);
+        known.quiet = known.quiet.take().filter(|quiet| {
             let rests = quiet.wake_at.is_none_or(|at| now < at);
             rests && quiet.revision == cluster.state_revision() && news.is_more_of_the_same
         });
-        if let Some(quiet) = self.quiet.clone() {
+        self.follow_shares();
+        if let Some(quiet) = self.known.quiet.clone() {
             if news.classes.is_empty() {
-                return self.nothing_new(&quiet);
+                return nothing_new(&mut self.known, &quiet);
             }
             if let Some(plan) = self.only_new(cluster, now, policy, &quiet, news.classes) {
                 return plan;
             }
         }
-        self.quiet = None;
-        let mut s = Session::resume(std::mem::take(self), cluster, now, policy);
-        act(&mut s);
-        let (plan, memory) = finish(s);
-        *self = memory;
-        plan
-    }
-
-    /// What waited before waits on, and so does what has come and is alike.
-    fn nothing_new(&mut self, quiet: &QuietCycle) -> Plan {
-        let mut plan = Plan { wake_at: quiet.wake_at, ..Plan::default() };
-        self.tell_fresh(&mut plan);
+        let Self { known, least_costs, .. } = self;
+        known.quiet = None;
+        least_costs.clear();
+        let mut s = Session::resume(std::mem::take(known), cluster, now, policy);
+        act(&mut s, least_costs);
+        let plan;
+        (plan, *known) = finish(s);
         plan
     }
 
@@ -87,37 +85,45 @@ impl Memory {
         quiet: &QuietCycle,
         classes: BTreeSet<ClassId>,
     ) -> Option<Plan> {
+        let Self { known, least_costs, .. } = self;
         let room = policy.reservations_max.saturating_mul(reserve::TRIES);
         let trials = quiet.trials.saturating_add(TRIALS_OF_CLASS * classes.len() as u64);
         if quiet.due + classes.len() > room || trials > policy.trials_max {
             return None;
         }
-        self.only = Some(classes);
-        let mut s = Session::resume(std::mem::take(self), cluster, now, policy);
+        known.only = Some(classes);
+        let mut s = Session::resume(std::mem::take(known), cluster, now, policy);
         let start = s.cluster.checkpoint();
-        act(&mut s);
+        act(&mut s, least_costs);
         let is_blocked = s.cluster.changed_since(start).next().is_none()
             && !s.stats.exhausted
             && !s.is_room_kept();
         if !is_blocked {
             s.cluster.abort();
-            *self = std::mem::take(&mut s.memory);
-            self.only = None;
-            self.follow(cluster, now);
+            *known = std::mem::take(&mut s.known);
+            known.only = None;
+            known.follow(cluster, now);
             return None;
         }
         let earlier = quiet.wake_at;
         s.wake_at = s.wake_at.into_iter().chain(earlier).min();
-        let (plan, memory) = finish(s);
-        *self = memory;
+        let plan;
+        (plan, *known) = finish(s);
         Some(plan)
     }
+}
+
+/// What waited before waits on, and so does what has come and is alike.
+fn nothing_new(known: &mut Knowledge, quiet: &QuietCycle) -> Plan {
+    let mut plan = Plan { wake_at: quiet.wake_at, ..Plan::default() };
+    known.tell_fresh(&mut plan);
+    plan
 }
 
 /// Most trials that one class may take in an action: one in each of its node pools, and some.
 const TRIALS_OF_CLASS: u64 = 1000;
 
-fn act(s: &mut Session<'_>) {
+fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
     #[cfg(not(feature = "kai"))]
     let run = actions::run;
     #[cfg(feature = "kai")]
@@ -132,7 +138,7 @@ fn act(s: &mut Session<'_>) {
     for &action in &s.policy.actions {
         s.trials_left = s.policy.trials_max;
         s.sets_left = SETS_MAX;
-        run(s, action);
+        run(s, action, least_costs.entry(action).or_default());
     }
     match s.policy.profile {
         Profile::Default => leave_running(s),
@@ -155,9 +161,9 @@ fn leave_running(s: &mut Session<'_>) {
     }
 }
 
-fn finish(mut s: Session<'_>) -> (Plan, Memory) {
+fn finish(mut s: Session<'_>) -> (Plan, Knowledge) {
     s.follow();
-    if let Some(&(due, _)) = s.memory.resting.first() {
+    if let Some(&(due, _)) = s.known.resting.first() {
         s.wake(due);
     }
     wake_when_safety_ends(&mut s);
@@ -172,20 +178,20 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
         // What was cut short goes on soon, but lets others have their say in between.
         s.wake(s.now.plus_ms(RETRY_MS));
     }
-    let earlier = s.memory.quiet.take();
+    let earlier = s.known.quiet.take();
     let quiet = s.rests(earlier);
-    let Session { cluster, now, mut memory, causes, stale, stats, wake_at, .. } = s;
+    let Session { cluster, now, mut known, causes, stale, stats, wake_at, .. } = s;
     let changes = cluster.proposed();
     let steps: Vec<_> =
         changes.iter().map(|change| step(cluster, change, causes.get(&change.pod))).collect();
     cluster.abort();
-    memory.only = None;
-    memory.follow(cluster, now);
-    memory.quiet = quiet.filter(|_| steps.is_empty() && stale.is_empty());
-    if let Some(quiet) = &mut memory.quiet {
+    known.only = None;
+    known.follow(cluster, now);
+    known.quiet = quiet.filter(|_| steps.is_empty() && stale.is_empty());
+    if let Some(quiet) = &mut known.quiet {
         quiet.revision = cluster.state_revision();
     }
-    (Plan { steps, stale, wake_at, stats, ..told }, memory)
+    (Plan { steps, stale, wake_at, stats, ..told }, known)
 }
 
 /// While workloads wait: when the next guaranteed run time ends, there may be victims again.

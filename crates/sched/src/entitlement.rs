@@ -54,7 +54,7 @@ pub(crate) fn lineage_below<'a>(
 /// share takes its place.
 pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let row = &s.cluster.queues()[queue];
-    let requested = s.memory.entitlements.requested.get(&queue).copied().unwrap_or_default();
+    let requested = s.known.entitlements.requested.get(&queue).copied().unwrap_or_default();
     let mut deserved = row.share.quota;
     for kind in Kind::ALL {
         let fair = s.fair()[&queue][kind];

@@ -29,6 +29,7 @@ mod equivalence_class;
 mod fair_share;
 #[cfg(feature = "kai")]
 mod kai;
+mod knowledge;
 mod memory;
 mod never_fits;
 mod next_pods;

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use model::{Cluster, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
-use crate::memory::Memory;
+use crate::knowledge::Knowledge;
 
 /// What decides which of two siblings goes first: the first difference, the lesser of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub(crate) struct QueueRank {
 /// What the order of queues is computed from.
 pub(crate) struct Shares<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) memory: &'a Memory,
+    pub(crate) known: &'a Knowledge,
 }
 
 impl Shares<'_> {
@@ -49,7 +49,7 @@ impl Shares<'_> {
     }
 
     pub(crate) fn over_share(&self, id: QueueId) -> bool {
-        !self.cluster.queues()[id].held().fits_in(self.memory.shares()[&id])
+        !self.cluster.queues()[id].held().fits_in(self.known.shares()[&id])
     }
 
     fn without_share(&self, id: QueueId, ask: Resources) -> bool {
@@ -65,7 +65,7 @@ impl Shares<'_> {
         for kind in Kind::ALL {
             let quota = queue.share.quota[kind];
             let entitled =
-                if quota == u64::MAX { quota } else { quota.max(self.memory.shares()[&id][kind]) };
+                if quota == u64::MAX { quota } else { quota.max(self.known.shares()[&id][kind]) };
             result[kind] = entitled.min(queue.share.limit[kind]).min(capacity[kind]);
         }
         result

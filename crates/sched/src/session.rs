@@ -15,7 +15,7 @@ use model::{
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::equivalence_class::patient_until;
-use crate::memory::Memory;
+use crate::knowledge::Knowledge;
 use crate::next_pods::{next_pods, next_pods_if};
 use crate::order::Shares;
 use crate::place::PodRequirements;
@@ -29,7 +29,7 @@ pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a mut Cluster,
     pub(crate) now: Instant,
     pub(crate) policy: &'a Policy,
-    pub(crate) memory: Memory,
+    pub(crate) known: Knowledge,
     pub(crate) causes: BTreeMap<PodId, Cause>,
     /// Whom any of these may name.
     pub(crate) beneficiaries: BTreeSet<WorkloadId>,
@@ -75,12 +75,12 @@ pub(crate) enum Blocked {
 impl<'a> Session<'a> {
     /// Opens a transaction on the cluster.
     pub(crate) fn begin(cluster: &'a mut Cluster, now: Instant, policy: &'a Policy) -> Self {
-        Self::resume(Memory::of_shares(cluster, policy), cluster, now, policy)
+        Self::resume(Knowledge::of_shares(cluster, policy), cluster, now, policy)
     }
 
     /// The same with what is known from earlier decisions.
     pub(crate) fn resume(
-        memory: Memory,
+        known: Knowledge,
         cluster: &'a mut Cluster,
         now: Instant,
         policy: &'a Policy,
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
             cluster,
             now,
             policy,
-            memory,
+            known,
             causes: BTreeMap::new(),
             beneficiaries: BTreeSet::new(),
             stale: BTreeMap::new(),
@@ -115,12 +115,12 @@ impl Session<'_> {
     }
 
     pub(crate) fn shares(&self) -> Shares<'_> {
-        Shares { cluster: self.cluster, memory: &self.memory }
+        Shares { cluster: self.cluster, known: &self.known }
     }
 
     /// What each queue is entitled to.
     pub(crate) const fn fair(&self) -> &BTreeMap<QueueId, Resources> {
-        self.memory.shares()
+        self.known.shares()
     }
 
     /// Finds that a workload has had too few pods since then, or has enough.
@@ -133,7 +133,7 @@ impl Session<'_> {
 
     /// Takes in what has changed since the last action.
     pub(crate) fn follow(&mut self) {
-        self.memory.follow(self.cluster, self.now);
+        self.known.follow(self.cluster, self.now);
     }
 
     /// Workloads that need a place and may be considered now.

@@ -7,7 +7,7 @@ use model::{PoolId, WorkloadId};
 use units::Resources;
 
 use crate::candidates::{Candidates, InfeasiblePools};
-use crate::memory::Row;
+use crate::knowledge::Row;
 use crate::session::pools;
 use crate::session::{Blocked, Session};
 use crate::victims::{NodeCostCache, Rule, make_room};
@@ -37,7 +37,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
 }
 
 /// Makes room by a rule for what does not fit.
-pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
+pub(crate) fn by_rule(s: &mut Session<'_>, costs: &mut NodeCostCache, rule: &dyn Rule) {
     s.follow();
     let infeasible = infeasible(s, there);
     debug_assert!(
@@ -50,8 +50,8 @@ pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
         )),
         "a search would have succeeded"
     );
-    let mut cost_cache = NodeCostCache::default();
-    each_in_order(s, infeasible, |s, id| make_room(s, rule, &mut cost_cache, id, None));
+    each_in_order(s, infeasible, |s, id| make_room(s, rule, costs, id, None));
+    costs.end_of_action(s);
 }
 
 /// The node pools in which everything that may be there needs more than there can be. None where the
@@ -63,7 +63,7 @@ fn infeasible(
 ) -> InfeasiblePools {
     let mut most: BTreeMap<Option<PoolId>, Resources> = BTreeMap::new();
     let mut hopeful = InfeasiblePools::new();
-    for (_, class) in s.memory.rows() {
+    for (_, class) in s.known.rows() {
         let Some(&(_, id)) = class.members.first() else { continue };
         let choices = s.cluster.choices(id);
         if !choices.is_sorted() {
@@ -122,7 +122,7 @@ fn all_fail(
 /// The first of each class, in each of these pools that it may be in.
 fn in_pools(s: &Session<'_>, pools: &InfeasiblePools) -> Vec<(WorkloadId, Option<PoolId>)> {
     let first = |row: &Row| row.members.first().map(|member| member.1);
-    let ids = s.memory.rows().filter_map(|(_, row)| first(row));
+    let ids = s.known.rows().filter_map(|(_, row)| first(row));
     let each = ids.flat_map(|id| {
         let choices = s.cluster.choices(id);
         let none = choices.is_empty().then_some(None);

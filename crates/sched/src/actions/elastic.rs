@@ -21,11 +21,11 @@ use reasons::Cause;
 pub(crate) struct GiveBack;
 
 /// Takes back what is lent.
-pub(crate) fn give_back(s: &mut Session<'_>) {
+pub(crate) fn give_back(s: &mut Session<'_>, costs: &mut NodeCostCache) {
     // Nothing else is taken.
     let is_lent = s.cluster.queues().iter().any(|(_, queue)| queue.lent_gpu_millis > 0);
     if is_lent {
-        by_rule(s, &GiveBack);
+        by_rule(s, costs, &GiveBack);
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn fit(s: &mut Session<'_>) {
     let mut cost_cache: [NodeCostCache; 4] = Default::default();
     s.follow();
     // None of the others can be changed by it.
-    if !s.memory.rows().any(|(_, row)| row.class.is_elastic()) {
+    if !s.known.rows().any(|(_, row)| row.class.is_elastic()) {
         return;
     }
     each_in_order(s, InfeasiblePools::new(), |s, id| {

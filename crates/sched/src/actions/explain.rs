@@ -28,20 +28,20 @@ const POOLS_NAMED_MAX: usize = 3;
 /// new of it.
 pub(crate) fn all(s: &mut Session<'_>) -> Plan {
     let (mut known, mut plan) = (Known::default(), Plan::default());
-    for id in s.memory.odd.keys().copied().collect::<Vec<_>>() {
+    for id in s.known.odd.keys().copied().collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
-        if s.memory.odd.get(&id).map(|known| &**known) != Some(&reasons) {
+        if s.known.odd.get(&id).map(|known| &**known) != Some(&reasons) {
             let reasons: Arc<[Pending]> = reasons.into();
             plan.pending.insert(id, Waits { reasons: reasons.clone(), class: None });
-            s.memory.odd.insert(id, reasons);
+            s.known.odd.insert(id, reasons);
         }
     }
-    let rows = s.memory.rows().filter_map(|(at, row)| Some((at, s.memory.plain_member(row)?)));
+    let rows = s.known.rows().filter_map(|(at, row)| Some((at, s.known.plain_member(row)?)));
     for (at, id) in rows.collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
-        s.memory.explain_class(at, reasons, &mut plan.renewed);
+        s.known.explain_class(at, reasons, &mut plan.renewed);
     }
-    s.memory.tell_fresh(&mut plan);
+    s.known.tell_fresh(&mut plan);
     plan
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn queue_reasons(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending>
 
 /// What of it is not counted as demand, and whether it could start with the rest.
 pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pending, bool)> {
-    let demand = &mut s.memory.entitlements.demand;
+    let demand = &mut s.known.entitlements.demand;
     let (queue, room) = demand.short(s.cluster, id)?;
     let Room { pods, fitting, starts, left_out } = room;
     let kind = Kind::ALL.into_iter().find(|&kind| left_out[kind] > 0)?;

@@ -18,16 +18,17 @@ use reclaim::Reclaim;
 
 use crate::Action;
 use crate::session::Session;
+use crate::victims::NodeCostCache;
 
-/// Carries out one action of the default profile.
-pub(crate) fn run(s: &mut Session<'_>, action: Action) {
+/// Carries out one action of the default profile. `costs`: what is known of it since anything changed.
+pub(crate) fn run(s: &mut Session<'_>, action: Action, costs: &mut NodeCostCache) {
     match action {
         Action::Promote => bind_reserved::run(s),
         Action::Allocate => allocate::run(s),
-        Action::GiveBack => elastic::give_back(s),
-        Action::Consolidate => allocate::by_rule(s, &Consolidation),
-        Action::Reclaim => allocate::by_rule(s, &Reclaim),
-        Action::Preempt => allocate::by_rule(s, &Preempt),
+        Action::GiveBack => elastic::give_back(s, costs),
+        Action::Consolidate => allocate::by_rule(s, costs, &Consolidation),
+        Action::Reclaim => allocate::by_rule(s, costs, &Reclaim),
+        Action::Preempt => allocate::by_rule(s, costs, &Preempt),
         Action::Stale => stale::run(s),
         Action::Fit => elastic::fit(s),
         Action::Grow => elastic::grow(s),

@@ -61,7 +61,7 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
 }
 
 fn own_demand(s: &Session<'_>, queue: QueueId, kind: Kind) -> Option<OwnDemand> {
-    let left_out = s.memory.entitlements.demand.left_out_of(queue)[kind];
+    let left_out = s.known.entitlements.demand.left_out_of(queue)[kind];
     let requested = s.cluster.queues()[queue].requested[kind];
     let queue = s.cluster.queue_name(queue);
     (left_out > 0).then_some(OwnDemand { queue, kind, requested, left_out })

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use model::{PodBinding, PodId, WorkloadId};
 
 use crate::session::Session;
+use crate::victims::NodeCostCache;
 use crate::{Action, actions};
 
 pub(crate) use explain::{searches, standing};
@@ -56,7 +57,7 @@ pub(crate) fn end(s: &mut Session<'_>) {
 }
 
 /// Carries out an action. Those for elastic GPUs are ours.
-pub(crate) fn run(s: &mut Session<'_>, action: Action) {
+pub(crate) fn run(s: &mut Session<'_>, action: Action, costs: &mut NodeCostCache) {
     match action {
         Action::Allocate => shards::each(s, allocate::run),
         Action::Consolidate => shards::each(s, |s| solver::run(s, &rules::Consolidation)),
@@ -64,6 +65,6 @@ pub(crate) fn run(s: &mut Session<'_>, action: Action) {
         Action::Preempt => shards::each(s, |s| solver::run(s, &rules::Preempt)),
         Action::Stale => stale::run(s),
         Action::Promote => {}
-        Action::GiveBack | Action::Fit | Action::Grow => actions::run(s, action),
+        Action::GiveBack | Action::Fit | Action::Grow => actions::run(s, action, costs),
     }
 }

@@ -18,7 +18,7 @@ use units::{Kind, Resources};
 use crate::entitlement::{beyond_share, branches, is_above_share, not_entitled, parting};
 use crate::equivalence_class::EquivalenceClass;
 use crate::equivalence_class::is_elastic;
-use crate::memory::QuietCycle;
+use crate::knowledge::QuietCycle;
 use crate::precedence::{gives_way_to, is_below};
 use crate::session::{Blocked, Session};
 use crate::{Profile, rank};
@@ -103,7 +103,7 @@ impl Session<'_> {
     /// Whether a waiting workload may be due to have room kept, if there is none. Of a
     /// class whose first was never evicted, no other has waited for longer.
     pub(crate) fn may_be_due(&self) -> bool {
-        let mut first = self.memory.rows().filter_map(|(_, row)| row.members.first());
+        let mut first = self.known.rows().filter_map(|(_, row)| row.members.first());
         first.any(|&(_, id)| {
             self.cluster.workloads()[id].last_eviction.is_some()
                 || self.waits_since(id).plus_ms(self.policy.reserve_after_ms) <= self.now

@@ -1,5 +1,5 @@
-//! What room on each node costs. Owns: finding out no more of them than is needed, and
-//! keeping them between equal workloads of one action.
+//! What room on each node costs. Owns: finding out no more of them than is needed, keeping them
+//! between equal workloads of one action, and what they are at the least until the cluster changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -15,7 +15,7 @@ use crate::session::Session;
 
 /// Nodes by cost. Costs change as the search goes on; one is believed when it still holds at
 /// the moment its node is taken.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct NodeCosts {
     nodes: BinaryHeap<Reverse<(EvictionCost, NodeId, Known)>>,
     /// Nodes that have nothing to offer because something was refused.
@@ -80,7 +80,7 @@ impl NodeCosts {
 }
 
 /// The bounds for one size of request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct LeastCosts {
     /// Of each node, as of a revision.
     nodes: Vec<Option<(u64, LeastCost)>>,
@@ -131,7 +131,7 @@ impl LeastCosts {
 }
 
 /// The costs of a workload, and the queues that were to give then; none if all.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Kept {
     need: Need,
     giving: Option<BTreeSet<QueueId>>,
@@ -150,8 +150,9 @@ impl Kept {
     }
 }
 
-/// Costs kept between equal workloads of one action, and bounds of them kept between all.
-#[derive(Debug, Default)]
+/// Costs kept between equal workloads of one action, and bounds of them kept between all, also of
+/// later decisions while the cluster stays as it is.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct NodeCostCache {
     costs: Vec<Kept>,
     /// Bounds for nodes without work of the taker's queue.
@@ -160,6 +161,13 @@ pub(crate) struct NodeCostCache {
 }
 
 impl NodeCostCache {
+    /// Forgets what holds in one action only. Bounds hold until the cluster changes: as time passes, costs
+    /// only grow.
+    pub(crate) fn end_of_action(&mut self, s: &Session<'_>) {
+        self.costs.clear();
+        self.victims.end_of_action(s);
+    }
+
     /// The costs of all nodes. What one move makes possible for another is found by the next decision.
     pub(super) fn of(
         &mut self,
@@ -287,7 +295,7 @@ fn exactly(
 /// few costs are found out at all.
 fn is_used_again(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
     let need = &attempt.need;
-    let row = s.memory.row_of(need.id).and_then(|(row, _)| s.memory.row(row));
+    let row = s.known.row_of(need.id).and_then(|(row, _)| s.known.row(row));
     let alike = row.is_some_and(|row| row.members.len() > 1);
     attempt.rule.moves_max(s).is_none() && (need.pods > 1 || alike)
 }

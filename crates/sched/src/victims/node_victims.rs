@@ -18,8 +18,8 @@ use super::{Need, Rule};
 use crate::place;
 use crate::session::Session;
 
-/// What is known of the nodes and queues in one action.
-#[derive(Debug, Default)]
+/// What is known of the nodes and queues.
+#[derive(Debug, Clone, Default)]
 pub(super) struct NodeVictims {
     /// Workloads with a place on each node, as of one of its revisions.
     nodes: Vec<Option<(u64, Vec<Victim>)>>,
@@ -36,7 +36,7 @@ pub(super) struct NodeVictims {
 }
 
 /// A workload with a place on a node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Victim {
     id: WorkloadId,
     /// What its pods hold there.
@@ -118,6 +118,12 @@ impl NodeVictims {
                 self.changed += 1;
             }
         }
+    }
+
+    /// Takes in what was put back last; the next decision counts changes from its own beginning.
+    pub(super) fn end_of_action(&mut self, s: &Session<'_>) {
+        self.follow(s);
+        self.seen = 0;
     }
 
     /// Differs wherever the bound of any node may.

@@ -1,0 +1,365 @@
+//! What is known from earlier decisions of workloads and queues. Owns: which waiting workloads are
+//! alike, why they wait, and when there is nothing to decide.
+//!
+//! After a decision that changed nothing, what waited then will wait as long as nothing but the
+//! number of those that wait is different: another of a class that found no place finds none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{Changes, Cluster, PodId, QueueId, WorkloadId};
+use units::{Instant, Resources};
+
+use crate::entitlements::Entitlements;
+use crate::equivalence_class::EquivalenceClass;
+use crate::fair_share::counted;
+use crate::next_pods::next_pods;
+use crate::rank::{Rank, by_rank};
+use crate::{Plan, Policy, Profile, Waits};
+use reasons::{ClassId, Pending};
+
+/// What is known of a cluster from earlier decisions about it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Knowledge {
+    /// How often the changes of the cluster had been taken; none if nothing is known.
+    taken: Option<u64>,
+    policy: Option<Policy>,
+    pub(crate) entitlements: Entitlements,
+    /// Queues that have come to ask for more or less in the last decision.
+    asks: BTreeSet<QueueId>,
+    /// Workloads that changed in the last decision: what counts of them stayed as it was in it.
+    later: BTreeSet<WorkloadId>,
+    /// Those that may be considered now, by what they have in common.
+    rows: BTreeMap<ClassId, Row>,
+    ids: BTreeMap<EquivalenceClass, ClassId>,
+    last_id: u64,
+    /// No plan has been made since classes got their numbers.
+    is_renumbered: bool,
+    /// Those that wait, have a place reserved, or are held back.
+    known: BTreeMap<WorkloadId, Known>,
+    /// Those that are not to be considered before a time.
+    pub(crate) resting: BTreeSet<(Instant, WorkloadId)>,
+    /// Those that wait for reasons of their own.
+    pub(crate) odd: BTreeMap<WorkloadId, Arc<[Pending]>>,
+    /// Workloads whose reasons no plan has listed yet.
+    pub(crate) fresh: BTreeSet<WorkloadId>,
+    /// The last decision, if it changed nothing and was complete.
+    pub(crate) quiet: Option<QuietCycle>,
+    /// The only classes that are looked at; all if not given.
+    pub(crate) only: Option<BTreeSet<ClassId>>,
+}
+
+/// Waiting workloads that are the same to every decision.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) class: EquivalenceClass,
+    pub(crate) members: BTreeSet<(Rank, WorkloadId)>,
+    pub(crate) reasons: Option<Arc<[Pending]>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    rank: Rank,
+    row: Option<ClassId>,
+    not_before: Instant,
+}
+
+/// A decision that changed nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct QuietCycle {
+    pub(crate) revision: u64,
+    pub(crate) wake_at: Option<Instant>,
+    pub(crate) trials: u64,
+    /// How many may be the next to have room kept for them.
+    pub(crate) due: usize,
+}
+
+/// What has changed since the last decision.
+pub(crate) struct CacheUpdate {
+    /// Classes that there were not.
+    pub(crate) classes: BTreeSet<ClassId>,
+    /// Whether nothing else has come than workloads that are alike to others, and such classes.
+    pub(crate) is_more_of_the_same: bool,
+}
+
+impl Knowledge {
+    /// Holds only what queues are entitled to.
+    pub(crate) fn of_shares(cluster: &Cluster, policy: &Policy) -> Self {
+        let demand = counted(cluster, policy);
+        Self { entitlements: Entitlements::all(cluster, policy, demand), ..Self::default() }
+    }
+
+    /// What each queue is entitled to, as of the last decision.
+    pub(crate) const fn shares(&self) -> &BTreeMap<QueueId, Resources> {
+        &self.entitlements.fair
+    }
+
+    pub(crate) fn into_shares(self) -> BTreeMap<QueueId, Resources> {
+        self.entitlements.fair
+    }
+
+    pub(crate) fn row(&self, id: ClassId) -> Option<&Row> {
+        self.rows.get(&id)
+    }
+
+    /// The class as it is known.
+    pub(crate) fn row_like(&self, class: &EquivalenceClass) -> Option<ClassId> {
+        self.ids.get(class).copied()
+    }
+
+    /// The classes that are looked at.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (ClassId, &Row)> {
+        let wanted = |id: &ClassId| self.only.as_ref().is_none_or(|only| only.contains(id));
+        self.rows.iter().filter(move |(id, _)| wanted(id)).map(|(id, row)| (*id, row))
+    }
+
+    /// Takes in why the workloads of a class wait; adds it where they were told something else.
+    pub(crate) fn explain_class(
+        &mut self,
+        at: ClassId,
+        reasons: Vec<Pending>,
+        renewed: &mut BTreeMap<ClassId, Arc<[Pending]>>,
+    ) {
+        let Some(row) = self.rows.get_mut(&at) else { return };
+        if row.reasons.as_deref() == Some(&reasons) {
+            return;
+        }
+        let reasons: Arc<[Pending]> = reasons.into();
+        if row.reasons.replace(reasons.clone()).is_some() {
+            renewed.insert(at, reasons);
+        } else {
+            self.fresh.extend(row.members.iter().map(|&(_, id)| id));
+        }
+    }
+
+    /// The class of a candidate, and its place in the line.
+    pub(crate) fn row_of(&self, id: WorkloadId) -> Option<(ClassId, Rank)> {
+        let known = self.known.get(&id)?;
+        known.row.map(|row| (row, known.rank))
+    }
+
+    /// Takes in what has changed.
+    pub(crate) fn learn(
+        &mut self,
+        cluster: &mut Cluster,
+        now: Instant,
+        policy: &Policy,
+    ) -> CacheUpdate {
+        // The other profile looks at everything each time.
+        let is_first = self.taken != Some(cluster.changes_taken())
+            || self.policy.as_ref() != Some(policy)
+            || matches!(policy.profile, Profile::Kai(_));
+        let changes = cluster.take_changes();
+        let mut changed = changes.workloads.clone();
+        if is_first || changes.renamed {
+            let mut fresh = std::mem::take(&mut self.fresh);
+            fresh.extend(std::mem::take(&mut self.known).into_keys());
+            self.forget(policy);
+            self.fresh = fresh;
+            changed.extend(cluster.waiting());
+            let pods = cluster.reserved().iter().chain(cluster.gated());
+            changed.extend(pods.map(|&pod| cluster.pods()[pod].workload));
+            self.entitlements.demand = counted(cluster, policy);
+            self.entitlements.renew(cluster, policy);
+        } else {
+            self.learn_demand(cluster, &changes);
+        }
+        self.taken = Some(cluster.changes_taken());
+        let matters = self.learn_shares(cluster, policy, &changes);
+        let rested = self.resting.iter().take_while(|(until, _)| *until <= now);
+        changed.extend(rested.map(|&(_, id)| id).collect::<Vec<_>>());
+        let mut update = self.index(cluster, now, &changed);
+        update.is_more_of_the_same &= !matters;
+        update
+    }
+
+    /// The same during a decision, which changes only where pods are.
+    pub(crate) fn follow(&mut self, cluster: &mut Cluster, now: Instant) {
+        let changes = cluster.take_changes();
+        self.taken = Some(cluster.changes_taken());
+        // What they are entitled to stays as it is until the next decision.
+        self.asks.extend(changes.asks);
+        self.later.extend(&changes.workloads);
+        self.index(cluster, now, &changes.workloads);
+    }
+
+    /// Finds out what counts as demand now. Workloads that are alike are looked at once.
+    fn learn_demand(&mut self, cluster: &Cluster, changes: &Changes) {
+        let mut changed = std::mem::take(&mut self.later);
+        changed.extend(&changes.workloads);
+        let demand = &mut self.entitlements.demand;
+        let renewed = changes.division || !changes.shares.is_empty();
+        if renewed {
+            let same = |id: &WorkloadId| !changed.contains(id);
+            let alike = self.rows.values().map(|row| {
+                let members = row.members.iter().map(|member| member.1);
+                members.filter(same)
+            });
+            demand.renew(cluster, alike);
+            changed.extend(self.resting.iter().map(|&(_, id)| id));
+            changed.extend(cluster.elastic());
+        }
+        self.asks.extend(demand.update(cluster, &changed));
+        self.asks.extend(&changes.asks);
+        match renewed {
+            true => demand.limit_all(cluster),
+            false => demand.limit(cluster, &self.asks),
+        }
+    }
+
+    fn forget(&mut self, policy: &Policy) {
+        *self = Self { policy: Some(policy.clone()), is_renumbered: true, ..Self::default() };
+    }
+
+    fn learn_shares(&mut self, cluster: &Cluster, policy: &Policy, changes: &Changes) -> bool {
+        if changes.division || !changes.shares.is_empty() {
+            self.entitlements.renew(cluster, policy);
+            return true;
+        }
+        let asks = std::mem::take(&mut self.asks);
+        self.entitlements.update(cluster, policy, &asks)
+    }
+
+    /// Looks at these workloads again.
+    fn index(
+        &mut self,
+        cluster: &Cluster,
+        now: Instant,
+        changed: &BTreeSet<WorkloadId>,
+    ) -> CacheUpdate {
+        let mut update = CacheUpdate { classes: BTreeSet::new(), is_more_of_the_same: true };
+        for &id in changed {
+            let now = WorkloadState::of(cluster, now, id);
+            let was_odd = self.odd.contains_key(&id);
+            let same = match (&now, self.known.get(&id)) {
+                (None, None) => true,
+                (Some(now), Some(known)) => {
+                    let row = now.class.as_ref().map(|class| self.ids.get(class).copied());
+                    (now.rank, now.not_before) == (known.rank, known.not_before)
+                        && row.map_or(known.row.is_none(), |row| row.is_some() && row == known.row)
+                        && !(now.is_odd || was_odd)
+                }
+                _ => false,
+            };
+            if same {
+                continue;
+            }
+            let was_first = self.leave(id);
+            self.fresh.insert(id);
+            let Some(now) = now else {
+                update.is_more_of_the_same &= !was_odd && !was_first;
+                continue;
+            };
+            let is_odd = now.is_odd;
+            let joined = self.join(id, now);
+            let is_first = |row: &Row| row.members.first().is_some_and(|first| first.1 == id);
+            match joined.and_then(|at| Some((at, self.rows.get(&at)?))) {
+                Some((at, row)) if is_first(row) && row.reasons.is_none() => {
+                    update.classes.insert(at);
+                }
+                Some((_, row)) if is_first(row) => update.is_more_of_the_same = false,
+                _ => {}
+            }
+            update.is_more_of_the_same &= !was_odd && !was_first && !is_odd;
+        }
+        update
+    }
+
+    /// Takes a workload out; says whether it was the first of its class.
+    fn leave(&mut self, id: WorkloadId) -> bool {
+        self.odd.remove(&id);
+        let Some(known) = self.known.remove(&id) else { return false };
+        self.resting.remove(&(known.not_before, id));
+        let Some((at, row)) = known.row.and_then(|at| Some((at, self.rows.get_mut(&at)?))) else {
+            return false;
+        };
+        let was_first = row.members.first().is_some_and(|member| member.1 == id);
+        row.members.remove(&(known.rank, id));
+        if row.members.is_empty()
+            && let Some(row) = self.rows.remove(&at)
+        {
+            self.ids.remove(&row.class);
+        }
+        was_first
+    }
+
+    /// Records the state of a workload; returns its class, if it may be considered.
+    fn join(&mut self, id: WorkloadId, now: WorkloadState) -> Option<ClassId> {
+        let WorkloadState { rank, not_before, class, rests, is_odd } = now;
+        let row = class.map(|class| {
+            let at = self.ids.get(&class).copied().unwrap_or_else(|| {
+                self.last_id += 1;
+                let id = ClassId(self.last_id);
+                self.ids.insert(class.clone(), id);
+                let row = Row { class, members: BTreeSet::new(), reasons: None };
+                self.rows.insert(id, row);
+                id
+            });
+            if let Some(row) = self.rows.get_mut(&at) {
+                row.members.insert((rank, id));
+            }
+            at
+        });
+        if rests {
+            self.resting.insert((not_before, id));
+        }
+        if is_odd {
+            self.odd.insert(id, Arc::default());
+        }
+        self.known.insert(id, Known { rank, row, not_before });
+        row
+    }
+
+    /// Lists the reasons of workloads that are new or changed since the last decision.
+    pub(crate) fn tell_fresh(&mut self, plan: &mut Plan) {
+        plan.is_renumbered = std::mem::take(&mut self.is_renumbered);
+        for id in std::mem::take(&mut self.fresh) {
+            let of_class = || {
+                let class = self.known.get(&id)?.row?;
+                let reasons = self.rows.get(&class)?.reasons.clone()?;
+                Some(Waits { reasons, class: Some(class) })
+            };
+            let alone = |own: &Arc<[Pending]>| Waits { reasons: own.clone(), class: None };
+            let waits = self.odd.get(&id).map(alone).or_else(of_class);
+            plan.pending.insert(id, waits.unwrap_or_default());
+        }
+    }
+
+    /// The first of a class that has no reasons of its own.
+    pub(crate) fn plain_member(&self, row: &Row) -> Option<WorkloadId> {
+        row.members.iter().map(|member| member.1).find(|id| !self.odd.contains_key(id))
+    }
+}
+
+/// The state of a workload that waits, has a place reserved, or is held back.
+struct WorkloadState {
+    rank: Rank,
+    not_before: Instant,
+    /// What it has in common with others, if it may be considered.
+    class: Option<EquivalenceClass>,
+    rests: bool,
+    /// Whether it waits for reasons of its own.
+    is_odd: bool,
+}
+
+impl WorkloadState {
+    fn of(cluster: &Cluster, now: Instant, id: WorkloadId) -> Option<Self> {
+        let workload = cluster.workloads().get(id)?;
+        let waits = cluster.is_waiting(id);
+        let next = |pod: &PodId| cluster.pods()[*pod].binding.next.is_some();
+        let reserved = !cluster.reserved().is_empty() && workload.pods.iter().any(next);
+        let gated = workload.pods.iter().any(|pod| cluster.gated().contains(pod));
+        if !(waits || reserved || gated) {
+            return None;
+        }
+        let rests = waits && workload.not_before > now;
+        let is_odd = reserved || gated || rests || next_pods(cluster, id, &[]).is_empty();
+        Some(Self {
+            rank: by_rank(cluster, id),
+            not_before: workload.not_before,
+            class: (waits && !rests).then(|| EquivalenceClass::of(cluster, id)),
+            rests,
+            is_odd,
+        })
+    }
+}
