@@ -375,3 +375,29 @@ fn cpu() {
             runai delete t1 -p a
     "#]].assert_eq(&w.diagnosed("t2"));
 }
+
+/// The lines about what was not moved and taken, of a diagnosis.
+fn searches(w: &World, name: &str) -> String {
+    let diagnosed = w.diagnosed(name);
+    let lines = diagnosed.lines().filter(|line| line.contains("P401"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_in_the_way_and_has_no_other_place_is_named_so() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("label n1 n=1; label n2 n=2; submit a/x --on n=1; submit a/y --on n=2; submit a/t -g 2");
+    expect!["  P401 nothing is moved: what is in the way has no other place, or may not be moved"]
+        .assert_eq(&searches(&w, "t"));
+}
+
+#[test]
+fn more_moves_than_are_made_for_one_are_named_with_their_number() {
+    let mut w = World::new("n1:4", "a:6");
+    w.policy.consolidation_moves_max = 1;
+    w.run("submit a/x; submit a/y; add-node n2:2; submit a/t -g 4");
+    expect![
+        "  P401 nothing is moved: 2 workloads would have to move and at most 1 are moved for one"
+    ]
+    .assert_eq(&searches(&w, "t"));
+}
