@@ -122,7 +122,7 @@ fn broken(error: fraction_agent::Error) -> Error {
 
 /// Writes libraries and pages into a folder, which has to stay while containers use them, and says
 /// how containers get them. `parts`: `NAME=GPU:MEMORY` each. Parts that are there already keep what
-/// their containers hold, and have the memory that is said now. `program` is this one.
+/// their containers hold, and have the memory that is given now. `program` is this one.
 ///
 /// # Errors
 /// A part is not possible, or the folder cannot be written.

@@ -54,7 +54,7 @@ fn table(tag: usize) -> Option<usize> {
     }
 }
 
-/// Takes out a function; as it never was, for whoever asks the loader from now on.
+/// Takes a function out of the table: from now on the loader does not find it.
 fn remove(name: &CStr) -> Option<()> {
     const HASH: usize = 4;
     const STRINGS: usize = 5;
