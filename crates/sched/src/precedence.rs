@@ -16,6 +16,11 @@ pub(crate) fn is_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bo
     is_below_with(s, id, other, s.cluster.workloads()[other].least_priority())
 }
 
+/// Whether what `other` waits for would be there to be stopped for `id`.
+pub(crate) fn is_next_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
+    is_below_with(s, id, other, s.cluster.workloads()[other].next_priority())
+}
+
 /// Whether all of `other` is, not only its pods above the minimum.
 pub(crate) fn is_all_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].spec.priority)

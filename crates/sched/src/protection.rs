@@ -76,17 +76,18 @@ impl Protections {
             others.open.extend(group.open);
             others.largest.extend(group.largest);
         }
-        let spec = &s.cluster.workloads()[id].spec;
+        let workload = &s.cluster.workloads()[id];
+        let (spec, priority) = (&workload.spec, workload.next_priority());
         let own = &s.cluster.queues()[leaf];
         let largest = others.largest.into_iter().max_by_key(|(held, _)| *held);
-        let is_lowest = own.preemptible.keys().next().is_none_or(|least| *least >= spec.priority);
+        let is_lowest = own.preemptible.keys().next().is_none_or(|least| *least >= priority);
         Some(match (others.held, surplus) {
             (0, _) if own.held()[kind] == 0 && above.is_none() => return None,
             _ if s.patient_until(id) > s.now => {
                 Protection::Delay { delay_ms: spec.preemption_delay_ms }
             }
             (0, _) if is_lowest && above.is_none() => {
-                Protection::OwnWork { queue: s.numbers(leaf, kind), priority: spec.priority }
+                Protection::OwnWork { queue: s.numbers(leaf, kind), priority }
             }
             (_, 1..) if s.guarantees_time() && others.open.is_empty() => {
                 Protection::RunTime { held: surplus }

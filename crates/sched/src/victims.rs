@@ -283,7 +283,7 @@ impl PreemptionAttempt<'_> {
         own.retain(|&victim| victim != id && self.rule.own_gives_way(s, id, victim));
         for (victim, is_spare) in own_order::ordered(s, id, &own) {
             for eviction_unit in self.rule.eviction_units(s, self.need.id, victim) {
-                if is_spare && matches!(eviction_unit, EvictionUnit::All(_)) {
+                if is_spare && !matches!(eviction_unit, EvictionUnit::One(_)) {
                     break;
                 }
                 if !self.take(s, victim, eviction_unit) {

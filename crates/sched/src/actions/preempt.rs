@@ -36,7 +36,7 @@ impl Rule for Preempt {
     fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {
         let mut units = above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms);
         if !is_all_below(s, id, victim) {
-            units.retain(|unit| !matches!(unit, EvictionUnit::All(_)));
+            units.retain(|unit| matches!(unit, EvictionUnit::One(_)));
         }
         units
     }

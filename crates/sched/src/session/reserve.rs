@@ -19,7 +19,7 @@ use crate::entitlement::{beyond_share, branches, is_above_share, not_entitled, p
 use crate::equivalence_class::EquivalenceClass;
 use crate::equivalence_class::is_elastic;
 use crate::knowledge::QuietCycle;
-use crate::precedence::{gives_way_to, is_below};
+use crate::precedence::{gives_way_to, is_next_below};
 use crate::session::{Blocked, Session};
 use crate::{Profile, rank};
 use claims::Claims;
@@ -330,7 +330,8 @@ impl Session<'_> {
         let guaranteed = |what: fn(&Share) -> Option<u64>| self.guaranteed_ms(own, what) > 0;
         match parting(self, kept.queue, own) {
             None => {
-                is_below(self, kept.id, id) && !guaranteed(|share| share.preempt_min_runtime_ms)
+                is_next_below(self, kept.id, id)
+                    && !guaranteed(|share| share.preempt_min_runtime_ms)
             }
             Some((_, giver)) => {
                 workload.spec.preemptible

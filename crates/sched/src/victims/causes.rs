@@ -19,6 +19,12 @@ pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, c
         {
             *new_lost = *lost;
             *other = new;
+        } else if let (
+            Cause::Preempted { beneficiary, beneficiary_priority, .. },
+            Cause::Preempted { beneficiary_priority: priority, .. },
+        ) = (&mut *other, &new)
+        {
+            (*beneficiary, *beneficiary_priority) = (to.clone(), *priority);
         } else if let Some(beneficiary) = other.beneficiary_mut() {
             *beneficiary = to.clone();
         }

@@ -59,6 +59,15 @@ fn another_project_takes_back_its_quota_from_the_low_part_first() {
     assert_eq!(w.gpus(), "n1[m j y x]");
 }
 
+#[test]
+fn no_room_is_kept_where_the_high_part_stays() {
+    let mut w = World::new("n1:4 n2:4", "a:8");
+    w.run("label n1 n=1; label n2 n=2; submit a/s1 -g 2 --on n=2; submit a/s2 -g 2 --on n=2");
+    w.run("submit a/j --pods 4 --min 3 --priority 75 --spare-priority 25");
+    w.run("submit a/h -g 4; wait 300001; delete s1; submit a/s3 -g 2");
+    assert_eq!(w.gpus(), "n1[j j j j] n2[. . s2 s2]");
+}
+
 fn event() -> impl Strategy<Value = String> {
     let size = prop::sample::select(
         &["", "", "-g 2", "--pods 3 --min 1", "--pods 4 --min 2", "--pods 2"][..],

@@ -7,6 +7,7 @@ use units::{Instant, Kind, Resources};
 
 use crate::entitlement::branches;
 use crate::place::PodRequirements;
+use crate::precedence::is_all_below;
 use crate::session::Session;
 
 /// When work of unknown run time ends: after all that is known.
@@ -243,11 +244,25 @@ impl Session<'_> {
         }
     }
 
+    /// Of a workload in the queue of the holder of which only pods above the minimum are less important:
+    /// whether this is one of them.
+    fn may_be_taken(&self, pod: PodId, holder: WorkloadId) -> bool {
+        let cluster = &self.cluster;
+        let (id, set) = (cluster.pods()[pod].workload, cluster.pods()[pod].set as usize);
+        let workload = &cluster.workloads()[id];
+        let has_place = |pod: &PodId| cluster.pods()[*pod].binding.effective().is_some();
+        let before = workload.pods_of(set).iter().take_while(|other| **other != pod);
+        branches(self, id, holder).is_some()
+            || is_all_below(self, holder, id)
+            || before.copied().filter(has_place).count()
+                >= workload.spec.pod_sets[set].pods_min as usize
+    }
+
     /// When a pod will have made room for the holder; none if that cannot be expected.
     fn ends(&self, pod: PodId, holder: WorkloadId, asked: Resources) -> Option<Instant> {
         let id = self.cluster.pods()[pod].workload;
         let workload = &self.cluster.workloads()[id];
-        if self.gives_way_now(id, holder, asked) {
+        if self.gives_way_now(id, holder, asked) && self.may_be_taken(pod, holder) {
             return Some(Instant::default());
         }
         if let Some(limit_ms) = workload.spec.time_limit_ms {
