@@ -237,15 +237,13 @@ async fn stop(engine: &Counted, key: RunKey, grace_ms: u64, open: &Gate) -> bool
     }
 }
 
-/// Waits for the checkpoints that these runs have announced.
+/// Waits for the checkpoints that these runs have announced, or save when they are wanted: of all at
+/// once, because they may save together.
 async fn await_checkpoints(engine: &Counted, runs: &[RunKey]) {
-    let each = async {
-        for run in runs {
-            engine.engine.await_checkpoint(*run, AWAIT_CHECKPOINT_MS).await;
-        }
-    };
+    let each = runs.iter().map(|run| engine.engine.await_checkpoint(*run, AWAIT_CHECKPOINT_MS));
+    let all = futures_util::future::join_all(each);
     // What was not saved by then is lost.
-    let _late = tokio::time::timeout(Duration::from_millis(AWAIT_CHECKPOINT_MS), each).await;
+    let _late = tokio::time::timeout(Duration::from_millis(AWAIT_CHECKPOINT_MS), all).await;
 }
 
 /// Changes limits of GPUs. What still fails after some tries is asked for again at the next start.

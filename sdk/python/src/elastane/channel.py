@@ -56,7 +56,8 @@ def next_checkpoint(seconds):
     return _report(None, None, seconds)
 
 
-_asked = {"at": None}
+# On the monotonic clock: when it was answered last, and until when it does not ask.
+_asked = {"at": None, "not_before": 0.0}
 
 
 def save_wanted(every=1.0):
@@ -68,12 +69,16 @@ def save_wanted(every=1.0):
     Returns for how many seconds the checkpoint is waited for; 0.0 if none is wanted.
     """
     channel, now = os.environ.get(VARIABLE), time.monotonic()
-    if not channel or (_asked["at"] is not None and now < _asked["at"] + every):
+    asked_now = _asked["at"] is not None and now < _asked["at"] + every
+    if not channel or asked_now or now < _asked["not_before"]:
         return 0.0
-    _asked["at"] = now
     try:
-        return float(_ask(channel, {"asks": True}, None).get("save_within_s") or 0.0)
-    except (OSError, TypeError, ValueError) as error:
+        answer = _ask(channel, {"asks": True}, None, patience_s=1.0)
+        _asked["at"] = time.monotonic()
+        return float(answer.get("save_within_s") or 0.0)
+    except (AttributeError, OSError, TypeError, ValueError) as error:
+        # A server that does not answer must not slow down each step.
+        _asked["not_before"] = time.monotonic() + 30.0
         warnings.warn(f"whether a checkpoint is wanted is not known: {error}", stacklevel=2)
         return 0.0
 
@@ -98,13 +103,13 @@ def _report(path, step, next_in):
     return False
 
 
-def _ask(channel, what, path):
+def _ask(channel, what, path, patience_s=_PATIENCE_S):
     file = None if path is None else _open(path)
     # The path may be too long for a socket's address.
     folder = os.open(os.path.dirname(channel) or "/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_PATIENCE_S)
+            connection.settimeout(patience_s)
             connection.connect(f"/proc/self/fd/{folder}/{os.path.basename(channel)}")
             rights = []
             if file is not None:
