@@ -38,6 +38,7 @@ impl WorkloadChange {
         spec.delete_when_preempted =
             self.delete_when_preempted.unwrap_or(spec.delete_when_preempted);
         spec.gates = self.gates.unwrap_or(spec.gates);
+        let changes_labels = !self.labels.is_empty();
         for (kept, given) in
             [(&mut spec.labels, self.labels), (&mut spec.annotations, self.annotations)]
         {
@@ -48,7 +49,10 @@ impl WorkloadChange {
                 };
             }
         }
-        spec::check_labels(&spec.labels)?;
+        // What an older version let pass does not stand in the way of other changes.
+        if changes_labels {
+            spec::check_labels(&spec.labels)?;
+        }
         Ok(spec)
     }
 }
