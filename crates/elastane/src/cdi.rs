@@ -19,6 +19,9 @@ pub(crate) struct Cdi {
     /// Folder for libraries and limits; it has to stay while containers use them
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
+    /// Forget what containers hold of these parts, after they have ended; none may use them now
+    #[arg(long)]
+    reset: bool,
     /// File to write, such as /etc/cdi/elastane.json; else it is printed
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -30,7 +33,7 @@ pub(crate) fn run(what: &Cdi) -> Result<(), Error> {
         None => Error::Failed(error.to_string()),
     };
     let program = std::env::current_exe()?;
-    let made = engine_fractions::cdi(&what.folder, &what.parts, &program);
+    let made = engine_fractions::cdi(&what.folder, &what.parts, what.reset, &program);
     let made = made.map_err(|error| match error {
         engine::Error::Invalid(why) => Error::Usage(why),
         error => failed(&error),

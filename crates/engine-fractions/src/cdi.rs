@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use engine::Error;
 use fraction_agent::{
-    Delivery, Grant, Libraries, Pages, Simulated, Target, Way, Writer, parse_uuid,
+    CLAIM_FILE, Delivery, Grant, Libraries, Pages, Simulated, Target, Way, Writer, parse_uuid,
 };
 use serde_json::{Value, json};
 
@@ -121,12 +121,18 @@ fn broken(error: fraction_agent::Error) -> Error {
 }
 
 /// Writes libraries and pages into a folder, which has to stay while containers use them, and says
-/// how containers get them. `parts`: `NAME=GPU:MEMORY` each. Parts that are there already keep what
-/// their containers hold, and have the memory that is given now. `program` is this one.
+/// how containers get them. `parts`: `NAME=GPU:MEMORY` each. Parts that are there already have the memory
+/// that is given now, and keep what their containers hold, unless they are `reset`: no server notices
+/// that a container has ended, so its memory stays counted until then. `program` is this one.
 ///
 /// # Errors
 /// A part is not possible, or the folder cannot be written.
-pub fn cdi(folder: &Path, parts: &[String], program: &Path) -> Result<Specification, Error> {
+pub fn cdi(
+    folder: &Path,
+    parts: &[String],
+    reset: bool,
+    program: &Path,
+) -> Result<Specification, Error> {
     let parts = parts.iter().map(|text| Part::parse(text)).collect::<Result<Vec<_>, _>>()?;
     check(&parts)?;
     fs::create_dir_all(folder).map_err(failed(format!("make {}", folder.display())))?;
@@ -159,7 +165,12 @@ pub fn cdi(folder: &Path, parts: &[String], program: &Path) -> Result<Specificat
             }
         };
         let own = pages.join(&part.name);
-        grant(&Pages::at(&own), Grant { uuid, bytes: part.bytes, context }, part)?;
+        let grant = Grant { uuid, bytes: part.bytes, context };
+        if reset || !own.join(CLAIM_FILE).exists() {
+            Pages::at(&own).make(&[grant], Writer::Container).map_err(broken)?;
+        } else {
+            change(&Pages::at(&own), grant, part)?;
+        }
         let mut delivery = Delivery::of(&libraries, &target, Some(&own), Way::Containers);
         if target != Target::Installed {
             delivery.mounts.push((sockets.clone(), PathBuf::from(SOCKETS_IN_CONTAINERS)));
@@ -170,17 +181,15 @@ pub fn cdi(folder: &Path, parts: &[String], program: &Path) -> Result<Specificat
     Ok(Specification { text: format!("{all:#}\n"), drivers: drivers.into_values().collect() })
 }
 
-/// Makes the pages of a part, or changes those that are there.
-fn grant(pages: &Pages, grant: Grant, part: &Part) -> Result<(), Error> {
-    let Ok(limits) = pages.limits() else {
-        return pages.make(&[grant], Writer::Container).map_err(broken);
-    };
-    match &limits[..] {
+/// Changes the pages of a part that is there.
+fn change(pages: &Pages, grant: Grant, part: &Part) -> Result<(), Error> {
+    match &pages.limits().map_err(broken)?[..] {
         [limit] if limit.uuid == grant.uuid => {
             pages.set_limit(grant.uuid, grant.bytes).map(drop).map_err(broken)
         }
         _ => Err(Error::Invalid(format!(
-            "the part `{}` is one of another GPU in this folder; choose another name or folder",
+            "the part `{}` is one of another GPU in this folder; choose another name or folder, \
+             or add --reset if no container uses it",
             part.name
         ))),
     }

@@ -202,7 +202,12 @@ pub struct Specification {
 ///
 /// # Errors
 /// Always: the libraries exist for x86-64 only.
-pub fn cdi(_folder: &Path, _parts: &[String], _program: &Path) -> Result<Specification, Error> {
+pub fn cdi(
+    _folder: &Path,
+    _parts: &[String],
+    _reset: bool,
+    _program: &Path,
+) -> Result<Specification, Error> {
     Err(Error::Invalid("the libraries that keep parts of GPUs exist for x86-64 only".to_owned()))
 }
 

@@ -10,7 +10,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 /// Where the pages of a run are mounted. On the machine itself it is an empty folder.
-pub use fraction_abi::DIRECTORY as POINT;
+pub use fraction_abi::{CLAIM_FILE, DIRECTORY as POINT};
 
 mod check;
 mod delivery;

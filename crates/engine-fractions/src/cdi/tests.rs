@@ -12,7 +12,7 @@ const NONE: &str = "/bin/false";
 
 fn made(folder: &Path, parts: &[&str]) -> Result<Specification, String> {
     let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
-    cdi(folder, &parts, Path::new(NONE)).map_err(|error| error.to_string())
+    cdi(folder, &parts, false, Path::new(NONE)).map_err(|error| error.to_string())
 }
 
 /// What the published schema and its library demand of a specification.
@@ -106,6 +106,13 @@ fn made_again_a_part_changes_its_memory_and_keeps_its_claims() {
     assert!(fs::read(&claims).expect("there") == marked);
     let limits = Pages::at(&top.path().join("parts/a")).limits().expect("limits");
     assert_eq!(limits[0].bytes, 4 << 30);
+    fs::remove_file(&claims).expect("removed");
+    made(top.path(), &["a=simulated:16GiB:4GiB"]).expect("made where the last one was interrupted");
+    assert!(fs::read(&claims).expect("there") != marked);
+    fs::write(&claims, &marked).expect("written");
+    let part = ["a=simulated:16GiB:4GiB".to_owned()];
+    cdi(top.path(), &part, true, Path::new(NONE)).expect("reset");
+    assert!(fs::read(&claims).expect("there") != marked, "what containers held that have ended");
     let why = made(top.path(), &[&format!("a={GPU}:1GiB")]).expect_err("another GPU");
     assert!(why.contains("`a` is one of another GPU"), "{why}");
 }

@@ -50,13 +50,10 @@ fn a_container_that_has_a_part_by_cdi_is_limited_without_a_server() {
     let top = tempfile::tempdir().expect("a folder");
     let program = Path::new(SUPERVISOR);
     let parts = ["a=simulated:16GiB:8GiB", "b=simulated:16GiB:4GiB"].map(str::to_owned);
-    let made = engine_fractions::cdi(top.path(), &parts, program).expect("made");
+    let made = engine_fractions::cdi(top.path(), &parts, false, program).expect("made");
     let all: Value = serde_json::from_str(&made.text).expect("JSON");
     let [words] = &made.drivers[..] else { panic!("{:?}", made.drivers) };
     let _driver = Driver(Command::new(program).args(words).spawn().expect("started"));
-    while !Path::new(&words[1]).exists() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
     let prints = |device: usize, command: &str| {
         let script = script(&all["devices"][device]["containerEdits"], command);
         let mut command = Command::new("unshare");
@@ -65,6 +62,11 @@ fn a_container_that_has_a_part_by_cdi_is_limited_without_a_server() {
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8(text).expect("text")
     };
+    let begun = std::time::Instant::now();
+    while !prints(1, "$0 gpu-check 1GiB").contains("1024 MiB: granted") {
+        assert!(begun.elapsed().as_secs() < 120, "the simulated GPU does not answer");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let text = prints(0, "$0 gpu-check 9GiB 7GiB; $0 nvidia-smi");
     assert!(text.contains("8192 MiB, 7892 MiB of it free"), "{text}");
     assert!(text.contains("9216 MiB: refused: out of memory"), "{text}");
