@@ -132,6 +132,11 @@ fn spare_priority(spec: &api_types::WorkloadSpec) -> Result<Option<Priority>, Ap
             "is that of workers beyond minReplicas; give minReplicas",
         ));
     }
+    if spec.preemptibility != Some(Preemptibility::Preemptible) {
+        let why =
+            "is of workers that are stopped for others; with it preemptibility is preemptible";
+        return Err(ApiError::field(FIELD, why));
+    }
     Priority::named(name).map(Some).map_err(|why| ApiError::field(FIELD, why))
 }
 

@@ -168,6 +168,14 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
             with(with(spec(), "minReplicas", json!(1)), "sparePriorityClass", json!("urgent")),
             "spec.sparePriorityClass: `urgent` is not a priority class",
         ),
+        (
+            with(
+                with(with(spec(), "minReplicas", json!(1)), "sparePriorityClass", json!("low")),
+                "preemptibility",
+                json!("non-preemptible"),
+            ),
+            "spec.sparePriorityClass: is of workers that are stopped for others",
+        ),
         (with(spec(), "completions", json!(3)), "spec.completions: goes with trainings only"),
         (with(spec(), "distributedFramework", json!("Horovod")), "spec.distributedFramework"),
     ];
