@@ -130,23 +130,26 @@ async fn compute_time_of_simulated_gpus_is_measured_by_run_once_it_runs_kernels(
     for spec in [computes, waits] {
         bench.engine().start(spec).await.expect("started");
     }
-    loop {
-        let measured = bench.engine().measure().await.expect("measured").expect("can");
-        let own = keys.map(|key| {
-            let run = measured.runs.iter().find(|run| run.key == key);
-            run.and_then(|run| run.gpus.first().cloned())
-        });
-        if let [Some(computes), Some(waits)] = own
-            && computes.busy_millis > Some(0)
-            && waits.memory_bytes > Some(1024 * MIB)
-        {
-            assert_eq!(waits.busy_millis, None, "it may do without kernels");
-            let whole = measured.gpus.first().and_then(|gpu| gpu.busy_millis);
-            assert!(whole >= computes.busy_millis, "{whole:?} {computes:?}");
-            break;
+    engine_conformance::in_time(async {
+        loop {
+            let measured = bench.engine().measure().await.expect("measured").expect("can");
+            let own = keys.map(|key| {
+                let run = measured.runs.iter().find(|run| run.key == key);
+                run.and_then(|run| run.gpus.first().cloned())
+            });
+            if let [Some(computes), Some(waits)] = own
+                && computes.busy_millis > Some(0)
+                && waits.memory_bytes > Some(1024 * MIB)
+            {
+                assert_eq!(waits.busy_millis, None, "it may do without kernels");
+                let whole = measured.gpus.first().and_then(|gpu| gpu.busy_millis);
+                assert!(whole >= computes.busy_millis, "{whole:?} {computes:?}");
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    })
+    .await;
     for key in keys {
         bench.engine().stop(key, 0).await.expect("stopped");
         end(&*bench.engine(), key).await;
