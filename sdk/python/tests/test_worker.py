@@ -48,7 +48,9 @@ def at_push(job, number, do=lambda: None, then=lambda: None):
     job.on_push = on_push
 
 
-def test_two_workers_train_digits(make_job, digits, start_worker):
+def test_two_workers_train_digits(make_job, digits, start_worker, monkeypatch):
+    # The server of these tests knows no momentum.
+    monkeypatch.setenv("LEARNING_RATE", "0.1")
     job = make_job({"validation_data": str(digits / "test")}, epochs=3)
     workers = [start_worker(job, f"worker-{n}") for n in range(2)]
     assert [worker.wait(300) for worker in workers] == [0, 0], said(workers[0])
