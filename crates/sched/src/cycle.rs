@@ -69,7 +69,12 @@ impl Memory {
         known.quiet = None;
         least_costs.clear();
         let mut s = Session::resume(std::mem::take(known), cluster, now, policy);
+        let start = s.cluster.checkpoint();
         act(&mut s, least_costs);
+        if s.cluster.changed_since(start).next().is_some() {
+            // Costs were found out while this was so, and it may have been put back since.
+            least_costs.clear();
+        }
         let plan;
         (plan, *known) = finish(s);
         plan
