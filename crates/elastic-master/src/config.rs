@@ -94,6 +94,9 @@ pub struct JobConfig {
     pub grads_to_wait: u32,
     /// `--sync_version_tolerance`.
     pub sync_version_tolerance: u64,
+    /// `--staleness_max`: a gradient of the asynchronous modes may be so many versions old; 0: any
+    /// number.
+    pub staleness_max: u64,
     /// `--lr_staleness_modulation`.
     pub lr_staleness_modulation: bool,
     /// `--get_model_steps`.
@@ -117,6 +120,8 @@ pub enum Mode {
     SynchronousReject,
     /// Each gradient is an update.
     Asynchronous,
+    /// The same, and what is too old is rejected.
+    AsynchronousReject,
 }
 
 impl Default for JobConfig {
@@ -143,6 +148,7 @@ impl Default for JobConfig {
             mode: Mode::default(),
             grads_to_wait: 1,
             sync_version_tolerance: 0,
+            staleness_max: 0,
             lr_staleness_modulation: false,
             get_model_steps: 1,
             checkpoint_steps: 0,
@@ -182,6 +188,7 @@ impl JobConfig {
             Mode::Synchronous => UpdateMode::Synchronous,
             Mode::SynchronousReject => UpdateMode::SynchronousReject,
             Mode::Asynchronous => UpdateMode::Asynchronous,
+            Mode::AsynchronousReject => UpdateMode::AsynchronousReject,
         }
     }
 
@@ -216,6 +223,7 @@ impl JobConfig {
             evaluation_steps: self.evaluation_steps,
             checkpoint_steps: self.checkpoint_steps,
             keep_checkpoint_max: self.keep_checkpoint_max,
+            staleness_max: self.staleness_max,
         }
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Desk {
     wanted: Vec<Want>,
     /// The leader of the parameter servers has stopped, and saved the model before.
     pub saved: bool,
+    /// How many the leader has accepted and rejected since it started.
+    pub gradients: (u64, u64),
     /// The end was said.
     has_said_end: bool,
     /// Since when nothing is left to do.
@@ -111,6 +113,7 @@ impl Desk {
             deliveries: Vec::new(),
             wanted: Vec::new(),
             saved: false,
+            gradients: (0, 0),
             has_said_end: false,
             ended_at: None,
         }

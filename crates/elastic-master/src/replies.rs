@@ -96,6 +96,8 @@ impl Desk {
             exec_counters: state.counters.clone(),
             world_generation: state.world.as_ref().map_or(0, |world| world.generation),
             saved: self.saved,
+            gradients_accepted: self.gradients.0,
+            gradients_rejected: self.gradients.1,
         }
     }
 

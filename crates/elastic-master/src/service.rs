@@ -156,6 +156,7 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
     }
     if index == 0 {
         desk.saved = attend.saved;
+        desk.gradients = (attend.accepted, attend.rejected);
     }
     let generation = desk.state.generation;
     let is_leader = index == 0 && attend.model_generation == generation;

@@ -65,7 +65,7 @@ impl Core {
             generation: 0,
             version: 0,
             model: None,
-            gate: Gate::new(Mode::Asynchronous, 0),
+            gate: Gate::new(Mode::Asynchronous { staleness_max: None }, 0),
             settings: ServerSettings::default(),
             held: Vec::new(),
             positions: BTreeMap::new(),
@@ -85,7 +85,9 @@ impl Core {
     ) {
         let (version, model) = at;
         let mode = match settings.mode() {
-            UpdateMode::Asynchronous => Mode::Asynchronous,
+            UpdateMode::Asynchronous | UpdateMode::AsynchronousReject => Mode::Asynchronous {
+                staleness_max: Some(settings.staleness_max).filter(|max| *max > 0),
+            },
             UpdateMode::SynchronousReject => Mode::Synchronous {
                 gradients: settings.grads_to_wait.max(1),
                 tolerance: settings.sync_version_tolerance,
@@ -246,7 +248,7 @@ impl Core {
         };
         let waits = leads
             && pull.for_training
-            && self.settings.mode() == UpdateMode::Synchronous
+            && matches!(self.settings.mode(), UpdateMode::Synchronous | UpdateMode::Asynchronous)
             && !self.gate.admit(WorkerId(pull.worker_id));
         if waits || version < pull.version {
             return Ok(None);

@@ -54,10 +54,7 @@ pub(crate) async fn follow(
     let mut attend = AttendRequest { wait_ms: WAIT_MS, ..introduction };
     let mut finishing: Option<Finishing> = None;
     loop {
-        if let Ok(core) = server.core.try_lock() {
-            attend.model_generation = core.generation;
-            attend.model_version = core.version;
-        }
+        describe(&server, &mut attend);
         let mut request = Request::new(attend.clone());
         request.set_timeout(PATIENCE);
         let mut master = server.master.clone();
@@ -116,6 +113,16 @@ pub(crate) async fn follow(
             finishing = Some(Finishing { generation: orders.model_generation, task });
         }
     }
+}
+
+/// Says how the model is, as far as it is known without waiting.
+fn describe(server: &Connected, attend: &mut AttendRequest) {
+    if let Ok(core) = server.core.try_lock() {
+        attend.model_generation = core.generation;
+        attend.model_version = core.version;
+    }
+    let pushes = server.pushes();
+    (attend.accepted, attend.rejected) = (pushes.accepted, pushes.rejected);
 }
 
 /// What no repetition changes.

@@ -21,7 +21,10 @@ pub enum Mode {
         tolerance: u64,
     },
     /// Each gradient is an update.
-    Asynchronous,
+    Asynchronous {
+        /// A gradient that is more versions behind is refused (`--staleness_max`); nothing: none is.
+        staleness_max: Option<u64>,
+    },
 }
 
 /// What identifies a push: the same one may arrive twice, and one of a worker's earlier life late.
@@ -88,15 +91,15 @@ pub struct Gate {
     last: BTreeMap<WorkerId, (u32, u64)>,
     /// Numbers that were refused as stale and may come again, computed on a newer version.
     stale: BTreeSet<(WorkerId, u64)>,
-    /// Workers whose next gradient has a place in the next update.
-    admitted: BTreeSet<WorkerId>,
+    /// Workers whose next gradient will count, with the version that they compute it on.
+    admitted: BTreeMap<WorkerId, u64>,
 }
 
 impl Gate {
     /// Before a model of this version.
     #[must_use]
     pub fn new(mode: Mode, version: u64) -> Self {
-        let (last, stale, admitted) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let (last, stale, admitted) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         Self { mode, version, held: Vec::new(), last, stale, admitted }
     }
 
@@ -108,15 +111,27 @@ impl Gate {
 
     /// Whether a gradient that this worker computes on the present version will count. Where an
     /// update is made of several, it takes one of the places in the next one, and keeps it until it
-    /// pushes or is released; if all are taken it has to wait. A job whose workers compute only
-    /// after that rejects nothing.
+    /// pushes or is released; if all are taken it has to wait. Where staleness has a bound, it has
+    /// to wait while its gradient could make that of another worker too old. A job whose workers
+    /// compute only after that rejects nothing.
     pub fn admit(&mut self, worker: WorkerId) -> bool {
-        let Mode::Synchronous { gradients, .. } = self.mode else { return true };
-        let taken = u64::from(self.held_count()) + self.admitted.len() as u64;
-        if taken < u64::from(gradients) {
-            self.admitted.insert(worker);
+        let admits = self.admitted.contains_key(&worker)
+            || match self.mode {
+                Mode::Synchronous { gradients, .. } => {
+                    let taken = u64::from(self.held_count()) + self.admitted.len() as u64;
+                    taken < u64::from(gradients)
+                }
+                Mode::Asynchronous { staleness_max: None } => return true,
+                Mode::Asynchronous { staleness_max: Some(max) } => {
+                    // Of each that computes, all others may push first, this worker with them.
+                    let others = self.admitted.len() as u64;
+                    self.admitted.values().all(|begun| self.version - begun + others <= max)
+                }
+            };
+        if admits {
+            self.admitted.insert(worker, self.version);
         }
-        self.admitted.contains(&worker)
+        admits
     }
 
     /// A worker will not push: its place is free.
@@ -140,9 +155,11 @@ impl Gate {
             return Verdict::FromTheFuture { version };
         }
         let staleness = version - push.version;
-        if let Mode::Synchronous { tolerance, .. } = self.mode
-            && staleness > tolerance
-        {
+        let staleness_max = match self.mode {
+            Mode::Synchronous { tolerance, .. } => Some(tolerance),
+            Mode::Asynchronous { staleness_max } => staleness_max,
+        };
+        if staleness_max.is_some_and(|max| staleness > max) {
             self.stale.insert((push.worker, push.sequence));
             return Verdict::Stale { version };
         }
@@ -189,7 +206,9 @@ impl Gate {
 
     fn update(&mut self) -> u64 {
         self.held.clear();
-        self.admitted.clear();
+        if let Mode::Synchronous { .. } = self.mode {
+            self.admitted.clear();
+        }
         self.version += 1;
         self.version
     }

@@ -37,6 +37,15 @@ const GRADIENTS: Flag = Flag::new(
      those again; the default, unless --sync_version_tolerance is given, is wait",
 );
 
+/// A flag that was not published: how old gradients may be where each is an update.
+const STALENESS_MAX: Flag = Flag::new(
+    "staleness_max",
+    Takes::Count,
+    "With --use_async: how old a gradient may be, in versions; 0: no bound. --gradients says whether \
+     workers wait or compute again",
+)
+.or("0");
+
 /// The flag of this name among those of some tables.
 #[must_use]
 pub fn find(tables: &[&'static [Flag]], name: &str) -> Option<&'static Flag> {

@@ -272,11 +272,30 @@ fn strategy(values: &Values) -> Result<(), JobError> {
 /// Flags about old gradients of a job that has none.
 fn gradients(values: &Values) -> Result<(), JobError> {
     let tolerance = values.count("sync_version_tolerance");
-    let (flag, why) = match (values.text("gradients"), values.is_on("use_async")) {
+    let (is_async, rejects) = (values.is_on("use_async"), values.text("gradients") == "reject");
+    let (staleness_max, steps) =
+        (values.count("staleness_max"), values.count("get_model_steps").max(1));
+    let (flag, why) = match (values.text("gradients"), is_async) {
+        (_, false) if staleness_max > 0 => (
+            "staleness_max",
+            "it bounds what --use_async lets in; add that, or take --sync_version_tolerance",
+        ),
+        (_, true) if staleness_max > 0 && !rejects && steps > 1 => (
+            "get_model_steps",
+            "with --staleness_max a worker waits for its turn before each minibatch; leave it out, \
+             or add --gradients=reject",
+        ),
+        (_, true) if staleness_max > 0 && steps - 1 > staleness_max => (
+            "get_model_steps",
+            "the worker's own steps make its gradients older than --staleness_max",
+        ),
         ("wait", _) if tolerance > 0 => {
             ("gradients", "no gradient is old then; leave --sync_version_tolerance out")
         }
-        ("reject", true) => ("gradients", "--use_async rejects none; leave one of the two out"),
+        ("reject", true) if staleness_max == 0 => (
+            "gradients",
+            "--use_async rejects none; leave one of the two out, or add --staleness_max",
+        ),
         _ => return Ok(()),
     };
     Err(JobError::NotHere { flag, value: values.text(flag).to_owned(), why })
@@ -512,6 +531,17 @@ mod tests {
                 "leave --sync_version_tolerance out",
             ),
             (format!("{TRAIN} --gradients=reject --use_async"), "--use_async rejects none"),
+            (format!("{TRAIN} --staleness_max=3"), "--staleness_max=3 cannot be had here"),
+            (
+                format!("{TRAIN} --use_async --staleness_max=3 --get_model_steps=2"),
+                "waits for its turn before each minibatch",
+            ),
+            (
+                format!(
+                    "{TRAIN} --use_async --staleness_max=3 --gradients=reject --get_model_steps=5"
+                ),
+                "own steps make its gradients older",
+            ),
             (
                 format!("{TRAIN} --volume=claim_name=c,mount_path=/c,sub_path=a"),
                 "leave sub_path out",

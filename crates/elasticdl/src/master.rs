@@ -277,6 +277,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         mode: mode(values),
         grads_to_wait: if is_async { 1 } else { grads_to_wait },
         sync_version_tolerance: values.count("sync_version_tolerance").into(),
+        staleness_max: values.count("staleness_max").into(),
         lr_staleness_modulation: values.is_on("lr_staleness_modulation"),
         get_model_steps: if is_async { get_model_steps } else { 1 },
         checkpoint_steps: steps.into(),
@@ -301,6 +302,7 @@ fn mode(values: &Values) -> Mode {
         word => word == "reject",
     };
     match (values.is_on("use_async"), rejects) {
+        (true, true) if values.count("staleness_max") > 0 => Mode::AsynchronousReject,
         (true, _) => Mode::Asynchronous,
         (false, true) => Mode::SynchronousReject,
         (false, false) => Mode::Synchronous,
@@ -391,9 +393,13 @@ mod tests {
             ("--gradients=reject", Mode::SynchronousReject, 0),
             ("--gradients=wait", Mode::Synchronous, 0),
             ("--use_async=true", Mode::Asynchronous, 0),
+            ("--use_async=true --staleness_max=2", Mode::Asynchronous, 0),
+            ("--use_async=true --staleness_max=2 --gradients=reject", Mode::AsynchronousReject, 0),
         ] {
             let job = of(&format!("{train} {flags}")).unwrap();
             assert_eq!((job.mode, job.sync_version_tolerance), (mode, tolerance), "{flags}");
+            let bound = if flags.contains("staleness_max") { 2 } else { 0 };
+            assert_eq!(job.staleness_max, bound, "{flags}");
         }
         assert_eq!(of("flat --gradients=reject").unwrap().mode, Mode::SynchronousReject);
     }

@@ -130,8 +130,13 @@ fn line(now: &StatusReply, before: &StatusReply, in_time: Duration) -> String {
         names => names.join(", "),
     };
     let loss = loss(now).map(|loss| format!("loss {loss:.4}, ")).unwrap_or_default();
+    let old = match now.gradients_rejected {
+        0 => String::new(),
+        old => format!("{old} gradients too old, "),
+    };
     format!(
-        "epoch {}: {}{total} records, checkpoint of version {}, {rate} records/s, {loss}{workers}",
+        "epoch {}: {}{total} records, checkpoint of version {}, {rate} records/s, {loss}{old}\
+         {workers}",
         now.epoch, now.records, now.checkpoint_version
     )
 }
@@ -164,7 +169,8 @@ impl Line {
         let rate = parts.next()?.strip_suffix(" records/s")?.parse().ok()?;
         let mut parts = parts.peekable();
         let loss = parts.peek().and_then(|part| part.strip_prefix("loss ")?.parse().ok());
-        let names = parts.skip(usize::from(loss.is_some())).filter(|name| *name != NO_WORKER);
+        // What is no name of a pod has blanks.
+        let names = parts.filter(|part| !part.contains(' '));
         Some(Self { rate, loss, workers: u32::try_from(names.count()).ok()? })
     }
 }
@@ -232,6 +238,11 @@ mod tests {
         let text = line(&now, &before, second);
         assert!(text.ends_with(", 200 records/s, loss 0.7500, w-0, w-1"), "{text}");
         assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
+        now.gradients_rejected = 7;
+        let text = line(&now, &before, second);
+        assert!(text.ends_with(", loss 0.7500, 7 gradients too old, w-0, w-1"), "{text}");
+        assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
+        now.gradients_rejected = 0;
         (now.records_total, now.workers) = (0, Vec::new());
         let text = line(&now, &before, second * 2);
         assert_eq!(

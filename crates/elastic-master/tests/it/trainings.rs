@@ -159,6 +159,39 @@ async fn without_waiting_each_gradient_is_an_update() {
     assert!(versions.len() > 1 && versions.last() == Some(&40), "{versions:?}");
 }
 
+/// A training of a slow worker and a fast one whose gradients may be one version old; how many were
+/// rejected.
+async fn bounded(mode: Mode) -> u64 {
+    let cluster = Cluster::start(JobConfig { mode, staleness_max: 1, ..job(400) });
+    let habits = |step_ms| Habits { step_ms, pauses_after: 1, ..Habits::default() };
+    let (slow, of_slow) = worker(&cluster, "worker-0", 400, habits(20));
+    let (fast, of_fast) = worker(&cluster, "worker-1", 400, habits(3));
+    cluster.until(|status| status.workers.len() == 2).await;
+    for signal in [&of_slow, &of_fast] {
+        signal.send(Signal::On).expect("it works");
+    }
+    // Both train until the slow one is preempted, which holds up nothing.
+    cluster.until(|status| status.records >= 100).await;
+    // If all are trained by now it has ended by itself.
+    let _ = of_slow.send(Signal::Leave);
+    let rejected = slow.await.expect("ends").1 + fast.await.expect("ends").1;
+    let shown = cluster.ended().await.gradients_rejected;
+    // What the master shows may be some seconds old.
+    assert!(shown <= rejected, "{shown} of {rejected}");
+    assert_each(&seen(&cluster), 1.0);
+    rejected
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_wait_for_a_slow_one_where_staleness_has_a_bound() {
+    assert_eq!(bounded(Mode::Asynchronous).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_old_is_computed_again_where_a_job_says_so() {
+    assert!(bounded(Mode::AsynchronousReject).await > 0, "the fast one makes many versions");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn so_many_checkpoints_are_kept_and_the_newest_are() {
     let cluster = Cluster::start(JobConfig { keep_checkpoint_max: 2, ..job(200) });

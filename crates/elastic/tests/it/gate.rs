@@ -4,6 +4,11 @@ use elastic::{Gate, Mode, Push, Verdict, WorkerId};
 use proptest::prelude::*;
 
 const SYNC: Mode = Mode::Synchronous { gradients: 2, tolerance: 0 };
+const FREE: Mode = Mode::Asynchronous { staleness_max: None };
+
+fn bounded(max: u64) -> Mode {
+    Mode::Asynchronous { staleness_max: Some(max) }
+}
 
 fn push(worker: u32, sequence: u64, version: u64) -> Push {
     Push { worker: WorkerId(worker), generation: 0, sequence, version }
@@ -36,7 +41,7 @@ fn places_in_an_update_are_taken_before_a_gradient_is_computed() {
     assert!(!gate.admit(a), "its gradient and the place of the other make the update");
     assert_eq!(gate.push(push(2, 1, 0)), Verdict::Update { version: 1, of: 2, staleness: 0 });
     assert!(gate.admit(a) && gate.admit(b));
-    assert!(Gate::new(Mode::Asynchronous, 0).admit(a), "each gradient is an update");
+    assert!(Gate::new(FREE, 0).admit(a), "each gradient is an update");
 }
 
 #[test]
@@ -48,8 +53,36 @@ fn a_tolerance_lets_it_be_so_far_behind() {
 
 #[test]
 fn without_waiting_each_is_an_update_however_stale() {
-    let mut gate = Gate::new(Mode::Asynchronous, 9);
+    let mut gate = Gate::new(FREE, 9);
     assert_eq!(gate.push(push(0, 1, 2)), Verdict::Update { version: 10, of: 1, staleness: 7 });
+}
+
+#[test]
+fn a_bound_refuses_what_is_older() {
+    let mut gate = Gate::new(bounded(2), 9);
+    assert_eq!(gate.push(push(0, 1, 7)), Verdict::Update { version: 10, of: 1, staleness: 2 });
+    assert_eq!(gate.push(push(1, 1, 7)), Verdict::Stale { version: 10 });
+    assert_eq!(gate.push(push(1, 1, 10)), Verdict::Update { version: 11, of: 1, staleness: 0 });
+    assert_eq!(gate.push(push(1, 1, 10)), Verdict::Duplicate { version: 11 });
+}
+
+#[test]
+fn who_is_ahead_waits_for_the_slow_one_and_not_for_one_that_is_gone() {
+    let (slow, fast) = (WorkerId(0), WorkerId(1));
+    let mut gate = Gate::new(bounded(2), 0);
+    assert!(gate.admit(slow));
+    for version in 0..2 {
+        assert!(gate.admit(fast));
+        let verdict = gate.push(push(1, version + 1, version));
+        assert_eq!(verdict, Verdict::Update { version: version + 1, of: 1, staleness: 0 });
+    }
+    assert!(!gate.admit(fast), "a third update would make the slow one too old");
+    let mut without = gate.clone();
+    without.release(slow);
+    assert!(without.admit(fast), "the slow one was preempted");
+    assert_eq!(gate.push(push(0, 1, 0)), Verdict::Update { version: 3, of: 1, staleness: 2 });
+    assert!(gate.admit(fast) && gate.admit(slow));
+    assert!(gate.admit(fast), "a pull that is repeated");
 }
 
 #[test]
@@ -113,5 +146,33 @@ proptest! {
         }
         let left = gate.flush().map_or(0, |(_, of)| of);
         prop_assert_eq!(taken, used + left);
+    }
+
+    /// Workers that ask before they compute, and come and go: none computes in vain, and one can
+    /// always go on.
+    #[test]
+    fn where_workers_wait_no_gradient_is_too_old(
+        steps in proptest::collection::vec((0..6_u32, 0..8_u8), 0..300),
+        max in 0..6_u64,
+    ) {
+        let mut gate = Gate::new(bounded(max), 0);
+        let mut computing = std::collections::BTreeMap::new();
+        for (sequence, (worker, choice)) in (1..).zip(steps) {
+            match (computing.remove(&worker), choice) {
+                (Some(_), 0) => gate.release(WorkerId(worker)),
+                (Some(version), _) => {
+                    let staleness = gate.version() - version;
+                    prop_assert!(staleness <= max);
+                    let update = Verdict::Update { version: gate.version() + 1, of: 1, staleness };
+                    prop_assert_eq!(gate.push(push(worker, sequence, version)), update);
+                }
+                (None, _) => {
+                    if gate.admit(WorkerId(worker)) {
+                        computing.insert(worker, gate.version());
+                    }
+                    prop_assert!(!computing.is_empty(), "one computes");
+                }
+            }
+        }
     }
 }

@@ -5,7 +5,8 @@
 
 mod model;
 
-use model::{SEEDS, saved, train};
+use elastic::Mode;
+use model::{SEEDS, saved, train, train_in};
 
 fn percent(workers: u32, gradients: u32) -> Vec<f64> {
     SEEDS.map(|seed| train(workers, gradients, false, seed).rejected_percent()).collect()
@@ -34,5 +35,18 @@ fn what_waits_for_a_place_throws_away_nothing() {
         // What is thrown away is computed again, so without waiting a training ends no sooner.
         assert!(saved_s > 0.0, "{workers} workers, updates of {gradients}: {saved_s}");
         assert!(ours_s <= published_s * 1.1, "{ours_s} s with waiting, {published_s} s without");
+    }
+}
+
+#[test]
+fn a_bound_on_staleness_throws_away_much_where_it_is_tight_and_nothing_where_workers_wait() {
+    // Of four workers alike a gradient is three versions old on average.
+    for (max, low, high) in [(2, 25.0, 60.0), (4, 0.1, 10.0), (8, 0.0, 0.1)] {
+        let mode = Mode::Asynchronous { staleness_max: Some(max) };
+        let of = |waits| SEEDS.map(move |seed| train_in(mode, 4, waits, seed));
+        let all: Vec<f64> = of(false).map(|training| training.rejected_percent()).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        assert!((low..=high).contains(&mean), "at most {max} versions old: {mean:.1} %");
+        assert!(of(true).all(|training| training.rejected == 0), "at most {max} versions old");
     }
 }

@@ -1,6 +1,8 @@
 //! The flags of `train`, `evaluate` and `predict` (the final form).
 
-use super::{BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES};
+use super::{
+    BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES, STALENESS_MAX,
+};
 use crate::flag::{Flag, Takes};
 
 /// Why nothing of Kubernetes is said in a file here.
@@ -123,6 +125,7 @@ pub const TRAIN: &[Flag] = &[
         .or("100"),
     Flag::new("max_step", Takes::Count, "Batches after which no task is made; 0: no bound").or("0"),
     Flag::new("use_async", Takes::Switch, "Apply each gradient at once").or("false"),
+    STALENESS_MAX,
     Flag::new("lr_staleness_modulation", Takes::Switch, "Old gradients count less").or("false"),
     Flag::new("need_elasticdl_job_service", Takes::Switch, "Workers run the loop of ElasticDL")
         .or("false")

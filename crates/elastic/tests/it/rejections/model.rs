@@ -39,10 +39,14 @@ impl Training {
 /// Trains until all minibatches count. `waits`: a worker computes only what has a place in the next
 /// update.
 pub(crate) fn train(workers: u32, gradients: u32, waits: bool, seed: u64) -> Training {
+    train_in(Mode::Synchronous { gradients, tolerance: 0 }, workers, waits, seed)
+}
+
+pub(crate) fn train_in(mode: Mode, workers: u32, waits: bool, seed: u64) -> Training {
     let seed: Vec<u8> = seed.to_le_bytes().into_iter().cycle().take(16).collect();
     let mut random = TestRng::from_seed(RngAlgorithm::XorShift, &seed);
     let mut about = |us: u64| random.random_range(us * 7 / 10..=us * 13 / 10);
-    let mut gate = Gate::new(Mode::Synchronous { gradients, tolerance: 0 }, 0);
+    let mut gate = Gate::new(mode, 0);
     let mut next: BinaryHeap<_> =
         (0..workers).map(|worker| Reverse((about(COMPUTE_US), worker, Step::Pull))).collect();
     let mut sequences = vec![1; workers as usize];
