@@ -68,6 +68,7 @@ pub fn spec(image: &str) -> RunSpec {
         tty: false,
         container: Container::default(),
         registry: None,
+        resized_from: None,
     }
 }
 

@@ -311,10 +311,16 @@ pub(crate) mod tests {
     fn a_simulated_gpu_is_told_and_not_asked_for() {
         let none = facts(Gpus::None, false);
         check(&with_gpu(true), &none).expect("needs no toolkit");
-        let (body, host) = made(&with_gpu(true), &none);
+        let spec = RunSpec { resized_from: Some(2000), ..with_gpu(true) };
+        let (body, host) = made(&spec, &none);
         assert_eq!((host.device_requests, host.devices), (None, None));
         let env = body.env.expect("variables");
-        for told in ["ELASTANE_SIMULATED_GPUS=1", "CUDA_VISIBLE_DEVICES=3", "GPU_PORTION=0.5"] {
+        for told in [
+            "ELASTANE_SIMULATED_GPUS=1",
+            "CUDA_VISIBLE_DEVICES=3",
+            "GPU_PORTION=0.5",
+            "ELASTANE_RESIZED_FROM=2",
+        ] {
             assert!(env.contains(&told.to_owned()), "{told}: {env:?}");
         }
         let refused = check(&with_gpu(false), &none).expect_err("no toolkit").to_string();

@@ -256,6 +256,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_run_after_a_resize_knows_its_size_before() {
+        let mut spec = spec();
+        spec.env = BTreeMap::from([("ELASTANE_RESIZED_FROM".to_owned(), "8".to_owned())]);
+        assert!(!seen(&spec).contains_key("ELASTANE_RESIZED_FROM"), "the user does not know it");
+        spec.devices = vec![device(2, 1000, true)];
+        spec.resized_from = Some(2000);
+        let env = seen(&spec);
+        assert_eq!((&*env["ELASTANE_RESIZED_FROM"], &*env["RUNAI_NUM_OF_GPUS"]), ("2", "1"));
+    }
+
+    #[test]
     fn the_user_wins_over_the_machine_and_the_platform_over_the_user() {
         let mut spec = spec();
         spec.env = BTreeMap::from(

@@ -17,6 +17,8 @@ const NODE_VARIABLE: &str = "NODE_NAME";
 const SHARE_VARIABLE: &str = "GPU_PORTION";
 /// Whether its GPUs exist only in the scheduler's books.
 const SIMULATED_VARIABLE: &str = "ELASTANE_SIMULATED_GPUS";
+/// How many GPUs the run before it had, if the scheduler changed that since.
+const RESIZED_VARIABLE: &str = "ELASTANE_RESIZED_FROM";
 
 /// A granted device, as told to the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,10 +70,16 @@ pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
 /// The devices cannot be written down.
 pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
     env.extend(identity(spec).map(|(name, value)| (name.to_owned(), value)));
-    if spec.devices.iter().any(|device| device.simulated) {
-        env.insert(SIMULATED_VARIABLE.to_owned(), "1".to_owned());
-    } else {
-        env.remove(SIMULATED_VARIABLE);
+    let simulated = spec.devices.iter().any(|device| device.simulated);
+    let sometimes = [
+        (SIMULATED_VARIABLE, simulated.then(|| "1".to_owned())),
+        (RESIZED_VARIABLE, spec.resized_from.map(format_millis)),
+    ];
+    for (name, value) in sometimes {
+        match value {
+            Some(value) => env.insert(name.to_owned(), value),
+            None => env.remove(name),
+        };
     }
     devices(env, spec)
 }

@@ -104,6 +104,7 @@ pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         pod_index: 0,
         node_name: String::new(),
         devices: Vec::new(),
+        resized_from: None,
         simulated_driver: spec.labels.get(SIMULATED_DRIVER_LABEL).map(|value| value == "true"),
         hard_limit: spec.labels.contains_key(GPU_LIMIT_LABEL),
         time_slicing: None,

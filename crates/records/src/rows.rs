@@ -237,6 +237,12 @@ pub struct PodBody {
     /// When it last changed size, milliseconds since the epoch.
     #[serde(default)]
     pub resized_at_ms: Option<u64>,
+    /// What its newest run was given, in thousandths of a GPU, if the scheduler chooses that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_gpu_millis: Option<u64>,
+    /// What the run before it was given, if that was another number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resized_from: Option<u64>,
     /// When a run that ended in its place is to be started there again.
     pub restart_at_ms: Option<u64>,
     /// Whether it begins only when others have their places.

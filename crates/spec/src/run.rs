@@ -91,6 +91,8 @@ pub struct RunSpec {
     pub node_name: String,
     /// GPUs granted; empty for CPU-only work.
     pub devices: Vec<Device>,
+    /// What the run before it had, in thousandths of a GPU, if the scheduler changed that since.
+    pub resized_from: Option<u64>,
     /// Whether simulated GPUs have a driver that programs find; none: as the image needs it.
     pub simulated_driver: Option<bool>,
     /// Whether it starts with a part of a GPU only where its user cannot work around the limit.

@@ -1,6 +1,7 @@
 //! The published walk-throughs (reference D.12), as far as the dispatcher shows them: projects 1
 //! and 2 are team-a and team-b.
 
+use engine::Exit;
 use spec::GpuRequest;
 use view::Phase;
 
@@ -58,6 +59,34 @@ async fn w6_an_elastic_job_gives_back_and_grows() {
     w.delete("filler2").await;
     w.becomes("elastic2 Running 2/2").await;
     assert_eq!(w.engine.most_in_use(), 1000, "no GPU was ever in use twice");
+}
+
+#[tokio::test]
+async fn a_run_knows_the_size_of_the_one_before_it() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, workspace("filler", 1)).await;
+    w.submit(1, elastic("e", 2)).await;
+    w.becomes("filler Running 1/1\ne Running 1/2").await;
+    assert_eq!(w.engine.run_of("e").resized_from, None, "its first run");
+    w.clock.advance_ms(60_000);
+    w.restart().await;
+    w.delete("filler").await;
+    w.becomes("e Running 2/2").await;
+    let grown = w.engine.run_of("e");
+    assert_eq!((grown.resized_from, grown.devices.len()), (Some(1000), 2));
+    w.crash().await;
+    w.engine.lose(grown.key);
+    w.start().await;
+    w.becomes("e Running 2/2").await;
+    let again = w.engine.run_of("e");
+    assert_eq!((again.key, again.resized_from), (grown.key, Some(1000)), "the same run");
+    w.engine.end(again.key, Exit::Code(1));
+    w.waits_for("e", "P302").await;
+    w.clock.advance_ms(60_000);
+    w.becomes("e Running 2/2").await;
+    let failed_before = w.engine.run_of("e");
+    assert_ne!(failed_before.key, again.key);
+    assert_eq!(failed_before.resized_from, None, "it has the size of the run before");
 }
 
 #[tokio::test]

@@ -146,12 +146,29 @@ impl State {
         pod.placed_at = Some(now);
         let run = pod.run();
         self.workloads.set_restart((id, number), None);
+        self.note_size(id, number);
         self.touch(id);
         if let Some(generation) = run.generation.checked_sub(RUNS_KEPT).filter(|&g| g > 0) {
             self.outbox.act([Action::Remove(spec::RunKey { generation, ..run })]);
         }
         if let Some(spec) = self.run_spec(id, number) {
             self.outbox.act([Action::Start(Box::new(spec))]);
+        }
+    }
+
+    /// Notes how many GPUs the new run of an elastic pod has, and whether the one before it had
+    /// another number.
+    fn note_size(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id).filter(|workload| workload.spec.elastic)
+        else {
+            return;
+        };
+        let Some(pod) = workload.pods.get(number) else { return };
+        let Some(place) = self.binding(pod).current else { return };
+        let millis = place.devices.iter().map(|share| share.millis).sum();
+        if let Some(pod) = self.workloads.pod_mut(id, number) {
+            let before = pod.run_gpu_millis.replace(millis);
+            pod.resized_from = before.filter(|&before| before != millis);
         }
     }
 
@@ -184,6 +201,7 @@ impl State {
             pod_index: pod.index,
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
+            resized_from: pod.resized_from,
             time_slicing: self.time_slicing_on(place.node),
             fractions: self.fractions_on(place.node),
             gang: self.gang_of(workload, number),

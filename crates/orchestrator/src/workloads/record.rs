@@ -65,6 +65,10 @@ pub(crate) struct Pod {
     pub(crate) held_since: Option<Instant>,
     pub(crate) started_at: Option<Instant>,
     pub(crate) resized_at: Option<Instant>,
+    /// What its newest run was given, in thousandths of a GPU, if the scheduler chooses that; and
+    /// what the run before it was given, if that was another number.
+    pub(crate) run_gpu_millis: Option<u64>,
+    pub(crate) resized_from: Option<u64>,
     /// When its run last reported that it saved its progress. Not stored: of one pod the model has it,
     /// and several report again.
     pub(crate) saved_at: Option<Instant>,
@@ -323,6 +327,8 @@ pub(super) fn pod_row(
             held_since_ms: ms(pod.held_since),
             started_at_ms: ms(pod.started_at),
             resized_at_ms: ms(pod.resized_at),
+            run_gpu_millis: pod.run_gpu_millis,
+            resized_from: pod.resized_from,
             restart_at_ms: ms(pod.restart_at),
             waits_for_others: pod.waits_for_others,
             left: pod.left,
@@ -346,6 +352,8 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         held_since: at(body.held_since_ms),
         started_at: at(body.started_at_ms),
         resized_at: at(body.resized_at_ms),
+        run_gpu_millis: body.run_gpu_millis,
+        resized_from: body.resized_from,
         restart_at: at(body.restart_at_ms),
         waits_for_others: body.waits_for_others,
         left: body.left,
