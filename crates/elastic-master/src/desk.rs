@@ -55,6 +55,8 @@ pub(crate) struct Desk {
     pub saved: bool,
     /// How many the leader has accepted and rejected since it started.
     pub gradients: (u64, u64),
+    /// Stored rows of embedding tables, by server.
+    pub rows: BTreeMap<u32, u64>,
     /// The end was said.
     has_said_end: bool,
     /// Since when nothing is left to do.
@@ -114,6 +116,7 @@ impl Desk {
             wanted: Vec::new(),
             saved: false,
             gradients: (0, 0),
+            rows: BTreeMap::new(),
             has_said_end: false,
             ended_at: None,
         }

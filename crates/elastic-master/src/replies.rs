@@ -98,6 +98,7 @@ impl Desk {
             saved: self.saved,
             gradients_accepted: self.gradients.0,
             gradients_rejected: self.gradients.1,
+            rows: self.rows.values().sum(),
         }
     }
 

@@ -154,6 +154,7 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
         let address = attend.address.clone();
         desk.put(Entry::Server { index, instance, address })?;
     }
+    desk.rows.insert(index, attend.rows);
     if index == 0 {
         desk.saved = attend.saved;
         desk.gradients = (attend.accepted, attend.rejected);

@@ -16,8 +16,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::{Model, ModelError, Place};
 
-/// The form of files that this build writes and reads.
+/// The form of files without embedding tables, and the one of files that may have some: a build that
+/// knows only the first would drop them.
 pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM_WITH_TABLES: u32 = 2;
 const DIGEST: usize = 32;
 
 /// Why a checkpoint cannot be read or written.
@@ -111,9 +113,11 @@ fn read(path: &Path) -> Result<(CheckpointHeader, CheckpointBody), CheckpointErr
     let (header, body) = parts(rest).ok_or_else(|| invalid(path, "it is cut short"))?;
     let malformed = |error: prost::DecodeError| invalid(path, error.to_string());
     let header = CheckpointHeader::decode(header).map_err(malformed)?;
-    if header.form != FORM {
+    if !(FORM..=FORM_WITH_TABLES).contains(&header.form) {
         let form = header.form;
-        return Err(invalid(path, format!("form {form}; this build reads form {FORM}: update it")));
+        let what =
+            format!("form {form}; this build reads forms up to {FORM_WITH_TABLES}: update it");
+        return Err(invalid(path, what));
     }
     Ok((header, CheckpointBody::decode(body).map_err(malformed)?))
 }

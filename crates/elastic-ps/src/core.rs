@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use elastic::{Gate, Mode, WorkerId};
 use elastic_proto::v1::{
-    AttendReply, Position, PullOutcome, PullReply, PullRequest, PushId, ServerSettings, UpdateMode,
+    AttendReply, Position, PullOutcome, PullReply, PullRequest, PullRowsReply, PullRowsRequest,
+    PushId, Rows, ServerSettings, UpdateMode,
 };
+use prost::bytes::Bytes;
+use tonic::Status;
 
 use crate::model::{Gradients, Model};
 
@@ -222,6 +225,45 @@ impl Core {
         self.version = version;
         self.pulled = None;
         Ok(())
+    }
+
+    /// Rows of a table, and whether there are more that are stored. `room` is how many bytes they may
+    /// have.
+    pub(crate) fn rows(
+        &self,
+        pull: &PullRowsRequest,
+        room: usize,
+    ) -> Result<PullRowsReply, Status> {
+        if self.generation == 0 {
+            return Err(Refused::Closed.into());
+        }
+        self.is_present(pull.model_generation)?;
+        let model = self.model()?;
+        let table = model.table(&pull.table)?;
+        let (name, dim) = (pull.table.clone(), table.info().dim);
+        let version = self.version;
+        let most = room / (dim as usize * 4 + 8);
+        if pull.stored {
+            let mut ids = table.stored(pull.stored_from, most.max(1) + 1);
+            let more = ids.len() > most.max(1);
+            ids.truncate(most.max(1));
+            let values = table.values(&ids);
+            let ids = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+            let rows = Some(Rows { table: name, dim, ids, values });
+            return Ok(PullRowsReply { rows, version, more });
+        }
+        let ids = crate::table::ids(&name, &pull.ids)?;
+        if ids.len() > most {
+            let text = format!(
+                "embedding table {name:?}: {} rows of {dim} numbers are more than a message of \
+                 {room} bytes has: ask for fewer at once, as by a smaller --minibatch_size",
+                ids.len()
+            );
+            return Err(Status::out_of_range(text));
+        }
+        table.are_here(&ids, model.place())?;
+        let rows = Some(Rows { table: name, dim, ids: Bytes::new(), values: table.values(&ids) });
+        Ok(PullRowsReply { rows, version, more: false })
     }
 
     /// The reply to a pull, if it needs not wait.

@@ -202,7 +202,10 @@ impl Connected {
 
     pub(crate) fn header(&self, core: &Core) -> CheckpointHeader {
         CheckpointHeader {
-            form: checkpoint::FORM,
+            form: match core.model.as_ref().is_some_and(Model::has_tables) {
+                true => checkpoint::FORM_WITH_TABLES,
+                false => checkpoint::FORM,
+            },
             job_id: lock(&self.checkpoints).job_id.clone(),
             model_generation: core.generation,
             version: core.version,

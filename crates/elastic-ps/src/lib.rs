@@ -1,5 +1,5 @@
-//! The parameter server of an elastic training: a part of a dense model, which workers pull and
-//! push gradients to.
+//! The parameter server of an elastic training: a part of a model, variables and rows of embedding
+//! tables, which workers pull and push gradients to.
 //!
 //! ```text
 //!   master --orders--> every server       (orders)
@@ -15,11 +15,14 @@ mod checkpoint;
 mod core;
 mod leader;
 mod model;
+mod model_error;
 mod optimizer;
 mod orders;
+mod place;
 mod run;
 mod server;
 mod service;
+mod table;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,38 +1,19 @@
-//! The part of a model that a server has. Owns: its variables, and what a set of gradients makes of
-//! them. Does not know about: versions, or which gradients count.
+//! The part of a model that a server has. Owns: its variables and tables, and what a set of gradients
+//! makes of them. Does not know about: versions, or which gradients count.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use elastic_proto::v1::{
-    CheckpointBody, DType, InitModelRequest, Optimizer, PushGradientsRequest, Tensor,
-    TrainedVariable, Variable,
+    CheckpointBody, DType, EmbeddingTable, InitModelRequest, Optimizer, PushGradientsRequest,
+    SavedTable, Tensor, TrainedVariable, Variable,
 };
-use elastic_proto::{TensorError, floats, server_of, tensor};
+use elastic_proto::{floats, server_of, tensor};
 
-use crate::optimizer::{self, OptimizerError};
-
-/// Why a message about a model is refused.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum ModelError {
-    #[error(transparent)]
-    Tensor(#[from] TensorError),
-    #[error(transparent)]
-    Optimizer(#[from] OptimizerError),
-    #[error("optimizer is missing")]
-    NoOptimizer,
-    #[error("{name} comes twice in one message")]
-    Twice { name: String },
-    #[error("{name} belongs to parameter server {right}; this is {index} of {servers}")]
-    Elsewhere { name: String, right: u32, index: u32, servers: u32 },
-    #[error("{name} is not in the model; it has {known} on this server")]
-    Unknown { name: String, known: String },
-    #[error("{name} has shape {shape:?} in the model and {found:?} in the message")]
-    Shape { name: String, shape: Vec<u64>, found: Vec<u64> },
-    #[error("learning_rate {0} is not allowed; a number above 0, or 0 for that of the optimizer")]
-    Rate(f32),
-    #[error("{name}: {found} slots; its optimizer has {expected}")]
-    Slots { name: String, found: usize, expected: usize },
-}
+pub(crate) use crate::model_error::ModelError;
+use crate::optimizer;
+pub(crate) use crate::place::Place;
+use crate::table::{RowGradients, Table};
 
 #[derive(Debug, Clone)]
 struct Parameter {
@@ -48,6 +29,8 @@ pub(crate) struct Model {
     steps: u64,
     trainable: BTreeMap<String, Parameter>,
     state: BTreeMap<String, Tensor>,
+    tables: BTreeMap<String, Table>,
+    place: Place,
 }
 
 /// What a step of a worker pushes.
@@ -55,12 +38,10 @@ pub(crate) struct Model {
 pub(crate) struct Gradients {
     trainable: BTreeMap<String, (Vec<u64>, Vec<f32>)>,
     state: BTreeMap<String, Tensor>,
+    rows: BTreeMap<String, RowGradients>,
     /// 0: that of the optimizer.
     pub rate: f32,
 }
-
-/// Which of how many servers.
-pub(crate) type Place = (u32, u32);
 
 impl Gradients {
     pub(crate) fn read(push: &PushGradientsRequest) -> Result<Self, ModelError> {
@@ -75,7 +56,14 @@ impl Gradients {
         if !rate.is_finite() || rate < 0.0 {
             return Err(ModelError::Rate(rate));
         }
-        Ok(Self { trainable, state: tensors(&push.state)?, rate })
+        let mut rows = BTreeMap::new();
+        for of_table in &push.rows {
+            let name = of_table.table.clone();
+            if rows.insert(name.clone(), RowGradients::read(of_table)?).is_some() {
+                return Err(ModelError::Twice { name });
+            }
+        }
+        Ok(Self { trainable, state: tensors(&push.state)?, rows, rate })
     }
 }
 
@@ -96,11 +84,58 @@ impl Model {
         }
         let state = tensors(&init.state)?;
         state.keys().try_for_each(|name| is_here(name, place))?;
-        Ok(Self { optimizer, steps: 0, trainable, state })
+        let mut model =
+            Self { optimizer, steps: 0, trainable, state, tables: BTreeMap::new(), place };
+        for info in &init.tables {
+            if model.tables.contains_key(&info.name) {
+                return Err(ModelError::Twice { name: info.name.clone() });
+            }
+            model.table_of(info)?;
+        }
+        Ok(model)
+    }
+
+    /// The table of this description, which is added if there is none of its name.
+    fn table_of(&mut self, info: &EmbeddingTable) -> Result<&mut Table, ModelError> {
+        let table = match self.tables.entry(info.name.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(none) => none.insert(Table::new(info.clone(), &self.optimizer)?),
+        };
+        if table.info() != info {
+            let what = "it is described in two ways".to_owned();
+            return Err(ModelError::Table { table: info.name.clone(), what });
+        }
+        Ok(table)
+    }
+
+    pub(crate) fn table(&self, name: &str) -> Result<&Table, ModelError> {
+        let unknown = || {
+            let known = match self.tables.is_empty() {
+                true => "none".to_owned(),
+                false => self.tables.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+            };
+            ModelError::NoTable { table: name.to_owned(), known }
+        };
+        self.tables.get(name).ok_or_else(unknown)
+    }
+
+    /// Rows that are stored, and the bytes of their numbers.
+    pub(crate) fn rows(&self) -> (u64, u64) {
+        let rows = self.tables.values().map(|table| table.len() as u64).sum();
+        (rows, self.tables.values().map(Table::bytes).sum())
+    }
+
+    pub(crate) fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
     }
 
     pub(crate) fn parameters(&self) -> u64 {
-        self.trainable.values().map(|parameter| parameter.values.len() as u64).sum()
+        let variables = self.trainable.values().map(|parameter| parameter.values.len() as u64);
+        variables.sum::<u64>() + self.tables.values().map(Table::parameters).sum::<u64>()
     }
 
     pub(crate) fn learning_rate(&self) -> f32 {
@@ -117,6 +152,9 @@ impl Model {
             let known = self.state.get(name).ok_or_else(|| self.unknown(name))?;
             same_shape(name, &known.shape, &value.shape)?;
         }
+        for (name, rows) in &gradients.rows {
+            self.table(name)?.check(rows, self.place)?;
+        }
         Ok(())
     }
 
@@ -127,15 +165,20 @@ impl Model {
     }
 
     /// Makes an update of these, which [`Self::check`] has let pass: of gradients the mean, of
-    /// floating-point state the mean, of other state the last.
+    /// floating-point state the mean, of other state the last, of rows of tables the sum.
     pub(crate) fn update(&mut self, pushes: &[Gradients], rate: f32) {
         self.steps += 1;
+        let rate = optimizer::rate(&self.optimizer, (self.steps, rate));
         let part = 1.0 / count_of(pushes.len());
         for (name, parameter) in &mut self.trainable {
             let all = pushes.iter().filter_map(|push| push.trainable.get(name));
             let Some(mean) = mean(all.map(|(_, values)| values), part) else { continue };
             let Parameter { values, slots, .. } = parameter;
-            optimizer::update(&self.optimizer, (self.steps, rate), (values, slots), &mean);
+            optimizer::update(&self.optimizer, rate, (values, slots), &mean);
+        }
+        for (name, table) in &mut self.tables {
+            let all: Vec<_> = pushes.iter().filter_map(|push| push.rows.get(name)).collect();
+            table.update(&self.optimizer, rate, &all);
         }
         for (name, value) in &mut self.state {
             let all: Vec<_> = pushes.iter().filter_map(|push| push.state.get(name)).collect();
@@ -170,6 +213,7 @@ impl Model {
             steps: self.steps,
             trainable: trainable.collect(),
             state: variables(&self.state),
+            tables: self.tables.values().map(Table::save).collect(),
         }
     }
 
@@ -179,8 +223,8 @@ impl Model {
         let optimizer = optimizer.ok_or(ModelError::NoOptimizer)?;
         optimizer::check(&optimizer)?;
         let steps = bodies.iter().map(|body| body.steps).max().unwrap_or_default();
-        let mut model =
-            Self { optimizer, steps, trainable: BTreeMap::new(), state: BTreeMap::new() };
+        let (trainable, state, tables) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut model = Self { optimizer, steps, trainable, state, tables, place };
         let here = |name: &str| is_here(name, place).is_ok();
         for body in bodies {
             for TrainedVariable { name, value, slots } in body.trainable {
@@ -191,9 +235,18 @@ impl Model {
             }
             let state = tensors(&body.state)?.into_iter().filter(|(name, _)| here(name));
             model.state.extend(state);
+            for saved in &body.tables {
+                let info = saved.info.as_ref().ok_or_else(|| no_info(saved))?;
+                model.table_of(info)?.restore(saved, place)?;
+            }
         }
         Ok(model)
     }
+}
+
+fn no_info(saved: &SavedTable) -> ModelError {
+    let what = format!("{} bytes of ids have no description", saved.ids.len());
+    ModelError::Table { table: String::new(), what }
 }
 
 fn parameter(

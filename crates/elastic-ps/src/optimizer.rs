@@ -53,16 +53,24 @@ pub(crate) fn slots(optimizer: &Optimizer, length: usize) -> Vec<Vec<f32>> {
     vec![vec![start; length]; count]
 }
 
-/// Changes a variable by a gradient. `steps` is the number of updates, this one included.
+/// The rate of an update. `steps` is the number of updates, this one included.
+pub(crate) fn rate(optimizer: &Optimizer, (steps, rate): (u64, f32)) -> f32 {
+    match &optimizer.rule {
+        Some(Rule::Adam(adam)) => rate * bias_correction((adam.beta_1, adam.beta_2), steps),
+        _ => rate,
+    }
+}
+
+/// Changes a variable by a gradient, at what [`rate`] says.
 pub(crate) fn update(
     optimizer: &Optimizer,
-    (steps, rate): (u64, f32),
-    (values, slots): (&mut [f32], &mut [Vec<f32>]),
+    rate: f32,
+    (values, slots): (&mut [f32], &mut [impl AsMut<[f32]>]),
     gradient: &[f32],
 ) {
     match (&optimizer.rule, slots) {
         (Some(Rule::Sgd(sgd)), [velocity]) => {
-            let momentum = sgd.momentum;
+            let (momentum, velocity) = (sgd.momentum, velocity.as_mut());
             // With Nesterov the step is that of the next velocity.
             let (of_velocity, of_gradient) =
                 if sgd.nesterov { (momentum, 1.0) } else { (1.0, 0.0) };
@@ -76,13 +84,14 @@ pub(crate) fn update(
         }
         (Some(Rule::Adam(adam)), [first, second, rest @ ..]) => {
             let (b1, b2, epsilon) = (adam.beta_1, adam.beta_2, adam.epsilon);
-            let rate = rate * bias_correction((b1, b2), steps);
+            let (first, second) = (first.as_mut(), second.as_mut());
             for ((m, v), g) in first.iter_mut().zip(second.iter_mut()).zip(gradient) {
                 *m = b1 * *m + (1.0 - b1) * g;
                 *v = b2 * *v + (1.0 - b2) * g * g;
             }
             let divisor = match rest {
                 [largest, ..] => {
+                    let largest = largest.as_mut();
                     largest.iter_mut().zip(&*second).for_each(|(l, v)| *l = l.max(*v));
                     &*largest
                 }
@@ -93,7 +102,7 @@ pub(crate) fn update(
             }
         }
         (Some(Rule::Adagrad(adagrad)), [sum, ..]) => {
-            for ((p, m), g) in values.iter_mut().zip(sum).zip(gradient) {
+            for ((p, m), g) in values.iter_mut().zip(sum.as_mut()).zip(gradient) {
                 *m += g * g;
                 *p -= rate * g / (m.sqrt() + adagrad.epsilon);
             }
@@ -121,7 +130,7 @@ mod tests {
     use elastic_proto::v1::optimizer::Rule;
     use elastic_proto::v1::{Adagrad, Adam, Optimizer, Sgd};
 
-    use super::{check, slots, update};
+    use super::{check, rate, slots, update};
 
     /// The value of a variable that begins at 1 and gets these gradients, with rate 0.1.
     fn after(rule: Rule, gradients: &[f32]) -> f32 {
@@ -129,7 +138,8 @@ mod tests {
         assert_eq!(check(&optimizer), Ok(()));
         let (mut value, mut kept) = ([1.0], slots(&optimizer, 1));
         for (step, gradient) in (1..).zip(gradients) {
-            update(&optimizer, (step, 0.1), (&mut value, &mut kept), &[*gradient]);
+            let rate = rate(&optimizer, (step, 0.1));
+            update(&optimizer, rate, (&mut value, &mut kept), &[*gradient]);
         }
         value[0]
     }

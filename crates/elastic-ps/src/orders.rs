@@ -120,6 +120,7 @@ fn describe(server: &Connected, attend: &mut AttendRequest) {
     if let Ok(core) = server.core.try_lock() {
         attend.model_generation = core.generation;
         attend.model_version = core.version;
+        attend.rows = core.model.as_ref().map_or(0, |model| model.rows().0);
     }
     let pushes = server.pushes();
     (attend.accepted, attend.rejected) = (pushes.accepted, pushes.rejected);

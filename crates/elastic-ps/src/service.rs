@@ -9,8 +9,9 @@ use std::time::Duration;
 use elastic_proto::v1::parameter_server_server::ParameterServer;
 use elastic_proto::v1::{
     ApplyReply, ApplyRequest, InitModelReply, InitModelRequest, PullOutcome, PullReply,
-    PullRequest, PushGradientsReply, PushGradientsRequest, PushOutcome, ServerStatusReply,
-    ServerStatusRequest, WriteCheckpointReply, WriteCheckpointRequest,
+    PullRequest, PullRowsReply, PullRowsRequest, PushGradientsReply, PushGradientsRequest,
+    PushOutcome, ServerStatusReply, ServerStatusRequest, WriteCheckpointReply,
+    WriteCheckpointRequest,
 };
 use prost::Message as _;
 use tokio::time::Instant;
@@ -20,6 +21,8 @@ use crate::core::Staged;
 use crate::model::{Gradients, Model};
 use crate::server::{Connected, lock};
 
+/// Bytes of a message of rows that are none of them: numbers and the name of a table.
+const ENVELOPE: usize = 4096;
 /// The longest wait of a pull.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
@@ -78,6 +81,18 @@ impl ParameterServer for Service {
                 return Ok(Response::new(reply));
             }
         }
+    }
+
+    async fn pull_rows(
+        &self,
+        request: Request<PullRowsRequest>,
+    ) -> Result<Response<PullRowsReply>, Status> {
+        let (server, pull) = (&self.0, request.into_inner());
+        let room = server.settings.message_bytes_max.saturating_sub(ENVELOPE);
+        let reply = server.core.lock().await.rows(&pull, room)?;
+        server.count(|counts| &counts.bytes_received, pull.encoded_len() as u64);
+        server.count(|counts| &counts.bytes_sent, reply.encoded_len() as u64);
+        Ok(Response::new(reply))
     }
 
     async fn push_gradients(
@@ -145,6 +160,7 @@ impl ParameterServer for Service {
         let server = &self.0;
         let core = server.core.lock().await;
         let counts = &server.counts;
+        let (rows, row_bytes) = core.model.as_ref().map(Model::rows).unwrap_or_default();
         Ok(Response::new(ServerStatusReply {
             index: server.settings.index,
             model_generation: core.generation,
@@ -157,6 +173,8 @@ impl ParameterServer for Service {
             checkpoint_version: counts.checkpoint.load(Ordering::Relaxed),
             bytes_received: counts.bytes_received.load(Ordering::Relaxed),
             bytes_sent: counts.bytes_sent.load(Ordering::Relaxed),
+            rows,
+            row_bytes,
         }))
     }
 }

@@ -134,9 +134,13 @@ fn line(now: &StatusReply, before: &StatusReply, in_time: Duration) -> String {
         0 => String::new(),
         old => format!("{old} gradients too old, "),
     };
+    let rows = match now.rows {
+        0 => String::new(),
+        rows => format!("{rows} embedding rows, "),
+    };
     format!(
         "epoch {}: {}{total} records, checkpoint of version {}, {rate} records/s, {loss}{old}\
-         {workers}",
+         {rows}{workers}",
         now.epoch, now.records, now.checkpoint_version
     )
 }
@@ -238,11 +242,12 @@ mod tests {
         let text = line(&now, &before, second);
         assert!(text.ends_with(", 200 records/s, loss 0.7500, w-0, w-1"), "{text}");
         assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
-        now.gradients_rejected = 7;
+        (now.gradients_rejected, now.rows) = (7, 900);
         let text = line(&now, &before, second);
-        assert!(text.ends_with(", loss 0.7500, 7 gradients too old, w-0, w-1"), "{text}");
+        let end = ", loss 0.7500, 7 gradients too old, 900 embedding rows, w-0, w-1";
+        assert!(text.ends_with(end), "{text}");
         assert_eq!(Line::read(&text), Some(Line { rate: 200, loss: Some(0.75), workers: 2 }));
-        now.gradients_rejected = 0;
+        (now.gradients_rejected, now.rows) = (0, 0);
         (now.records_total, now.workers) = (0, Vec::new());
         let text = line(&now, &before, second * 2);
         assert_eq!(

@@ -44,6 +44,8 @@ class Job:
         self.left, self.metrics = {}, {}
         self.generation, self.version = 1, 0
         self.parameters, self.state, self.initial = None, None, None
+        # Rows of the one embedding table that a model may have.
+        self.rows, self.dim = {}, 0
         self.pushes, self.duplicates, self.rejected, self.last = 0, 0, 0, {}
         self.leaving = set()
         self.reject_next = self.lose_next_reply = 0
@@ -72,7 +74,7 @@ class Job:
                     "Leave",
                 ),
             ),
-            ("ParameterServer", ("InitModel", "Pull", "PushGradients")),
+            ("ParameterServer", ("InitModel", "Pull", "PullRows", "PushGradients")),
         ):
             methods = {}
             for name in names:
@@ -281,6 +283,7 @@ class Job:
         with self.lock:
             self.generation += 1
             self.version, self.parameters, self.state = 0, None, None
+            self.rows.clear()
             self.doing.clear()
             self.visited.clear()
             self.todo.clear()
@@ -295,6 +298,8 @@ class Job:
         self.generation_of(request)
         if self.parameters is None:
             self.optimizer = request.optimizer
+            for table in request.tables:
+                self.dim = table.dim
             copy = {n: v.copy() for n, v in from_variables(request.trainable).items()}
             self.parameters = copy
             self.state = from_variables(request.state)
@@ -316,6 +321,23 @@ class Job:
             reply.state.extend(to_variables(self.state))
         return reply
 
+    def row(self, id_):
+        random = np.random.default_rng(id_)
+        return self.rows.get(id_, random.uniform(-0.05, 0.05, self.dim).astype(np.float32))
+
+    def PullRows(self, request):
+        self.generation_of(request)
+        ids, more = np.frombuffer(request.ids, "<u8").tolist(), False
+        if request.stored:
+            # A few to a message.
+            stored = sorted(id_ for id_ in self.rows if id_ >= request.stored_from)
+            ids, more = stored[:100], len(stored) > 100
+        values = b"".join(self.row(id_).tobytes() for id_ in ids)
+        rows = pb.Rows(table=request.table, dim=self.dim, values=values)
+        if request.stored:
+            rows.ids = np.array(ids, "<u8").tobytes()
+        return pb.PullRowsReply(rows=rows, version=self.version, more=more)
+
     def PushGradients(self, request):
         self.generation_of(request)
         if self.reject_next:
@@ -331,6 +353,10 @@ class Job:
         self.last[request.worker_id] = request.sequence
         for name, gradient in from_variables(request.gradients).items():
             self.parameters[name] -= np.float32(request.learning_rate) * gradient
+        for rows in request.rows:
+            values = np.frombuffer(rows.values, "<f4").reshape(-1, rows.dim)
+            for id_, gradient in zip(np.frombuffer(rows.ids, "<u8").tolist(), values):
+                self.rows[id_] = self.row(id_) - np.float32(request.learning_rate) * gradient
         self.state = from_variables(request.state)
         self.version += 1
         self.pushes += 1

@@ -5,6 +5,7 @@
 mod accuracy;
 #[path = "../../../elastic/tests/it/rejections/model.rs"]
 mod model;
+mod rows;
 mod training;
 
 use std::fs;
@@ -120,7 +121,8 @@ async fn tasks(folder: &Path, sync: Sync, name: &str) {
     line(&format!("journaled tasks, {WORKERS} workers, sync {name}"), tasks as f64 / seconds, "/s");
 }
 
-async fn pushes(folder: &Path, parameters: u64, pushes: u32) {
+/// A parameter server without a model, and the number of a worker that may push.
+async fn server(folder: &Path) -> (ParameterServerClient<Signed>, u32) {
     let (mut master, address) = master(folder, Sync::Os, config(1, 1)).await;
     let worker_id = register(&mut master, "worker-0".into()).await;
     let settings = elastic_ps::Settings {
@@ -135,24 +137,32 @@ async fn pushes(folder: &Path, parameters: u64, pushes: u32) {
         message_bytes_max: LIMIT,
     };
     tokio::spawn(elastic_ps::run(settings));
-    let mut server = loop {
+    loop {
         let watch = WatchRequest { worker_id, wait_ms: 20, ..Default::default() };
         let reply = master.watch(watch).await.expect("answered").into_inner();
         if let Some(address) = reply.parameter_servers.first() {
-            break ParameterServerClient::with_interceptor(channel(address), sign(folder))
-                .max_decoding_message_size(LIMIT);
+            let server = ParameterServerClient::with_interceptor(channel(address), sign(folder));
+            return (server.max_decoding_message_size(LIMIT), worker_id);
         }
-    };
+    }
+}
+
+fn adam() -> Optimizer {
+    let adam = Adam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, amsgrad: false };
+    Optimizer { learning_rate: 0.001, rule: Some(Rule::Adam(adam)) }
+}
+
+async fn pushes(folder: &Path, parameters: u64, pushes: u32) {
+    let (mut server, worker_id) = server(folder).await;
     let length = usize::try_from(parameters).expect("small");
     let value = tensor(&[parameters], &vec![0.5; length]);
     let variable = Variable { name: "w".into(), value: Some(value) };
-    let adam = Adam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, amsgrad: false };
     let init = InitModelRequest {
         worker_id,
         model_generation: 1,
         trainable: vec![variable.clone()],
-        state: Vec::new(),
-        optimizer: Some(Optimizer { learning_rate: 0.001, rule: Some(Rule::Adam(adam)) }),
+        optimizer: Some(adam()),
+        ..Default::default()
     };
     while server.init_model(init.clone()).await.is_err() {}
     let push = PushGradientsRequest {
@@ -215,6 +225,7 @@ fn main() {
     for (parameters, count) in PARAMETERS {
         runtime.block_on(pushes(&at(&parameters.to_string()), parameters, count));
     }
+    runtime.block_on(rows::run(&at("rows")));
     let python = training::python();
     let data = python.as_deref().map(|python| training::digits(python, &at("digits")));
     if let (Some(python), Some(data)) = (&python, &data) {

@@ -1,6 +1,7 @@
 //! The processes of a job. Owns: starting and killing them. The program of each is this test
 //! program, run with a role in its environment, so a kill is a kill.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -190,18 +191,41 @@ impl Cluster {
         let file = |index| folder.join(format!("variables-{index}-of-{count}.ckpt"));
         (0..count).flat_map(|index| variables(&file(index))).collect()
     }
+
+    /// The rows of the embedding tables of a checkpoint, of all servers, by id.
+    pub(crate) fn rows(&self, version: u64) -> BTreeMap<u64, Vec<f32>> {
+        let folder = self.path("checkpoints").join(format!("version-{version}"));
+        let count = self.servers.len();
+        let file = |index| folder.join(format!("variables-{index}-of-{count}.ckpt"));
+        let tables = (0..count).flat_map(|index| body(&file(index)).tables);
+        let rows = tables.flat_map(|table| {
+            let (ids, values) = (table.ids, elastic_proto::floats(&table.values));
+            let rows: Vec<_> = values.chunks(2).map(<[f32]>::to_vec).collect();
+            let ids: Vec<_> = ids.chunks(8).map(|id| id.try_into().expect("eight")).collect();
+            ids.into_iter().map(u64::from_le_bytes).zip(rows)
+        });
+        rows.collect()
+    }
+
+    /// Gradients of an update.
+    pub(crate) fn grads_to_wait(&self) -> u32 {
+        self.config.grads_to_wait
+    }
 }
 
-fn variables(path: &Path) -> Vec<(String, Vec<f32>)> {
+fn body(path: &Path) -> elastic_proto::v1::CheckpointBody {
     use prost::Message as _;
     let bytes = fs::read(path).expect("a checkpoint");
     let header = u32::from_be_bytes(bytes[32..36].try_into().expect("four")) as usize;
-    let body = elastic_proto::v1::CheckpointBody::decode(&bytes[36 + header..]).expect("a body");
+    elastic_proto::v1::CheckpointBody::decode(&bytes[36 + header..]).expect("a body")
+}
+
+fn variables(path: &Path) -> Vec<(String, Vec<f32>)> {
     let floats = |variable: elastic_proto::v1::TrainedVariable| {
         let value = variable.value.expect("a value");
         (variable.name, elastic_proto::floats(&value.content))
     };
-    body.trainable.into_iter().map(floats).collect()
+    body(path).trainable.into_iter().map(floats).collect()
 }
 
 pub(crate) fn client(address: &str, credentials: &Credentials) -> Master {

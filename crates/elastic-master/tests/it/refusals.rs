@@ -64,6 +64,7 @@ async fn tensors_that_cannot_be_are_refused_by_name() {
             learning_rate: 0.1,
             rule: Some(elastic_proto::v1::optimizer::Rule::Sgd(elastic_proto::v1::Sgd::default())),
         }),
+        ..Default::default()
     };
     let call = |init: InitModelRequest| {
         let server = server.clone();

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, STUCK_AFTER, client, job};
-use crate::worker::{Ended, Habits, LINE, SEEN, Signal, Worker};
+use crate::worker::{Ended, Habits, LINE, SEEN, Signal, Worker, mark};
 
 /// A worker at work, and the way to tell it to leave.
 pub(crate) fn worker(
@@ -43,7 +43,19 @@ pub(crate) fn worker_at(
 
 /// What the model of the newest checkpoint was trained on.
 pub(crate) fn seen(cluster: &Cluster) -> Vec<f32> {
-    variable(cluster, SEEN)
+    let seen = variable(cluster, SEEN);
+    let rows = cluster.rows(*cluster.checkpoints().last().expect("a checkpoint"));
+    // Rows of the embedding table count the same; they are the sum of the gradients of an update.
+    for (record, seen) in (0..).zip(&seen) {
+        match rows.get(&mark(record)) {
+            Some(row) if cluster.grads_to_wait() == 1 => {
+                assert!((row[0] - seen).abs() < 0.01, "record {record}: {row:?}, not {seen}");
+            }
+            Some(row) => assert!(row[0] + 0.01 > *seen, "record {record}: {row:?}, not {seen}"),
+            None => assert!(seen.abs() < 0.01, "record {record}: no row, not {seen}"),
+        }
+    }
+    seen
 }
 
 fn variable(cluster: &Cluster, name: &str) -> Vec<f32> {
@@ -99,6 +111,22 @@ async fn workers_that_hand_back_lose_nothing_and_repeat_nothing_on_three_servers
     assert_eq!((status.records, status.tasks_lost), (600, 0));
     assert!(status.tasks_handed_back > 0);
     assert_each(&seen(&cluster), 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_goes_on_with_another_number_of_servers() {
+    let first = Cluster::start(JobConfig { parameter_servers: 3, ..job(100) });
+    let (one, _one) = worker(&first, "worker-0", 100, Habits::default());
+    one.await.expect("ends");
+    first.ended().await;
+    assert_each(&seen(&first), 1.0);
+    let config = JobConfig { parameter_servers: 2, ..job(100) };
+    let second = Cluster::start_from(config, Some(first.path("checkpoints")));
+    let (one, _one) = worker(&second, "worker-0", 100, Habits::default());
+    one.await.expect("ends");
+    let status = second.ended().await;
+    assert_eq!((status.phase(), status.records), (JobPhase::Succeeded, 100));
+    assert_each(&seen(&second), 2.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! A worker that trains a model on which everything can be read off: `seen` has an element for each
 //! record, and a step adds 1 for each record in it, so it counts what the model was trained on;
-//! `line` learns y = 2 x + 1 beside it.
+//! `line` learns y = 2 x + 1 beside it. The embedding table `marks` has a row for each record, to
+//! which a step adds 1 and 2 as well.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,13 +11,14 @@ use std::time::Duration;
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::optimizer::Rule;
 use elastic_proto::v1::parameter_server_client::ParameterServerClient;
+use elastic_proto::v1::row_initializer::Distribution;
 use elastic_proto::v1::{
-    GetTaskRequest, HandBackRequest, InitModelRequest, LeaveReason, LeaveRequest, Metric,
-    Optimizer, Position, PullOutcome, PullReply, PullRequest, PushGradientsRequest, PushOutcome,
-    RegisterRequest, ReportEvaluationRequest, ReportTaskRequest, Sgd, Task, TaskKind, TaskOutcome,
-    Variable, WatchRequest,
+    EmbeddingTable, GetTaskRequest, HandBackRequest, InitModelRequest, LeaveReason, LeaveRequest,
+    Metric, Optimizer, Position, PullOutcome, PullReply, PullRequest, PullRowsRequest,
+    PushGradientsRequest, PushOutcome, RegisterRequest, ReportEvaluationRequest, ReportTaskRequest,
+    RowInitializer, Rows, Sgd, Task, TaskKind, TaskOutcome, Variable, WatchRequest,
 };
-use elastic_proto::{Credentials, Sign, server_of, tensor};
+use elastic_proto::{Credentials, Sign, floats, server_of, tensor};
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
@@ -31,6 +33,23 @@ pub(crate) type Server = ParameterServerClient<Signed>;
 const WAIT_MS: u64 = 2_000;
 pub(crate) const SEEN: &str = "seen";
 pub(crate) const LINE: &str = "line";
+pub(crate) const MARKS: &str = "marks";
+
+/// The row of a record: ids are any numbers.
+pub(crate) fn mark(record: u64) -> u64 {
+    record.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// These ids, and for each as many numbers as a row has.
+fn rows(mut ids: Vec<u64>, values: [f32; 2]) -> Rows {
+    ids.sort_unstable();
+    Rows {
+        table: MARKS.into(),
+        dim: 2,
+        values: ids.iter().flat_map(|_| values).flat_map(f32::to_le_bytes).collect(),
+        ids: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+    }
+}
 
 pub(crate) fn channel(address: &str) -> Channel {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
@@ -234,6 +253,8 @@ impl Worker {
             let (version, variables) = self.pull(task.model_generation, true).await?;
             tokio::time::sleep(Duration::from_millis(self.habits.step_ms)).await;
             let gradients = self.gradients(&variables, &records);
+            let ids: Vec<u64> = records.clone().map(mark).collect();
+            self.pull_rows(task.model_generation, &ids).await?;
             let positions = vec![Position {
                 task_id: task.task_id,
                 finished_records: records.end - task.start,
@@ -250,7 +271,7 @@ impl Worker {
             let times = 1 + usize::from(self.habits.pushes_twice);
             let mut accepted = false;
             for _ in 0..times {
-                accepted = self.push(&push).await?;
+                accepted = self.push(&push, &ids).await?;
             }
             if accepted {
                 return Ok(());
@@ -374,6 +395,14 @@ impl Worker {
                 model_generation,
                 trainable: own.map(variable).collect(),
                 state: Vec::new(),
+                tables: vec![EmbeddingTable {
+                    name: MARKS.into(),
+                    dim: 2,
+                    initializer: Some(RowInitializer {
+                        seed: 0,
+                        distribution: Some(Distribution::Constant(0.0)),
+                    }),
+                }],
                 optimizer: Some(Optimizer { learning_rate: 0.01, rule: Some(Rule::Sgd(sgd)) }),
             };
             let call = |mut server: Server| {
@@ -385,13 +414,40 @@ impl Worker {
         Ok(())
     }
 
+    /// Rows of an embedding table that a minibatch needs: whole numbers, as only whole steps count.
+    async fn pull_rows(&mut self, model_generation: u64, ids: &[u64]) -> Result<(), Dropped> {
+        let servers = self.servers.len();
+        for index in 0..servers {
+            let own = ids.iter().filter(|id| *id % servers as u64 == index as u64);
+            let pull = PullRowsRequest {
+                worker_id: self.id,
+                model_generation,
+                table: MARKS.into(),
+                ids: own.clone().flat_map(|id| id.to_le_bytes()).collect(),
+                ..Default::default()
+            };
+            let call = |mut server: Server| {
+                let pull = pull.clone();
+                async move { server.pull_rows(pull).await }
+            };
+            let rows = self.call(index, call).await?.rows.expect("rows");
+            let values = floats(&rows.values);
+            assert_eq!(values.len(), 2 * own.count());
+            assert!(values.chunks(2).all(|row| (row[1] - 2.0 * row[0]).abs() < 0.01), "{values:?}");
+        }
+        Ok(())
+    }
+
     /// Whether it counts.
-    async fn push(&mut self, push: &PushGradientsRequest) -> Result<bool, Dropped> {
+    async fn push(&mut self, push: &PushGradientsRequest, ids: &[u64]) -> Result<bool, Dropped> {
         let servers = u32::try_from(self.servers.len()).expect("few");
         for index in (0..servers).rev() {
             let is_here = |variable: &&Variable| server_of(&variable.name, servers) == index;
             let gradients = push.gradients.iter().filter(is_here).cloned().collect();
-            let part = PushGradientsRequest { gradients, ..push.clone() };
+            let own = ids.iter().copied().filter(|id| id % u64::from(servers) == u64::from(index));
+            // The rate of the optimizer is 1 in a hundred.
+            let rows = vec![rows(own.collect(), [-100.0, -200.0])];
+            let part = PushGradientsRequest { gradients, rows, ..push.clone() };
             if index == 0 {
                 tokio::time::sleep(Duration::from_millis(self.habits.leader_after_ms)).await;
             }

@@ -1,5 +1,6 @@
 """The model on the parameter servers. Owns: the order in which servers are read and written, and
-numbers of pushes. Does not know about: what computes gradients, tasks.
+numbers of pushes; which has which row of an embedding table. Does not know about: what computes
+gradients, tasks.
 
 Writing goes to servers 1 to N-1 first and to server 0, the leader, last; reading begins with the
 leader. So an update is made on all servers or on none.
@@ -7,10 +8,13 @@ leader. So an update is made on all servers or on none.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
 
 from .backends import Arrays
 from .connection import Connection
+from .embedding import Embedding, EmbeddingError
 from .optimizers import Optimizer
 from .protocol import messages as pb
 from .tensors import from_variables, part, to_variables
@@ -49,6 +53,15 @@ class ParameterServers:
         self._servers = servers
         self._interrupted = interrupted
         self._sequence = 0
+        self._tables: List[Embedding] = []
+        # Of the last pull: who, and of which life of the model.
+        self._at = (0, 0)
+
+    def serve(self, tables: Sequence[Embedding]) -> None:
+        """These embedding tables have their rows here."""
+        self._tables = list(tables)
+        for table in tables:
+            table.source = self
 
     def _call(self, index: int, name: str, request: Any, wait_ms: int = 0) -> Any:
         return self._servers[index].call(name, request, wait_ms, self._interrupted)
@@ -72,6 +85,7 @@ class ParameterServers:
                 trainable=self._part(parameters, index),
                 state=self._part(state, index),
                 optimizer=optimizer_message(optimizer),
+                tables=[table.message() for table in self._tables],
             )
             self._call(index, "InitModel", request)
 
@@ -99,6 +113,7 @@ class ParameterServers:
         found = Pulled(reply.outcome, reply.version, reply.model_generation, parameters, state)
         if reply.outcome != pb.PULL_OUTCOME_READY:
             return found
+        self._at = (worker, reply.model_generation)
         for index in range(1, len(self._servers)):
             other = self._other(index, worker, reply, known_version_plus_1)
             if other.outcome != pb.PULL_OUTCOME_READY:
@@ -117,6 +132,67 @@ class ParameterServers:
         )
         return self._call(index, "Pull", request, _WAIT_MS)
 
+    def _shares(self, ids: np.ndarray) -> Iterator[Tuple[int, np.ndarray]]:
+        """Servers, and which of these ids are theirs."""
+        of = ids % np.uint64(len(self._servers))
+        for index in range(len(self._servers)):
+            mine = np.flatnonzero(of == index)
+            if len(mine):
+                yield index, mine
+
+    def rows(self, table: Embedding, ids: np.ndarray) -> np.ndarray:
+        """The rows of these ids as they are now; zeros as long as there is no model."""
+        worker, generation = self._at
+        out = np.zeros((len(ids), table.dim), np.float32)
+        if generation == 0:
+            return out
+        for index, mine in self._shares(ids):
+            request = pb.PullRowsRequest(
+                worker_id=worker,
+                model_generation=generation,
+                table=table.name,
+                ids=ids[mine].astype("<u8", copy=False).tobytes(),
+            )
+            reply = self._call(index, "PullRows", request)
+            out[mine] = _matrix(table, reply.rows)
+        return out
+
+    def stored_rows(self, table: Embedding) -> Tuple[np.ndarray, np.ndarray]:
+        """All rows that were trained: rising ids and their rows."""
+        worker, generation = self._at
+        ids, rows = [np.empty(0, np.uint64)], [np.empty((0, table.dim), np.float32)]
+        for index in range(len(self._servers)):
+            start, more = 0, True
+            while more:
+                request = pb.PullRowsRequest(
+                    worker_id=worker, model_generation=generation, table=table.name, stored=True
+                )
+                request.stored_from = start
+                reply = self._call(index, "PullRows", request)
+                ids.append(np.frombuffer(reply.rows.ids, "<u8"))
+                rows.append(_matrix(table, reply.rows))
+                more = reply.more
+                start = int(ids[-1][-1]) + 1 if more else 0
+        all_ids, all_rows = np.concatenate(ids), np.concatenate(rows)
+        order = np.argsort(all_ids)
+        return all_ids[order], all_rows[order]
+
+    def _gradients_of_rows(self) -> List[List[Any]]:
+        """Of each server the gradients of its rows, in the step that the tables have last been in."""
+        out: List[List[Any]] = [[] for _ in self._servers]
+        for table in self._tables:
+            ids, rows = table.gradient()
+            for index, mine in self._shares(ids):
+                out[index].append(
+                    pb.Rows(
+                        table=table.name,
+                        dim=table.dim,
+                        ids=ids[mine].astype("<u8", copy=False).tobytes(),
+                        values=rows[mine].astype("<f4", copy=False).tobytes(),
+                    )
+                )
+        return out
+
     def next_push(self) -> int:
         """The number of the next push; one that is rejected keeps its number."""
         self._sequence += 1
@@ -133,8 +209,9 @@ class ParameterServers:
         learning_rate: float,
         positions: Dict[int, int],
     ) -> Any:
-        """The gradients of a step to all servers; the leader's answer."""
-        reply = None
+        """The gradients of a step, those of embedding tables with them, to all servers; the leader's
+        answer."""
+        reply, rows = None, self._gradients_of_rows()
         for index in [*range(1, len(self._servers)), 0]:
             request = pb.PushGradientsRequest(
                 worker_id=worker,
@@ -148,6 +225,17 @@ class ParameterServers:
                     pb.Position(task_id=task, finished_records=finished)
                     for task, finished in positions.items()
                 ],
+                rows=rows[index],
             )
             reply = self._call(index, "PushGradients", request)
         return reply
+
+
+def _matrix(table: Embedding, rows: Any) -> np.ndarray:
+    """The rows of a message."""
+    if rows.dim != table.dim:
+        raise EmbeddingError(
+            f"embedding table {table.name!r} has rows of {table.dim} numbers here and of {rows.dim} "
+            "on the servers: another model than the job's"
+        )
+    return np.frombuffer(rows.values, "<f4").reshape(-1, table.dim)

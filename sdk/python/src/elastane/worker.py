@@ -157,6 +157,7 @@ class Worker:
             for warning in self._data.main.warnings():
                 log(f"warning: {warning}")
             log(f"model {model.path} with {self._backend.name}")
+        self._servers.serve(self._backend.embeddings())
         if self._needs_data:
             request = pb.ReportDataRequest(
                 worker_id=self.id,

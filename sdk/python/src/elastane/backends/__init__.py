@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import codec
 from ..contract import Contract, ContractError
+from ..embedding import Embedding
 from ..optimizers import Optimizer, OptimizerError
 from ..readers import Metadata
 
@@ -60,6 +61,10 @@ class Backend:
     def state(self) -> Arrays:
         """What changes in training without a gradient: moving means of normalisation."""
         return {}
+
+    def embeddings(self) -> List[Embedding]:
+        """The embedding tables of the model. `step` begins a step of each."""
+        return []
 
     def assign(self, parameters: Arrays, state: Arrays) -> None:
         """Takes over these values; names that are not given stay as they are."""
@@ -205,6 +210,11 @@ def need_optimizer(contract: Contract) -> Callable[..., Any]:
     if contract.optimizer is None:
         raise OptimizerError(f"the model {contract.path} has no 'optimizer'")
     return contract.optimizer
+
+
+def stored(tables: Sequence[Embedding]) -> Dict[str, np.ndarray]:
+    """The trained rows of these tables, by name."""
+    return {name: value for table in tables for name, value in table.stored().items()}
 
 
 def float32(arrays: Dict[str, Any]) -> Arrays:

@@ -14,6 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from ..contract import Contract
+from ..embedding import Embedding, check
+from ..keras import Embedding as Layer
 from ..optimizers import Optimizer, from_keras
 from . import Arrays, Backend, Batch, Step, float32, need_optimizer
 
@@ -96,6 +98,13 @@ class KerasBackend(Backend):
     def state(self) -> Arrays:
         return float32({_key(v): v.numpy() for v in self._carried()})
 
+    def _lookups(self) -> List[Any]:
+        layers = self._model._flatten_layers()
+        return [layer.lookup for layer in layers if isinstance(layer, Layer)]
+
+    def embeddings(self) -> List[Embedding]:
+        return check([lookup.table for lookup in self._lookups()])
+
     def assign(self, parameters: Arrays, state: Arrays) -> None:
         for variables, values in ((self._trainable(), parameters), (self._carried(), state)):
             for variable in variables:
@@ -112,22 +121,40 @@ class KerasBackend(Backend):
         assert self.contract.loss is not None, "a contract of training has it"
         variables = [getattr(v, "value", v) for v in self._trainable()]
         variables = [v() if callable(v) else v for v in variables]
+        # What the gradients of rows of embedding tables pass through.
+        anchors = [lookup.anchor for lookup in self._lookups()]
         with tf.GradientTape() as tape:
+            tape.watch(anchors)
             outputs = self._call(features, True)
             loss = tf.reduce_mean(self.contract.loss(labels, outputs))
             if self._model.losses:
                 loss += tf.add_n(self._model.losses)
-        found = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        zero = tf.UnconnectedGradients.ZERO
+        found = tape.gradient(loss, variables + anchors, unconnected_gradients=zero)
         return loss, [tf.convert_to_tensor(gradient) for gradient in found]
 
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs a graph; what a lookup in it has raised comes out as it was."""
+        lookups = self._lookups()
+        try:
+            return function(*arguments)
+        except tf.errors.OpError:
+            for lookup in lookups:
+                if lookup.failure is not None:
+                    failure, lookup.failure = lookup.failure, None
+                    raise failure from None
+            raise
+
     def step(self, batch: Batch) -> Step:
-        loss, found = self._gradients(batch.features, batch.labels)
+        for table in self.embeddings():
+            table.begin()
+        loss, found = self._run(self._gradients, batch.features, batch.labels)
         names = [_key(variable) for variable in self._trainable()]
         gradients = {name: value.numpy() for name, value in zip(names, found)}
         return Step(float(loss), float32(gradients))
 
     def predict(self, batch: Batch) -> Any:
-        return tf.nest.map_structure(lambda one: one.numpy(), self._outputs(batch.features, False))
+        return tf.nest.map_structure(lambda one: one.numpy(), self._run(self._outputs, batch.features, False))
 
     # Optimizer.
 
@@ -154,10 +181,16 @@ class KerasBackend(Backend):
 
     def save(self, path: str) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        if hasattr(self._model, "export"):
-            self._model.export(path, verbose=False)
-        else:
-            self._model.save(path)
+        for lookup in self._lookups():
+            lookup.freeze()
+        try:
+            if hasattr(self._model, "export"):
+                self._model.export(path, verbose=False)
+            else:
+                self._model.save(path)
+        finally:
+            for lookup in self._lookups():
+                lookup.frozen = None
 
 
 class _VersionOne:

@@ -3,6 +3,7 @@
     class Model:
         parameters: dict of name to float32 array
         state: such a dict of what has no gradient (optional)
+        embeddings: list of embedding tables (optional); see `elastane.embedding`
         def forward(self, features, training): returns outputs, first axis the records
         def backward(self, d_outputs): returns gradients by name, after a forward in training
 
@@ -13,13 +14,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 
 from ..contract import Contract, ContractError
+from ..embedding import Embedding, check
 from ..optimizers import Optimizer
-from . import Arrays, Backend, Batch, Step, float32, need_optimizer
+from . import Arrays, Backend, Batch, Step, float32, need_optimizer, stored
 
 
 def is_plain(model: Any) -> bool:
@@ -43,6 +45,9 @@ class PlainBackend(Backend):
     def state(self) -> Arrays:
         return float32(getattr(self._model, "state", {}))
 
+    def embeddings(self) -> List[Embedding]:
+        return check(getattr(self._model, "embeddings", []))
+
     def assign(self, parameters: Arrays, state: Arrays) -> None:
         self._model.parameters.update(parameters)
         if state:
@@ -59,6 +64,8 @@ class PlainBackend(Backend):
         return float(found[0]), found[1]
 
     def step(self, batch: Batch) -> Step:
+        for table in self.embeddings():
+            table.begin()
         outputs = self._model.forward(batch.features, True)
         value, d_outputs = self._loss(batch.labels, outputs)
         gradients = float32(self._model.backward(d_outputs))
@@ -83,4 +90,5 @@ class PlainBackend(Backend):
 
     def save(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
-        np.savez(os.path.join(path, "model.npz"), **self.parameters(), **self.state())
+        arrays = {**self.parameters(), **self.state(), **stored(self.embeddings())}
+        np.savez(os.path.join(path, "model.npz"), **arrays)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 import numpy as np
 import torch
 
 from ..contract import Contract
+from ..embedding import Embedding, check
 from ..optimizers import Optimizer, from_torch
-from . import Arrays, Backend, Batch, Step, float32, need_optimizer
+from ..torch import Embedding as Layer
+from . import Arrays, Backend, Batch, Step, float32, need_optimizer, stored
 
 
 def _tensor(value: Any) -> Any:
@@ -57,6 +59,9 @@ class TorchBackend(Backend):
     def state(self) -> Arrays:
         return float32({name: buffer.cpu().numpy() for name, buffer in self._buffers()})
 
+    def embeddings(self) -> List[Embedding]:
+        return check([m.table for m in self._model.modules() if isinstance(m, Layer)])
+
     def assign(self, parameters: Arrays, state: Arrays) -> None:
         with torch.no_grad():
             for name, parameter in self._model.named_parameters():
@@ -70,6 +75,8 @@ class TorchBackend(Backend):
         assert self.contract.loss is not None, "a contract of training has it"
         self._model.train()
         self._model.zero_grad()
+        for table in self.embeddings():
+            table.begin()
         loss = self.contract.loss(batch.labels, self._model(batch.features)).mean()
         loss.backward()
         gradients = {}
@@ -92,3 +99,6 @@ class TorchBackend(Backend):
     def save(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
         torch.save(self._model.state_dict(), os.path.join(path, "model.pt"))
+        tables = stored(self.embeddings())
+        if tables:
+            np.savez(os.path.join(path, "embeddings.npz"), **tables)

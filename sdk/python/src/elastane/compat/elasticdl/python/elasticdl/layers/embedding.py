@@ -1,3 +1,5 @@
 """Published name of `elasticdl.layers`."""
 
-import elasticdl.layers  # noqa: F401  which says what is missing
+from elasticdl.layers import Embedding
+
+__all__ = ["Embedding"]
