@@ -80,7 +80,8 @@ pub struct JobConfig {
     pub worker_crashes_max: u32,
     /// `--evaluation_steps`: measure every so many versions; 0: never.
     pub evaluation_steps: u64,
-    /// The sizes of the world, if workers train together.
+    /// The sizes of the world, if workers train together. Its first worker then takes the place of
+    /// the one parameter server: it attends, and makes the checkpoints.
     pub world: Option<WorldLimits>,
     /// See [`Training::silent_ms`].
     pub silent_ms: Option<u64>,
@@ -204,7 +205,8 @@ impl JobConfig {
             kind: kind.into(),
             minibatch_size: self.minibatch_size,
             arguments: self.arguments.clone(),
-            parameter_servers: self.parameter_servers,
+            // In a world the workers hold the model themselves.
+            parameter_servers: if self.world.is_some() { 0 } else { self.parameter_servers },
             mode: self.update_mode().into(),
             grads_to_wait: self.grads_to_wait,
             get_model_steps: self.get_model_steps,

@@ -30,6 +30,8 @@ pub(crate) enum Reason {
 pub(crate) enum Entry {
     /// A worker begins; it gets the next number.
     Registered { pod: String, instance: u64, host: String },
+    /// A worker listens for others there: it can train together with them.
+    Ready { worker: u32, host: String },
     /// A worker ends.
     Gone { worker: u32, reason: Reason, message: String },
     /// What the data are.

@@ -63,16 +63,22 @@ fn register(desk: &mut Desk, register: v1::RegisterRequest) -> Result<v1::Regist
     let same = |worker: &u32| {
         desk.state.workers.get(worker).is_some_and(|worker| worker.instance == instance)
     };
+    let is_ready = is_reachable(&host);
     let worker_id = if let Some(worker) = present.filter(same) {
         worker
     } else {
         if let Some(worker) = present {
             gone(desk, worker, Reason::Lost, "another process of its pod registered")?;
         }
+        restore_lost_world(desk)?;
         let next = desk.state.numbered;
-        desk.put(Entry::Registered { pod, instance, host })?;
+        desk.put(Entry::Registered { pod, instance, host: host.clone() })?;
         next
     };
+    let known = desk.state.workers.get(&worker_id);
+    if is_ready && known.is_some_and(|known| !known.is_ready || known.host != host) {
+        desk.put(Entry::Ready { worker: worker_id, host })?;
+    }
     desk.heard(worker_id)?;
     Ok(v1::RegisterReply {
         worker_id,
@@ -81,6 +87,26 @@ fn register(desk: &mut Desk, register: v1::RegisterRequest) -> Result<v1::Regist
         parameter_servers: desk.servers(),
         needs_data: desk.state.job.is_none(),
     })
+}
+
+/// Whether others can connect to a worker: it has said a port as well.
+fn is_reachable(host: &str) -> bool {
+    host.rsplit_once(':').is_some_and(|(name, port)| {
+        let is_name = !name.contains(':') || name.ends_with(']');
+        is_name && !name.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+/// The model of a world that has lost all its workers before the last checkpoint was made. While a job
+/// goes on, its next worker finds that out by itself; one that has no work left would not.
+fn restore_lost_world(desk: &mut Desk) -> Result<(), Status> {
+    let state = &desk.state;
+    let is_lost = state.config.world.is_some() && state.workers.is_empty();
+    if is_lost && state.is_over() && !state.has_ended() {
+        let message = "all workers are gone, and the last checkpoint is missing".to_owned();
+        desk.put(Entry::Restore { unreadable: None, message })?;
+    }
+    Ok(())
 }
 
 fn gone(desk: &mut Desk, worker: u32, reason: Reason, message: &str) -> Result<(), Status> {

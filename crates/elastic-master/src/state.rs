@@ -23,6 +23,9 @@ pub(crate) struct Worker {
     pub pod: String,
     pub instance: u64,
     pub host: String,
+    /// It can train together with others.
+    #[serde(default)]
+    pub is_ready: bool,
     /// It is to leave until then.
     pub leaves_at: Option<Instant>,
 }
@@ -196,12 +199,16 @@ impl State {
     ) -> Result<Vec<Effect<Report>>, StateError> {
         match entry {
             Entry::Registered { pod, instance, host } => self.register((pod, instance, host), now),
+            Entry::Ready { worker, host } => self.ready(worker, host, now),
             Entry::Gone { worker, reason, message } => self.lose((worker, reason), &message, now),
             Entry::Data { shards, validation } => {
                 let mut job = Job::new(self.config.training(shards, validation))?;
                 let mut effects = Vec::new();
-                for worker in self.workers.keys() {
-                    effects.extend(job.apply(Input::Joined(WorkerId(*worker)), now)?);
+                for (id, worker) in &self.workers {
+                    effects.extend(job.apply(Input::Joined(WorkerId(*id)), now)?);
+                    if worker.is_ready {
+                        effects.extend(job.apply(Input::Ready(WorkerId(*id)), now)?);
+                    }
                 }
                 self.job = Some(job);
                 self.absorb(&effects);
@@ -239,7 +246,26 @@ impl State {
             None => Vec::new(),
         };
         self.numbered += 1;
-        self.workers.insert(id, Worker { pod, instance, host, leaves_at: None });
+        let worker = Worker { pod, instance, host, is_ready: false, leaves_at: None };
+        self.workers.insert(id, worker);
+        self.absorb(&effects);
+        Ok(effects)
+    }
+
+    fn ready(
+        &mut self,
+        worker: u32,
+        host: String,
+        now: Instant,
+    ) -> Result<Vec<Effect<Report>>, StateError> {
+        self.known(worker)?;
+        let effects = match &mut self.job {
+            Some(job) => job.apply(Input::Ready(WorkerId(worker)), now)?,
+            None => Vec::new(),
+        };
+        if let Some(known) = self.workers.get_mut(&worker) {
+            (known.host, known.is_ready) = (host, true);
+        }
         self.absorb(&effects);
         Ok(effects)
     }

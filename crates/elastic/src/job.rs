@@ -54,6 +54,8 @@ pub enum TrainingError {
 pub enum Input<R> {
     /// A worker is there.
     Joined(WorkerId),
+    /// A worker that is there can train together with others.
+    Ready(WorkerId),
     /// A worker is gone, whatever the cause; what it had and had not reported is done again.
     Left(WorkerId),
     /// A worker wants a task, and waits for it.

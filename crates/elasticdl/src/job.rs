@@ -133,7 +133,7 @@ impl Job {
             return Err(JobError::NotHere { flag, value: "0".to_owned(), why });
         }
         let Priorities { priority, spare_priority, workers_min } = priorities(values, workers)?;
-        strategy(values)?;
+        strategy(form, values)?;
         gradients(values)?;
         Ok(Self {
             form,
@@ -257,16 +257,55 @@ fn priorities(values: &Values, workers: u32) -> Result<Priorities, JobError> {
     })
 }
 
-fn strategy(values: &Values) -> Result<(), JobError> {
-    let flag = "distribution_strategy";
-    let why = match values.text(flag) {
-        "AllreduceStrategy" => {
-            "workers share the model by parameter servers; use ParameterServerStrategy"
+/// Whether the workers of a job hold its model themselves and add up their gradients. What is not
+/// trained is read from a parameter server in any case.
+pub(crate) fn is_all_reduced(form: Form, values: &Values) -> bool {
+    form == Form::Train && values.text("distribution_strategy") == "AllreduceStrategy"
+}
+
+/// Flags that no job of its strategy can have.
+fn strategy(form: Form, values: &Values) -> Result<(), JobError> {
+    let is_local = values.text("distribution_strategy") == "Local";
+    let is_reduced = is_all_reduced(form, values);
+    let servers = "with AllreduceStrategy there are none: each worker has the model; leave it out";
+    let all =
+        "with AllreduceStrategy an update is made of the gradients of all workers; leave it out";
+    let none_is_old = "with AllreduceStrategy no gradient is old; leave it out";
+    let own = "with AllreduceStrategy workers run the loop of ElasticDL; leave it out";
+    let refused = [
+        ("distribution_strategy", is_local, "use ParameterServerStrategy with --num_workers=1"),
+        ("num_ps_pods", is_reduced && values.count("num_ps_pods") > 0, servers),
+        ("grads_to_wait", is_reduced && values.count("grads_to_wait") > 1, all),
+        ("get_model_steps", is_reduced && values.count("get_model_steps") > 1, all),
+        ("use_async", is_reduced && values.is_on("use_async"), all),
+        ("gradients", is_reduced && values.text("gradients") == "reject", none_is_old),
+        (
+            "sync_version_tolerance",
+            is_reduced && values.count("sync_version_tolerance") > 0,
+            none_is_old,
+        ),
+        (
+            "lr_staleness_modulation",
+            is_reduced && values.is_on("lr_staleness_modulation"),
+            none_is_old,
+        ),
+        (
+            "checkpoint_steps",
+            is_reduced
+                && values.is_given("checkpoint_steps")
+                && values.count("checkpoint_steps") > 0
+                && values.some("checkpoint_dir").is_none(),
+            "with AllreduceStrategy workers make the checkpoints; add --checkpoint_dir, a folder that \
+             all of them can write",
+        ),
+        ("job_command", is_reduced && values.some("job_command").is_some(), own),
+    ];
+    match refused.into_iter().find(|(_, is_refused, _)| *is_refused) {
+        None => Ok(()),
+        Some((flag, _, why)) => {
+            Err(JobError::NotHere { flag, value: values.text(flag).to_owned(), why })
         }
-        "Local" => "use ParameterServerStrategy with --num_workers=1",
-        _ => return Ok(()),
-    };
-    Err(JobError::NotHere { flag, value: values.text(flag).to_owned(), why })
+    }
 }
 
 /// Flags about old gradients of a job that has none.
@@ -463,6 +502,8 @@ mod tests {
 
     const SEED: &str = "--job_name=j --model_file=src/lib.rs --image_base=i --train_data_dir=/d \
                         --record_per_task=100 --num_epoch=1 --grads_to_wait=2 --minibatch_size=10";
+    const REDUCED: &str = "train --job_name=j --model_zoo=src --model_def=m.f --training_data=/d \
+                           --distribution_strategy=AllreduceStrategy";
     const TRAIN: &str = "train --job_name=j --model_zoo=src --model_def=m.f --training_data=/d";
 
     #[test]
@@ -524,7 +565,15 @@ mod tests {
             (format!("{seed} --mount_path=/a"), "--mount_path goes with --volume_name"),
             (TRAIN.replace("--model_def=m.f", ""), "--model_def is missing"),
             (TRAIN.replace("--training_data=/d", ""), "--training_data is missing"),
-            (format!("{TRAIN} --distribution_strategy=AllreduceStrategy"), "parameter servers"),
+            (format!("{TRAIN} --distribution_strategy=Local"), "use ParameterServerStrategy with"),
+            (format!("{REDUCED} --num_ps_pods=1"), "--num_ps_pods=1 cannot be had here: with All"),
+            (format!("{REDUCED} --use_async"), "--use_async=true cannot be had here: with All"),
+            (
+                format!("{REDUCED} --grads_to_wait=2"),
+                "of the gradients of all workers; leave it out",
+            ),
+            (format!("{REDUCED} --checkpoint_steps=9"), "add --checkpoint_dir, a folder that all"),
+            (format!("{REDUCED} --sync_version_tolerance=2"), "no gradient is old; leave it out"),
             (format!("{TRAIN} --aux_params=relaunch=1"), "disable_relaunch is"),
             (
                 format!("{TRAIN} --gradients=wait --sync_version_tolerance=1"),

@@ -96,7 +96,9 @@ fn token(folder: &Path) -> Result<PathBuf, Error> {
 fn servers(job: &JobConfig, values: &Values, place: &Place<'_>, stop: &Arc<Notify>) -> Servers {
     let mut all = JoinSet::new();
     let own = || place.folder.join("model");
-    for index in 0..job.parameter_servers {
+    // In a world the workers hold the model themselves.
+    let count = if job.world.is_some() { 0 } else { job.parameter_servers };
+    for index in 0..count {
         let settings = elastic_ps::Settings {
             index,
             servers: job.parameter_servers,
@@ -220,7 +222,8 @@ async fn saved(
         .map_err(|_| "saving took too long".to_owned())?
     {
         Some(ended) => master::server_ended(ended).map_err(|error| error.to_string()),
-        None => Err("no parameter server is left".to_owned()),
+        None if workers.have_saved().await => Ok(()),
+        None => Err("the last worker has not saved it".to_owned()),
     }
 }
 

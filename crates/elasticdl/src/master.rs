@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cli_kit::exit::Error;
-use elastic::{Epochs, Kind, Limits, Order};
+use elastic::{Epochs, Kind, Limits, Order, WorldLimits};
 use elastic_master::{Ended, JobConfig, Mode, Outside, Settings, Sync, Want};
 use elastic_ps::Pushes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::job::is_all_reduced;
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 
@@ -33,6 +34,10 @@ pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
 pub(crate) const SAVE_MAX: Duration = Duration::from_secs(15);
 /// The exit code of a process that SIGTERM has ended, as shells say it.
 pub(crate) const TERMINATED: u8 = 143;
+/// So long the first workers of an all-reduce wait for the others.
+const FIRST_WORLD_MS: u64 = 5_000;
+/// So long workers that join an all-reduce are gathered: each time all get the model.
+const GATHER_MS: u64 = 500;
 /// So long the master answers those who ask how the job ended.
 const LINGER_MS: u64 = 2_000;
 
@@ -108,7 +113,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     let mut terminated = signal(SignalKind::terminate())?;
     let stop = Arc::new(Notify::new());
     let mut servers = JoinSet::new();
-    if !has_server_pods(&values) {
+    if !has_server_pods(&values) && job.world.is_none() {
         let stop = Arc::clone(&stop);
         let stopped = async move { stop.notified().await };
         servers.spawn(elastic_ps::run_until(server(0, &job, &place, &values), stopped));
@@ -168,9 +173,9 @@ async fn save(
     let saved = async {
         match servers.join_next().await {
             Some(ended) => server_ended(ended).map_err(|error| error.to_string()),
-            // Those in pods of their own stop by themselves.
+            // Those in pods of their own stop by themselves, and workers save what they share.
             None if place.is_saved().await => Ok(()),
-            None => Err("no parameter server has saved it".to_owned()),
+            None => Err("the model was not saved in time".to_owned()),
         }
     };
     let saved = tokio::time::timeout(SAVE_MAX, saved).await;
@@ -267,6 +272,13 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         saves: values.some("output").is_some(),
         evaluation_steps: values.count("evaluation_steps").into(),
         parameter_servers: values.count("num_ps_pods").max(1),
+        world: is_all_reduced(form, values).then(|| WorldLimits {
+            min: 1,
+            max: values.count("num_workers").max(1),
+            unit: 1,
+            first_ms: FIRST_WORLD_MS,
+            gather_ms: GATHER_MS,
+        }),
         // As published: the first form shuffles its tasks.
         order: if seed { Order::Tasks { seed: 0 } } else { Order::Given },
         limits: Limits {
@@ -402,6 +414,17 @@ mod tests {
             assert_eq!(job.staleness_max, bound, "{flags}");
         }
         assert_eq!(of("flat --gradients=reject").unwrap().mode, Mode::SynchronousReject);
+    }
+
+    #[test]
+    fn workers_that_add_up_their_gradients_are_in_a_world() {
+        let flags = "--job_name=j --num_workers=3 --distribution_strategy=AllreduceStrategy";
+        let job = of(&format!("train {flags}")).unwrap();
+        let world = job.world.expect("a world");
+        assert_eq!((world.min, world.max, world.unit), (1, 3, 1));
+        assert_eq!(of(&format!("evaluate {flags} --validation_data=/d")).unwrap().world, None);
+        let by_servers = flags.replace("Allreduce", "ParameterServer");
+        assert_eq!(of(&format!("train {by_servers}")).unwrap().world, None);
     }
 
     #[test]

@@ -183,7 +183,10 @@ impl Gang {
         let mut told = vec![("MASTER_ADDR", master), ("WORKER_NUM", count), unbuffered];
         let Some(own) = self.members.get(self.rank) else { return told };
         match own.role.as_str() {
-            WORKER => told.push(("WORKER_ID", own.index.to_string())),
+            // Workers that add up their gradients connect to each other.
+            WORKER => {
+                told.extend([("WORKER_ID", own.index.to_string()), ("MY_POD_IP", address(own))]);
+            }
             PARAMETER_SERVER => told.extend([
                 ("PS_ID", own.index.to_string()),
                 ("PS_ADDR", format!("{}:{}", address(own), own.port)),
@@ -292,7 +295,10 @@ mod tests {
         }
         let at = "MASTER_ADDR=127.0.0.1:7000 WORKER_NUM=2";
         assert_eq!(told(Framework::ElasticDl, 0, 1), format!("{at} PORT=7000"));
-        assert_eq!(told(Framework::ElasticDl, 2, 1), format!("{at} WORKER_ID=1"));
+        assert_eq!(
+            told(Framework::ElasticDl, 2, 1),
+            format!("{at} WORKER_ID=1 MY_POD_IP=127.0.0.1")
+        );
         let elastic = told(Framework::PyTorch, 0, 2);
         for part in [
             "PET_NNODES=2:3 ",

@@ -23,6 +23,20 @@ class Abort(Exception):
 
 
 class Job:
+    SERVICES = {
+        "Master": (
+            "Register",
+            "ReportData",
+            "GetTask",
+            "ReportTask",
+            "HandBack",
+            "ReportEvaluation",
+            "Watch",
+            "Leave",
+        ),
+        "ParameterServer": ("InitModel", "Pull", "PullRows", "PushGradients"),
+    }
+
     def __init__(
         self,
         arguments,
@@ -60,22 +74,7 @@ class Job:
 
     def start(self):
         handlers = []
-        for service, names in (
-            (
-                "Master",
-                (
-                    "Register",
-                    "ReportData",
-                    "GetTask",
-                    "ReportTask",
-                    "HandBack",
-                    "ReportEvaluation",
-                    "Watch",
-                    "Leave",
-                ),
-            ),
-            ("ParameterServer", ("InitModel", "Pull", "PullRows", "PushGradients")),
-        ):
+        for service, names in self.SERVICES.items():
             methods = {}
             for name in names:
                 request, reply = protocol.messages.method(service, name)
@@ -118,6 +117,9 @@ class Job:
     def address(self):
         return self.through.address if self.through else f"127.0.0.1:{self.port}"
 
+    def servers(self):
+        return [self.address]
+
     # The master.
 
     def Register(self, request):
@@ -126,10 +128,11 @@ class Job:
         self.workers[worker] = request.pod
         settings = pb.JobSettings(
             job_name="test",
+            job_id="job",
             kind=self.kind,
             minibatch_size=self.minibatch,
             arguments=self.arguments,
-            parameter_servers=1,
+            parameter_servers=len(self.servers()),
             mode=pb.UPDATE_MODE_SYNCHRONOUS,
             grads_to_wait=1,
             get_model_steps=1,
@@ -140,7 +143,7 @@ class Job:
             worker_id=worker,
             settings=settings,
             model_generation=self.generation,
-            parameter_servers=[self.address],
+            parameter_servers=self.servers(),
             needs_data=self.todo is None,
         )
 
@@ -254,7 +257,7 @@ class Job:
         return pb.WatchReply(
             revision=request.revision,
             model_generation=self.generation,
-            parameter_servers=[self.address],
+            parameter_servers=self.servers(),
             leaving=request.worker_id in self.leaving,
             leave_within_ms=5_000,
         )

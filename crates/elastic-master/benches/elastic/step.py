@@ -68,7 +68,7 @@ def main():
     one._backend = Backend()
     work = Work(pb.Task(task_id=1, start=0, end=1, model_generation=1))
     batch = Batch(None, None, [(0, b"")])
-    one._step(work, batch, 1)
+    one._sharing.step(work, batch, 1)
     timed(parameters.ParameterServers, "pull", "pull")
     timed(parameters.ParameterServers, "push", "push")
     timed(parameters, "to_variables", "encode")
@@ -77,7 +77,7 @@ def main():
     for _ in range(int(sys.argv[1])):
         spent.clear()
         begin = time.perf_counter()
-        one._step(work, batch, 1)
+        one._sharing.step(work, batch, 1)
         whole = (time.perf_counter() - begin) * 1000
         pull, push = spent["pull"] - spent["decode"], spent["push"] - spent["encode"]
         steps.append({**spent, "pull": pull, "push": push, "step": whole})

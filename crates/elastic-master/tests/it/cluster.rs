@@ -90,7 +90,9 @@ impl Cluster {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = free.local_addr().expect("an address");
         drop(free);
-        let servers = (0..config.parameter_servers).map(|_| None).collect();
+        // In a world the first worker attends.
+        let count = if config.world.is_some() { 0 } else { config.parameter_servers };
+        let servers = (0..count).map(|_| None).collect();
         let mut cluster = Self { folder, config, address, master: None, servers, init_dir };
         cluster.start_master();
         (0..cluster.servers.len()).for_each(|index| cluster.start_server(index));

@@ -8,3 +8,4 @@ mod refusals;
 mod trainings;
 mod wire;
 mod worker;
+mod worlds;

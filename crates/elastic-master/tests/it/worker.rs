@@ -139,7 +139,7 @@ impl Worker {
         signal: watch::Receiver<Signal>,
     ) -> Self {
         let master = client(address, &credentials);
-        let request = RegisterRequest { pod: pod.into(), instance: 1, host: "127.0.0.1".into() };
+        let request = RegisterRequest { pod: pod.into(), instance: 1, host: "127.0.0.1:9".into() };
         let registered = until(|| {
             let (mut master, request) = (master.clone(), request.clone());
             async move { master.register(request).await }

@@ -33,7 +33,13 @@ impl<R: Clone> Job<R> {
         effects: &mut Vec<Effect<R>>,
     ) -> Result<(), Refused> {
         match input {
-            Input::Joined(worker) => self.join(worker, now)?,
+            Input::Joined(worker) => self.join(worker)?,
+            Input::Ready(worker) => {
+                self.known(worker)?;
+                if let Some(rendezvous) = &mut self.rendezvous {
+                    rendezvous.join(worker, now);
+                }
+            }
             Input::Left(worker) => {
                 self.known(worker)?;
                 self.leave(worker, effects);
@@ -91,16 +97,13 @@ impl<R: Clone> Job<R> {
         Ok(())
     }
 
-    fn join(&mut self, worker: WorkerId, now: Instant) -> Result<(), Refused> {
+    fn join(&mut self, worker: WorkerId) -> Result<(), Refused> {
         // A number that was used and is not there belongs to one that has left.
         if !self.workers.contains(&worker) && self.newest.is_some_and(|newest| worker <= newest) {
             return Err(Refused::Unknown(worker));
         }
         self.newest = self.newest.max(Some(worker));
         self.workers.insert(worker);
-        if let Some(rendezvous) = &mut self.rendezvous {
-            rendezvous.join(worker, now);
-        }
         Ok(())
     }
 

@@ -188,9 +188,13 @@ fn a_world_changes_when_a_member_is_gone() {
         Some(Effect::World(world)) => world.members,
         other => panic!("no world: {other:?}"),
     };
-    assert_eq!(members(s.on(Input::Joined(A))), [A]);
-    assert_eq!(members(s.on(Input::Joined(B))), [A, B]);
+    // One that loads its model yet would have the others wait.
+    assert_eq!(s.on(Input::Joined(A)), []);
+    assert_eq!(members(s.on(Input::Ready(A))), [A]);
+    s.on(Input::Joined(B));
+    assert_eq!(members(s.on(Input::Ready(B))), [A, B]);
     assert_eq!(members(s.on(Input::Left(A))), [B]);
+    assert!(s.job.apply(Input::Ready(A), Instant(0)).is_err(), "it has left");
 }
 
 #[test]
@@ -209,6 +213,7 @@ fn inputs() -> impl Strategy<Value = Input<u32>> {
     let (worker, task) = (|| (0..5_u32).prop_map(WorkerId), || (1..20_u64).prop_map(TaskId));
     prop_oneof![
         3 => worker().prop_map(Input::Joined),
+        3 => worker().prop_map(Input::Ready),
         1 => worker().prop_map(Input::Left),
         6 => worker().prop_map(Input::Asked),
         3 => (worker(), task(), 0..4_u64).prop_map(|(w, t, n)| Input::Advanced(w, t, n)),

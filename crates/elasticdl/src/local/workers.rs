@@ -136,6 +136,15 @@ impl<'a> Workers<'a> {
         }
     }
 
+    /// Whether the last of them has saved the model that they had themselves.
+    pub(super) async fn have_saved(&self) -> bool {
+        let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
+            return false;
+        };
+        let status = master.status(StatusRequest {}).await;
+        status.is_ok_and(|status| status.into_inner().saved)
+    }
+
     async fn tell(&self, event: Event) {
         let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
             return;

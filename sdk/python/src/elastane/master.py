@@ -38,6 +38,9 @@ class Membership:
         self.leaving = threading.Event()
         self.leave_within_ms = 0
         self.ended = threading.Event()
+        # Those who train together with this worker, if it is one of them (`pb.World`).
+        self.world: Optional[Any] = None
+        self.on_change: Callable[[], None] = lambda: None
         self.failure: Optional[CallError] = None
         self.changed = threading.Condition()
         self.report: Any = pb.WorkerReport()
@@ -68,6 +71,7 @@ class Membership:
                 self.failure = error
                 with self.changed:
                     self.changed.notify_all()
+                self.on_change()
                 if isinstance(error, Outdated) and not self.stopped:
                     self._given_up(self)
                 return
@@ -79,7 +83,9 @@ class Membership:
             self._servers = list(reply.parameter_servers)
         with self.changed:
             self.generation = max(self.generation, reply.model_generation)
+            self.world = reply.world if reply.HasField("world") else None
             self.changed.notify_all()
+        self.on_change()
         if reply.leaving and not self.leaving.is_set():
             self.leave_within_ms = reply.leave_within_ms
             self.leaving.set()
@@ -145,11 +151,11 @@ class Prefetch:
         self._thread = threading.Thread(target=self._fetch, name="prefetch", daemon=True)
         self._thread.start()
 
-    def next(self) -> Tuple[Optional[Work], bool]:
-        """The next task, or none yet, and whether there will be no more. Waits 0.2 s at most."""
+    def next(self, patience_s: float) -> Tuple[Optional[Work], bool]:
+        """The next task, or none yet, and whether there will be no more. Waits so long at most."""
         with self._change:
             self._change.wait_for(
-                lambda: self._ready or self._done or self.failure is not None, 0.2
+                lambda: self._ready or self._done or self.failure is not None, patience_s
             )
             if self._ready:
                 return self._ready.pop(0), False

@@ -44,11 +44,6 @@ class Settings:
         self.minibatch_size = int(message.minibatch_size)
         if self.minibatch_size < 1:
             raise SettingsError("minibatch_size is 0; it is at least 1")
-        if message.parameter_servers < 1:
-            raise SettingsError(
-                "the job has no parameter server, and this worker trains with at least one: "
-                "use the strategy ParameterServerStrategy"
-            )
 
     def get(self, name: str) -> str:
         """An argument, empty if it is not given."""

@@ -22,21 +22,19 @@ import sys
 import time
 import traceback
 from contextlib import contextmanager
-from typing import Any, Iterator, List, Optional, Tuple
-
-import numpy as np
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from . import backends, codec, master
+from .allreduce import ByAllReduce
 from .backends import Backend, Batch
 from .connection import CallError, Connection, Interrupted, Outdated
 from .contract import Contract, ContractError
 from .master import Membership, Prefetch, Work
 from .metrics import Metrics
-from .parameters import ParameterServers, Pulled
 from .protocol import messages as pb
 from .settings import Data, Settings, SettingsError, shards
+from .sharing import ByParameterServers, Dropped, Leaving, Sharing, Unshared, log
 
-_REJECTIONS_MAX = 64
 _PROGRESS_EVERY_S = 0.5
 # Between two looks at a worker that was given up.
 _LOOK_S = 0.1
@@ -48,30 +46,13 @@ _HANGS_S, _HANGS_STEPS = 60.0, 3.0
 EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_TERMINATED = 0, 1, 2, 143
 
 
-class Leaving(Exception):
-    """The worker is to hand back and go."""
-
-
-class Dropped(Exception):
-    """The task in hand is not this worker's any more."""
-
-
-class Stuck(Exception):
-    """A minibatch was rejected again and again."""
-
-
-def log(text: str) -> None:
-    """A line for people, with the time."""
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
 class Worker:
     """A process that works for a job, under one number at a time."""
 
     def __init__(self, connection: Connection, pod: str, host: str, patience_s: float, token: str):
-        self._master = connection
-        self._pod, self._host = pod, host
-        self._patience_s, self._token = patience_s, token
+        self.master = connection
+        self._pod, self.host = pod, host
+        self._patience_s, self.token = patience_s, token
         self.terminated = False
         # Whether it does what may take longer than any step.
         self._is_unhurried = False
@@ -87,29 +68,34 @@ class Worker:
 
     def join(self) -> None:
         """Gets a number of the master: at the start, and after the master has given it up."""
-        instance = random.SystemRandom().getrandbits(63)
-        request = pb.RegisterRequest(pod=self._pod, instance=instance, host=self._host)
-        registered = self._master.call("Register", request, interrupted=lambda: self.terminated)
+        self._instance = random.SystemRandom().getrandbits(63)
+        registered = self._register(self.host)
         self.id = int(registered.worker_id)
         self.settings = Settings(registered.settings)
         self._needs_data = registered.needs_data
-        self._members = Membership(self._master, self.id, registered, self._given_up)
-        servers = range(self.settings.message.parameter_servers)
-        self._servers = ParameterServers([self._server(n) for n in servers], self._is_leaving)
+        self.members = Membership(self.master, self.id, registered, self._given_up)
         self._prefetch: Optional[Prefetch] = None
-        # What the backend has: of which life of the model, and its version plus 1 (0: nothing).
-        self._generation = self._version_known = self._steps_since_pull = 0
+        is_shared_by_all = self.settings.message.parameter_servers == 0
+        self._sharing: Sharing = (ByAllReduce if is_shared_by_all else ByParameterServers)(self)
         log(f"worker {self.id} of job {self.settings.message.job_name}, pod {self._pod}")
 
-    def _server(self, index: int) -> Connection:
-        limit = self.settings.message.message_bytes_max or 256 * 1024 * 1024
-        members = self._members
-        return Connection(
-            "ParameterServer", lambda: members.server(index), self._token, self._patience_s, limit
-        )
+    def _register(self, host: str) -> Any:
+        request = pb.RegisterRequest(pod=self._pod, instance=self._instance, host=host)
+        return self.master.call("Register", request, interrupted=lambda: self.terminated)
 
-    def _is_leaving(self) -> bool:
-        return self.terminated or self._members.leaving.is_set()
+    def reachable(self, address: str) -> None:
+        """Says to the master that others can connect to this worker there."""
+        self._register(address)
+
+    def connection(
+        self, service: str, address: Callable[[], Optional[str]], message_bytes_max: int
+    ) -> Connection:
+        """To another part of the job, with its token."""
+        return Connection(service, address, self.token, self._patience_s, message_bytes_max)
+
+    def is_leaving(self) -> bool:
+        """Whether it is to hand back and go."""
+        return self.terminated or self.members.leaving.is_set()
 
     def _given_up(self, members: Membership) -> None:
         """By the heartbeat thread: the master does not want this number any more. The main thread
@@ -128,7 +114,7 @@ class Worker:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     @contextmanager
-    def _unhurried(self) -> Iterator[None]:
+    def unhurried(self) -> Iterator[None]:
         """Around what may take long without hanging: loading and writing."""
         self._is_unhurried = True
         try:
@@ -140,31 +126,32 @@ class Worker:
 
     def prepare(self) -> None:
         """Loads the model, once, opens the data, and begins to ask for tasks."""
-        with self._unhurried():
+        with self.unhurried():
             self._load()
         held_max = self.settings.message.held_max
-        self._prefetch = Prefetch(self._master, self.id, held_max, self._read, self._is_leaving)
+        self._prefetch = Prefetch(self.master, self.id, held_max, self._read, self.is_leaving)
+        self._sharing.begin()
 
     def _load(self) -> None:
         if self._backend is None or self._data is None:
             logging.basicConfig(level=self.settings.get("log_level") or logging.WARNING)
             model = self.settings.load_model()
             self._backend = backends.choose(model)
-            self._backend.codec_type = self.settings.get("codec_type") or codec.TYPES[0]
+            self.backend.codec_type = self.settings.get("codec_type") or codec.TYPES[0]
             self._data = self.settings.open_data(model)
-            self._backend.metadata = self._data.main.metadata
+            self.backend.metadata = self._data.main.metadata
             self._check_predictions(model)
             for warning in self._data.main.warnings():
                 log(f"warning: {warning}")
-            log(f"model {model.path} with {self._backend.name}")
-        self._servers.serve(self._backend.embeddings())
+            log(f"model {model.path} with {self.backend.name}")
+        self._sharing.serve(self.backend.embeddings())
         if self._needs_data:
             request = pb.ReportDataRequest(
                 worker_id=self.id,
                 shards=shards(self._data.main),
                 validation_shards=shards(self._data.validation),
             )
-            self._master.call("ReportData", request, interrupted=self._is_leaving)
+            self.master.call("ReportData", request, interrupted=self.is_leaving)
 
     def _check_predictions(self, model: Contract) -> None:
         if self.settings.mode == "prediction" and model.prediction_outputs_processor is None:
@@ -204,52 +191,58 @@ class Worker:
         try:
             self._loop()
         except (Leaving, Interrupted):
+            self._sharing.leave()
             self._hand_back()
             self._leave(pb.LEAVE_REASON_PREEMPTED)
             return EXIT_TERMINATED
         if self._backend is not None:
-            with self._unhurried():
-                self._backend.end()
+            with self.unhurried():
+                self.backend.end()
         self._leave(pb.LEAVE_REASON_DONE)
         return EXIT_DONE
 
     def stop_asking(self) -> None:
         """Ends the threads of the number that the worker has now."""
-        self._members.stop()
+        self._sharing.stop()
+        self.members.stop()
         if self._prefetch is not None:
             self._prefetch.stop()
 
     def _loop(self) -> None:
         assert self._prefetch is not None, "run comes after prepare"
-        while not self._members.ended.is_set():
-            self._check()
-            work, is_done = self._prefetch.next()
-            if work is None and is_done:
-                return
+        while True:
+            work, is_done = None, self.members.ended.is_set()
+            if not is_done:
+                self._check()
+                work, is_done = self._prefetch.next(self._sharing.patience_s)
             if work is not None:
                 self._do(work)
+            elif self._sharing.idle(is_done):
+                return
 
     def _check(self) -> None:
         """Whether to go on."""
-        if self._is_leaving():
+        if self.is_leaving():
             raise Leaving()
-        failure = self._members.failure or (self._prefetch and self._prefetch.failure)
+        failure = self.members.failure or (self._prefetch and self._prefetch.failure)
         if failure:
             raise failure
 
-    def _check_task(self, work: Work) -> None:
+    def check_task(self, work: Work) -> None:
+        """Whether to go on with a task."""
         self._check()
-        if 0 < work.task.model_generation < self._members.generation:
+        if 0 < work.task.model_generation < self.members.generation:
             raise Dropped()
 
     def _do(self, work: Work) -> None:
         assert self._prefetch is not None, "tasks come from it"
         try:
-            self._check_task(work)
+            self.check_task(work)
             if work.error is not None:
                 self._failed(work, work.error)
             elif work.task.kind == pb.TASK_KIND_TRAIN:
                 self._train(work)
+                return
             elif work.task.kind == pb.TASK_KIND_EVALUATE:
                 self._evaluate(work)
             elif work.task.kind == pb.TASK_KIND_PREDICT:
@@ -266,9 +259,9 @@ class Worker:
             # The servers went back to a checkpoint, or are about to: the master says which life
             # of the model counts, and gives the records again.
             log(f"task {work.task.task_id}: dropped: {error}")
-            self._members.await_generation(work.task.model_generation, 5.0)
-            self._version_known = 0
-        except CallError:
+            self.members.await_generation(work.task.model_generation, 5.0)
+            self._sharing.forget()
+        except (CallError, Unshared):
             raise
         except Exception:
             trace = traceback.format_exc()
@@ -277,71 +270,39 @@ class Worker:
         self._prefetch.drop(work)
 
     def _failed(self, work: Work, trace: str) -> None:
-        master.report(self._master, self.id, work, pb.TASK_OUTCOME_FAILED, trace[-16_000:])
+        master.report(self.master, self.id, work, pb.TASK_OUTCOME_FAILED, trace[-16_000:])
 
     def _finish(self, work: Work, **counts: int) -> None:
         work.visited = work.count
         outcome = pb.TASK_OUTCOME_FINISHED
-        if not master.report(self._master, self.id, work, outcome, **counts):
+        if not master.report(self.master, self.id, work, outcome, **counts):
             raise Dropped()
 
     def _batches(self, work: Work, mode: str) -> Any:
-        assert self._backend is not None, "tasks come after prepare"
-        return self._backend.batches(
+        return self.backend.batches(
             work.records, mode, self.settings.minibatch_size, work.note_bad
         )
 
     # The model.
 
-    def _await_model(
-        self,
-        work: Work,
-        batch: Optional[Batch],
-        for_training: bool = False,
-        flush: bool = False,
-        version: int = 0,
-    ) -> Pulled:
-        """Pulls until the model is there; creates it if there is none."""
+    @property
+    def backend(self) -> Backend:
+        """What computes gradients."""
         assert self._backend is not None, "tasks come after prepare"
+        return self._backend
+
+    def initial(
+        self, batch: Optional[Batch]
+    ) -> Optional[Tuple[backends.Arrays, backends.Arrays]]:
+        """The values before any training, if there is a minibatch to build the model with, or was."""
         if self._initial is None and batch is not None:
-            self._backend.build(batch)
-            self._initial = (self._backend.parameters(), self._backend.state())
-        while True:
-            self._check_task(work)
-            generation = work.task.model_generation
-            if generation != self._generation:
-                self._generation, self._version_known = generation, 0
-            pulled = self._servers.pull(
-                self.id, generation, version, for_training, flush, self._version_known
-            )
-            if pulled.outcome == pb.PULL_OUTCOME_UNINITIALIZED:
-                self._init(pulled.generation)
-            elif pulled.outcome == pb.PULL_OUTCOME_READY:
-                break
-        if pulled.parameters:
-            self._take(pulled)
-        self._version_known = pulled.version + 1
-        return pulled
+            self.backend.build(batch)
+            self._initial = (self.backend.parameters(), self.backend.state())
+        return self._initial
 
-    def _init(self, generation: int) -> None:
-        assert self._backend is not None, "tasks come after prepare"
-        if self.settings.mode != "training":
-            raise ContractError(
-                "the parameter servers have no model: give --checkpoint_dir_for_init"
-            )
-        if self._initial is None:
-            raise ContractError("the task has no record to build the model with")
-        parameters, state = self._initial
-        optimizer = self._backend.optimizer()
-        self._servers.init(self.id, generation, parameters, state, optimizer)
-
-    def _take(self, pulled: Pulled) -> None:
-        assert self._backend is not None, "tasks come after prepare"
-        mine = self._backend.parameters()
-        wrong = backends.check_names(mine, pulled.parameters, "parameter")
-        if wrong:
-            raise ContractError(f"another model than the job's: {wrong}")
-        self._backend.assign(pulled.parameters, pulled.state)
+    def took(self, seconds: float) -> None:
+        """A step has taken so long."""
+        self._longest_step_s = max(self._longest_step_s, seconds)
 
     # Kinds of tasks.
 
@@ -349,90 +310,68 @@ class Worker:
         loss, steps = float("nan"), 0
         for batch in self._batches(work, "training"):
             visited = batch.records[-1][0] + 1 - work.task.start
-            loss = self._step(work, batch, visited)
-            work.visited, steps = visited, steps + 1
+            loss = self._sharing.step(work, batch, visited)
+            steps += 1
             self._note_step(batch, loss)
             if time.monotonic() - self._reported_at > _PROGRESS_EVERY_S:
                 self._reported_at = time.monotonic()
                 progress = pb.TASK_OUTCOME_PROGRESS
-                if not master.report(self._master, self.id, work, progress):
+                if not master.report(self.master, self.id, work, progress):
                     raise Dropped()
-        self._finish(work, batches=steps, trained_records=len(work.records))
-        log(
-            f"task {work.task.task_id}: trained on {len(work.records)} records of epoch "
-            f"{work.task.epoch}, version {self._version_known - 1}, loss {loss:.4f}"
-            + (f", {len(work.bad)} bad records" if work.bad else "")
-        )
+        version = self._sharing.version
+        self._sharing.when_safe(lambda: self._trained(work, steps, version, loss))
 
-    def _step(self, work: Work, batch: Batch, visited: int) -> float:
-        assert self._backend is not None, "tasks come after prepare"
-        sequence = self._servers.next_push()
-        for _ in range(_REJECTIONS_MAX):
-            if self._steps_since_pull == 0 or work.task.model_generation != self._generation:
-                self._await_model(work, batch, for_training=True)
-            version = self._version_known - 1
-            began = time.monotonic()
-            step = self._backend.step(batch)
-            self._longest_step_s = max(self._longest_step_s, time.monotonic() - began)
-            # 0 would mean the optimizer's own: a schedule that says 0 gets the least there is.
-            rate = max(self._backend.learning_rate(version), float(np.finfo(np.float32).tiny))
-            reply = self._servers.push(
-                self.id,
-                work.task.model_generation,
-                sequence,
-                version,
-                step.gradients,
-                self._backend.state(),
-                rate,
-                {work.task.task_id: visited},
+    def _trained(self, work: Work, steps: int, version: int, loss: float) -> None:
+        """Reports a task that was trained on, and is in hand until then."""
+        assert self._prefetch is not None, "tasks come from it"
+        try:
+            self._finish(work, batches=steps, trained_records=len(work.records))
+            log(
+                f"task {work.task.task_id}: trained on {len(work.records)} records of epoch "
+                f"{work.task.epoch}, version {version}, loss {loss:.4f}"
+                + (f", {len(work.bad)} bad records" if work.bad else "")
             )
-            if reply.outcome == pb.PUSH_OUTCOME_ACCEPTED:
-                every = max(1, self.settings.message.get_model_steps)
-                self._steps_since_pull = (self._steps_since_pull + 1) % every
-                return step.loss
-            self._steps_since_pull = 0
-        raise Stuck(f"a minibatch was rejected {_REJECTIONS_MAX} times, each time as too old")
+        except Dropped:
+            log(f"task {work.task.task_id}: dropped, it was given to another")
+        self._prefetch.drop(work)
 
     def _note_step(self, batch: Batch, loss: float) -> None:
         self._steps += 1
         self._rate_records += len(batch.records)
         seconds = time.monotonic() - self._rate_since
-        report = pb.WorkerReport(
-            model_version=self._version_known - 1, loss=loss, steps=self._steps
-        )
-        report.samples_per_second = self._members.report.samples_per_second
+        version = self._sharing.version
+        report = pb.WorkerReport(model_version=version, loss=loss, steps=self._steps)
+        report.samples_per_second = self.members.report.samples_per_second
         if seconds >= 1.0:
             report.samples_per_second = self._rate_records / seconds
             self._rate_since, self._rate_records = time.monotonic(), 0
-        self._members.report = report
+        self.members.report = report
         every = self.settings.number("log_loss_steps", 100)
         if every and self._steps % every == 0:
             log(f"step {self._steps}: version {report.model_version}, loss {loss:.4f}")
 
     def _evaluate(self, work: Work) -> None:
-        assert self._backend is not None, "tasks come after prepare"
-        metrics = Metrics(self._backend.contract)
-        pulled, records = None, 0
-        wanted = work.task.model_version if work.task.HasField("model_version") else 0
+        metrics = Metrics(self.backend.contract)
+        version, records = None, 0
         for batch in self._batches(work, "evaluation"):
-            self._check_task(work)
-            if pulled is None:
-                pulled = self._await_model(work, batch, version=wanted)
-            metrics.update(batch.labels, self._backend.predict(batch))
+            self.check_task(work)
+            if version is None:
+                version = self._sharing.fetch(work, batch)
+            metrics.update(batch.labels, self.backend.predict(batch))
             records += len(batch.records)
         work.visited = work.count
         self._report_bad(work)
         request = pb.ReportEvaluationRequest(
             worker_id=self.id,
             task_id=work.task.task_id,
-            model_version=pulled.version if pulled else wanted,
+            model_version=work.task.model_version if version is None else version,
             records=records,
             metrics=[
                 pb.Metric(name=name, total=one.total, weight=one.weight)
                 for name, one in sorted(metrics.result().items())
             ],
         )
-        reply = self._master.call("ReportEvaluation", request)
+        reply = self.master.call("ReportEvaluation", request)
         if not reply.held:
             raise Dropped()
         if reply.HasField("evaluation"):
@@ -442,29 +381,27 @@ class Worker:
             log(f"version {whole.model_version} on {whole.records} records: {shown}")
 
     def _predict(self, work: Work) -> None:
-        assert self._backend is not None, "tasks come after prepare"
-        processor = self._backend.contract.prediction_outputs_processor
+        processor = self.backend.contract.prediction_outputs_processor
         assert processor is not None, "prepare has checked it"
         process = (processor() if isinstance(processor, type) else processor).process
         is_pulled = False
         for batch in self._batches(work, "prediction"):
-            self._check_task(work)
+            self.check_task(work)
             if not is_pulled:
-                self._await_model(work, batch)
+                self._sharing.fetch(work, batch)
                 is_pulled = True
-            process(self._backend.predict(batch), self.id)
+            process(self.backend.predict(batch), self.id)
             work.visited = batch.records[-1][0] + 1 - work.task.start
         self._finish(work, predicted_records=len(work.records))
 
     def _save(self, work: Work) -> None:
-        assert self._backend is not None, "tasks come after prepare"
         batch = next(iter(self._batches(work, "training")), None)
-        pulled = self._await_model(work, batch, flush=True)
+        version = self._sharing.fetch(work, batch, flush=True)
         output = self.settings.get("output")
         if output:
-            with self._unhurried():
-                self._backend.save(output)
-            log(f"version {pulled.version} of the model is in {output}")
+            with self.unhurried():
+                self.backend.save(output)
+            log(f"version {version} of the model is in {output}")
         self._finish(work)
 
     # The end.
@@ -474,13 +411,13 @@ class Worker:
         if self._prefetch is None:
             return
         self._prefetch.stop()
-        until = time.monotonic() + (self._members.leave_within_ms / 1000 or _GRACE_S)
+        until = time.monotonic() + (self.members.leave_within_ms / 1000 or _GRACE_S)
         for work in self._prefetch.held():
             request = pb.HandBackRequest(
                 worker_id=self.id, task_id=work.task.task_id, finished_records=work.visited
             )
             self._report_bad(work)
-            self._master.call("HandBack", request, interrupted=lambda: time.monotonic() > until)
+            self.master.call("HandBack", request, interrupted=lambda: time.monotonic() > until)
             log(
                 f"task {work.task.task_id}: handed back after {work.visited} of {work.count} records"
             )
@@ -490,13 +427,13 @@ class Worker:
         end = work.task.start + work.visited
         work.bad = {at: why for at, why in work.bad.items() if at < end}
         if work.bad:
-            master.report(self._master, self.id, work, pb.TASK_OUTCOME_PROGRESS)
+            master.report(self.master, self.id, work, pb.TASK_OUTCOME_PROGRESS)
 
     def _leave(self, reason: int, message: str = "") -> None:
         self.stop_asking()
         request = pb.LeaveRequest(worker_id=self.id, reason=reason, message=message)
         try:
-            self._master.call("Leave", request, interrupted=lambda: True)
+            self.master.call("Leave", request, interrupted=lambda: True)
         except Interrupted:
             log("the master is away, so it finds out by itself that this worker has left")
 

@@ -1,0 +1,414 @@
+"""Training without parameter servers: each worker has the whole model, and each step adds up the
+gradients of all. Owns: what a round is, and who has the model when workers come and go. Does not know
+about: how bytes go round (`ring`), the update itself (`replica`), the files (`leading`).
+
+A round begins with a header of each worker, which all get. What follows depends on the headers alone,
+so all do the same:
+
+    nobody has the model     the first who can makes it, and hands it on
+    some have an older one   the first of those with the newest hands it on
+    somebody leaves          the others wait for the next world
+    else                     gradients are summed up, weighted by their records, and each worker
+                             makes the same update
+
+A worker without a task takes part with the weight 0. Once the headers of a round are there, each
+worker has the update of the round before: only then is it safe, and reported. If a worker dies within
+a round, some may have the update and others not. In the next world those who lack it get it from
+those who have it; a minibatch that is part of it counts, and is not trained again.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import backends, ring
+from .backends import Batch, Step
+from .leading import Leader
+from .links import Listener
+from .master import Work
+from .replica import Replica
+from .sharing import Dropped, Sharing, Unshared, log
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+_HEADER = struct.Struct(">IQQQddQQ")
+HAS_MODEL, CAN_BUILD, LEAVES, DONE, SAVES, OVER = 1, 2, 4, 8, 16, 32
+# So long one attempt to connect to the others takes.
+_FORM_S = 5.0
+_WAIT_S = 0.2
+# Without a task and with nobody else at work: between two rounds.
+_IDLE_S = 0.05
+# After SIGTERM: so much of the grace at most until what was trained is safe.
+_SAFE_PART, _GRACE_S = 0.5, 20.0
+
+
+class Header(NamedTuple):
+    """What a worker says at the beginning of a round."""
+
+    flags: int
+    life: int
+    version: int
+    floats: int
+    weight: float
+    """Records of its minibatch."""
+    rate: float
+    """The learning rate for it; that of the first with a minibatch counts."""
+    task: int
+    visited: int
+    """So many records of the task are in this version."""
+
+    def has(self, flag: int) -> bool:
+        """Whether it has this flag."""
+        return bool(self.flags & flag)
+
+
+class Contribution(NamedTuple):
+    """A minibatch and its gradient."""
+
+    step: Step
+    weight: int
+    task: int
+    visited: int
+    count: Callable[[], None]
+    """Called once the update with it is safe."""
+
+
+class ByAllReduce(Sharing):
+    """The model is in every worker."""
+
+    def __init__(self, worker: "Worker") -> None:
+        super().__init__(worker)
+        self._listener = Listener(worker.host, worker.token)
+        self._leader = Leader(worker)
+        self._ring: Optional[ring.Ring] = None
+        self._addresses: List[str] = []
+        # The generation of the world that a worker has left: it is over, and another comes.
+        self._over = 0
+        self._replica: Optional[Replica] = None
+        self._batch: Optional[Batch] = None
+        # Of which version the backend has the values.
+        self._given: Optional[Any] = None
+        self._checked_life = 0
+        # What was given to a round that may have ended for others, with the version before it.
+        self._in_flight: Optional[Tuple[Contribution, int]] = None
+        # What is to be done once what was trained is safe, and whether it is.
+        self._when_safe: List[Callable[[], None]] = []
+        self._is_safe = False
+        self._task = self._visited = 0
+        self._headers: List[Header] = []
+        self.patience_s = _IDLE_S
+        self.loss = float("nan")
+
+    def begin(self) -> None:
+        self._worker.members.on_change = self._look
+        self._worker.reachable(self._listener.address)
+
+    def stop(self) -> None:
+        self._worker.members.on_change = lambda: None
+        self._break()
+        self._listener.close()
+        self._leader.stop()
+
+    # What the worker wants.
+
+    def fetch(self, work: Work, batch: Optional[Batch], flush: bool = False) -> int:
+        self._batch = batch or self._batch
+        while self._replica is None:
+            self._worker.check_task(work)
+            self._round(None)
+        self._give(self._replica)
+        return self._replica.version
+
+    def step(self, work: Work, batch: Batch, visited: int) -> float:
+        self._batch = batch
+        step: Optional[Contribution] = None
+        computed: Optional[Any] = None
+        self._in_flight = None
+        while True:
+            self._worker.check_task(work)
+            replica = self._replica
+            if replica is not None:
+                if 0 < work.task.model_generation < replica.life:
+                    raise Dropped()
+                if computed != (replica.life, replica.version):
+                    step = self._compute(replica, work, batch, visited)
+                    computed = (replica.life, replica.version)
+            if self._round(step):
+                return self.loss
+
+    def _compute(
+        self, replica: Replica, work: Work, batch: Batch, visited: int
+    ) -> Contribution:
+        self._give(replica)
+        began = time.monotonic()
+        step = self._worker.backend.step(batch)
+        self._worker.took(time.monotonic() - began)
+
+        def count() -> None:
+            work.visited = visited
+
+        return Contribution(step, len(batch.records), work.task.task_id, visited, count)
+
+    def when_safe(self, report: Callable[[], None]) -> None:
+        self._when_safe.append(report)
+
+    def forget(self) -> None:
+        self._given = None
+
+    def idle(self, is_done: bool) -> bool:
+        if is_done and self._worker.members.failure is not None:
+            return True
+        self._round(None, DONE if is_done else 0)
+        if not is_done:
+            return False
+        if self._worker.members.world is None:
+            return True
+        is_agreed = self._is_safe or self._replica is None
+        if not is_agreed or not all(one.has(DONE) for one in self._headers):
+            time.sleep(_IDLE_S)
+            return False
+        return self._end()
+
+    def _end(self) -> bool:
+        """The first saves the model, then all leave. If it dies meanwhile, another does."""
+        current = self._ring
+        if current is None:
+            return False
+        if current.rank == 0 and self._replica is not None:
+            with self._worker.unhurried():
+                self._leader.finish(self._replica)
+        try:
+            current.gather(_HEADER.pack(*self._header(None, DONE | OVER)))
+        except ring.Broken:
+            self._break()
+            return False
+        return True
+
+    def leave(self) -> None:
+        members = self._worker.members
+        grace_s = members.leave_within_ms / 1000 or _GRACE_S
+        until = time.monotonic() + grace_s * _SAFE_PART
+        while time.monotonic() < until and members.failure is None:
+            if members.world is None or self._replica is None:
+                return
+            self._round(None, LEAVES)
+            if self._is_safe:
+                return
+
+    # Rounds.
+
+    def _look(self) -> None:
+        """By the thread of the heartbeat: a round that cannot end any more is ended."""
+        members, current = self._worker.members, self._ring
+        if current is None:
+            return
+        world = members.world
+        present = {one.host for one in world.members} if world is not None else set()
+        if members.failure is not None or not present.issuperset(self._addresses):
+            current.abort()
+
+    def _is_over(self, generation: int) -> bool:
+        members = self._worker.members
+        world = members.world
+        return members.failure is not None or world is None or world.generation != generation
+
+    def _break(self) -> None:
+        self._headers, self._is_safe = [], False
+        if self._ring is not None:
+            self._ring.close()
+            self._ring = None
+
+    def _meet(self) -> Optional[ring.Ring]:
+        """The ring of the present world; none if there is no world yet, or it is not whole yet."""
+        world = self._worker.members.world
+        if world is None or world.generation <= self._over:
+            self._break()
+            with self._worker.members.changed:
+                self._worker.members.changed.wait(_WAIT_S)
+            return None
+        if self._ring is not None and self._ring.generation == world.generation:
+            return self._ring
+        self._break()
+        generation = int(world.generation)
+        self._addresses = [one.host for one in world.members]
+        try:
+            self._ring = ring.form(
+                self._listener,
+                self._worker.token,
+                generation,
+                int(world.rank),
+                self._addresses,
+                _FORM_S,
+                lambda: self._is_over(generation),
+            )
+        except ring.Broken as error:
+            if not self._is_over(generation):
+                log(f"world {generation}: {error}")
+            raise
+        log(f"world {generation}: rank {world.rank} of {world.size}")
+        self._look()
+        return self._ring
+
+    def _header(self, step: Optional[Contribution], flags: int) -> Header:
+        replica = self._replica
+        if self._batch is not None:
+            flags |= CAN_BUILD
+        if replica is None:
+            return Header(flags, 0, 0, 0, 0.0, 0.0, 0, 0)
+        if self._ring is not None and self._ring.rank == 0 and self._leader.is_due(replica):
+            flags |= SAVES
+        floats = replica.trained.floats + replica.carried.floats
+        weight = rate = 0.0
+        if step is not None:
+            weight = float(step.weight)
+            rate = self._worker.backend.learning_rate(replica.version)
+        return Header(
+            flags | HAS_MODEL,
+            replica.life,
+            replica.version,
+            floats,
+            weight,
+            rate,
+            self._task,
+            self._visited,
+        )
+
+    def _round(self, step: Optional[Contribution], flags: int = 0) -> bool:
+        """One round. Whether the minibatch is part of the model now."""
+        self._is_safe = False
+        try:
+            current = self._meet()
+            if current is None:
+                return False
+            blocks = current.gather(_HEADER.pack(*self._header(step, flags)))
+            self._headers = [Header(*_HEADER.unpack(block)) for block in blocks]
+            return self._follow(current, self._headers, step)
+        except ring.Broken as error:
+            if self._ring is not None:
+                log(f"world {self._ring.generation}: {error}")
+            self._break()
+            return False
+        except BaseException:
+            # The others do not wait for what this worker does not do.
+            self._break()
+            raise
+
+    def _follow(
+        self, current: ring.Ring, headers: List[Header], step: Optional[Contribution]
+    ) -> bool:
+        having = [rank for rank, one in enumerate(headers) if one.has(HAS_MODEL)]
+        if not having:
+            able = [rank for rank, one in enumerate(headers) if one.has(CAN_BUILD)]
+            if not able:
+                time.sleep(_IDLE_S)
+                return False
+            if able[0] == current.rank:
+                with self._worker.unhurried():
+                    self._worker.initial(self._batch)
+                    self._replica = self._leader.begin()
+            return self._hand_on(current, able[0])
+        source = max(having, key=lambda rank: (headers[rank].life, headers[rank].version, -rank))
+        newest = headers[source]
+        if any((one.life, one.version) != (newest.life, newest.version) for one in headers):
+            return self._hand_on(current, source)
+        for rank, one in enumerate(headers):
+            if one.floats != newest.floats:
+                raise Unshared(
+                    f"rank {rank} has a model of {one.floats} floats, and rank {source} one of "
+                    f"{newest.floats}"
+                )
+        self._safe()
+        if all(one.has(LEAVES) for one in headers):
+            if current.rank == 0 and self._replica is not None:
+                self._leader.save_at_end(self._replica, headers)
+            return False
+        if any(one.has(LEAVES) for one in headers):
+            self._over = current.generation
+            return False
+        return self._reduce(current, headers, step)
+
+    def _safe(self) -> None:
+        """All have what this worker has trained."""
+        self._is_safe = True
+        waiting, self._when_safe = self._when_safe, []
+        for report in waiting:
+            report()
+
+    def _counted(self) -> bool:
+        """What was given to the round is part of the model of this worker now."""
+        if self._in_flight is None:
+            return False
+        (step, _), self._in_flight = self._in_flight, None
+        self._task, self._visited = step.task, step.visited
+        self._when_safe.append(step.count)
+        return True
+
+    def _hand_on(self, current: ring.Ring, source: int) -> bool:
+        """Gives the model of one to all. If it has the update that this worker lacks, the minibatch
+        is in it."""
+        own = self._replica
+        description = own.description() if own is not None and current.rank == source else b""
+        description = current.hand_on_message(source, description)
+        taken = own if current.rank == source else Replica.described(description)
+        assert taken is not None, "the source has it"
+        for vector in taken.vectors():
+            current.hand_on(source, vector)
+        if current.rank != source:
+            log(f"world {current.generation}: version {taken.version} of the model from rank {source}")
+        self._replica, self.version = taken, taken.version
+        if self._in_flight is None or own is None or own.life != taken.life:
+            return False
+        return self._in_flight[1] == own.version < taken.version and self._counted()
+
+    def _reduce(
+        self, current: ring.Ring, headers: List[Header], step: Optional[Contribution]
+    ) -> bool:
+        replica = self._replica
+        assert replica is not None, "all have it"
+        total = sum(one.weight for one in headers)
+        self.patience_s = 0.0 if total > 0 else _IDLE_S
+        if headers[0].has(SAVES) and current.rank == 0:
+            self._leader.save(replica, headers)
+        if total == 0:
+            return False
+        trained, carried = replica.trained.floats, replica.carried.floats
+        sums = np.zeros(trained + carried + 1, np.float32)
+        if step is not None:
+            replica.trained.write(step.step.gradients, sums[:trained])
+            state = self._worker.backend.state()
+            replica.carried.write(state, sums[trained : trained + carried])
+            sums[-1] = step.step.loss
+            sums *= np.float32(step.weight)
+            self._in_flight = (step, replica.version)
+        current.reduce(sums)
+        sums /= np.float32(total)
+        replica.state[:] = sums[trained : trained + carried]
+        rate = next(one.rate for one in headers if one.weight > 0)
+        replica.update(sums[:trained], rate)
+        self.version, self.loss = replica.version, float(sums[-1])
+        if current.rank == 0:
+            self._leader.reached(replica)
+        return self._counted()
+
+    # The backend.
+
+    def _give(self, replica: Replica) -> None:
+        """The values of the model to the backend."""
+        self._worker.initial(self._batch)
+        mark = (replica.life, replica.version)
+        if self._given == mark:
+            return
+        backend = self._worker.backend
+        parameters = replica.trained.arrays(replica.values)
+        if self._checked_life != replica.life:
+            wrong = backends.check_names(backend.parameters(), parameters, "parameter")
+            if wrong:
+                raise Unshared(f"another model than that of the other workers: {wrong}")
+            self._checked_life = replica.life
+        backend.assign(parameters, replica.carried.arrays(replica.state))
+        self._given = mark

@@ -1,0 +1,194 @@
+"""Checkpoints of models that workers hold themselves. Owns: the files, in the form of those of the
+parameter servers (`elastic.proto`), so that each reads what the other has written. Does not know
+about: when one is made."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import shutil
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+
+from .optimizers import Optimizer, OptimizerError, make
+from .parameters import optimizer_message
+from .protocol import messages as pb
+from .replica import Layout, Replica
+from .tensors import TensorError, from_variables, to_variables
+
+_FORM = 1
+_FOLDER = re.compile(r"version-(\d+)")
+_FILE = re.compile(r"variables-(\d+)-of-(\d+)\.ckpt")
+_RULES = {"sgd": pb.Sgd, "adam": pb.Adam, "adagrad": pb.Adagrad}
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is not there, not whole, or of something else."""
+
+
+def _folder(root: str, version: int) -> str:
+    return os.path.join(root, f"version-{version}")
+
+
+def _sync(path: str) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def write(root: str, job_id: str, replica: Replica) -> None:
+    """Writes a checkpoint: it is there whole, also after a power cut, or not at all."""
+    folder = _folder(root, replica.version)
+    os.makedirs(folder, exist_ok=True)
+    header = pb.CheckpointHeader(
+        form=_FORM,
+        job_id=job_id,
+        model_generation=replica.life,
+        version=replica.version,
+        index=0,
+        servers=1,
+    ).SerializeToString()
+    body = len(header).to_bytes(4, "big") + header + _body(replica).SerializeToString()
+    path = os.path.join(folder, "variables-0-of-1.ckpt")
+    beside = f"{path}.{replica.life}.partial"
+    with open(beside, "wb") as file:
+        file.write(hashlib.sha256(body).digest() + body)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    _sync(folder)
+    _sync(root)
+
+
+def _body(replica: Replica) -> Any:
+    slots = [replica.trained.arrays(slot) for slot in replica.slots]
+    trainable = []
+    for variable in to_variables(replica.trained.arrays(replica.values)):
+        name = variable.name  # type: ignore[attr-defined]
+        kept = [to_variables({name: slot[name]})[0].value for slot in slots]  # type: ignore
+        value = variable.value  # type: ignore[attr-defined]
+        trainable.append(pb.TrainedVariable(name=name, value=value, slots=kept))
+    return pb.CheckpointBody(
+        optimizer=optimizer_message(replica.optimizer),
+        steps=replica.steps,
+        trainable=trainable,
+        state=to_variables(replica.carried.arrays(replica.state)),
+    )
+
+
+def load(root: str, version: int, job_id: str) -> Replica:
+    """The checkpoint of this version that this job has written."""
+    return _load(_folder(root, version), job_id)
+
+
+def newest(path: str) -> Replica:
+    """The checkpoint of any job in this folder (version-N), or the newest whole one of a folder with
+    several."""
+    if _FOLDER.fullmatch(os.path.basename(os.path.normpath(path))):
+        return _load(path)
+    why = f"{path} has no whole checkpoint (version-V with variables-I-of-N.ckpt for each I)"
+    for version in reversed(versions(path)):
+        try:
+            return _load(_folder(path, version))
+        except CheckpointError as error:
+            why = f"{why}; {error}"
+    raise CheckpointError(why)
+
+
+def versions(root: str) -> List[int]:
+    """All versions in a folder, whole or not, oldest first."""
+    try:
+        names = os.listdir(root)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CheckpointError(f"checkpoints in {root} cannot be listed: {error}") from error
+    return sorted(int(found[1]) for found in map(_FOLDER.fullmatch, names) if found)
+
+
+def is_of(root: str, version: int, job_id: str) -> bool:
+    """Whether this job has written the checkpoint."""
+    try:
+        header, _ = _read(os.path.join(_folder(root, version), "variables-0-of-1.ckpt"))
+    except CheckpointError:
+        return False
+    return bool(header.job_id == job_id)
+
+
+def remove(root: str, version: int) -> None:
+    """Removes a checkpoint."""
+    shutil.rmtree(_folder(root, version), ignore_errors=True)
+
+
+def _read(path: str) -> Tuple[Any, Any]:
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {path}: {error.strerror}") from error
+    digest, rest = content[:32], content[32:]
+    if not hmac.compare_digest(hashlib.sha256(rest).digest(), digest):
+        raise CheckpointError(f"checkpoint {path}: its content does not match its digest")
+    length = int.from_bytes(rest[:4], "big")
+    header = pb.CheckpointHeader.FromString(rest[4 : 4 + length])
+    if header.form != _FORM:
+        raise CheckpointError(f"checkpoint {path}: form {header.form}; this build reads {_FORM}")
+    return header, pb.CheckpointBody.FromString(rest[4 + length :])
+
+
+def _load(folder: str, job_id: str = "") -> Replica:
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {folder}: {error.strerror}") from error
+    found = [one for one in map(_FILE.fullmatch, names) if one]
+    if not found:
+        raise CheckpointError(f"{folder} has no file variables-I-of-N.ckpt")
+    servers = int(found[0][2])
+    bodies, attempts = [], set()
+    for index in range(servers):
+        path = os.path.join(folder, f"variables-{index}-of-{servers}.ckpt")
+        header, body = _read(path)
+        if job_id and header.job_id != job_id:
+            raise CheckpointError(f"checkpoint {path}: it is of another job, {header.job_id}")
+        attempts.add((header.job_id, header.model_generation, header.version))
+        bodies.append(body)
+    if len(attempts) > 1:
+        raise CheckpointError(f"checkpoint {folder}: its files are of different attempts")
+    try:
+        return _replica(bodies, attempts.pop()[2])
+    except (TensorError, OptimizerError, KeyError, ValueError) as error:
+        raise CheckpointError(f"checkpoint {folder}: {error}") from error
+
+
+def _replica(bodies: List[Any], version: int) -> Replica:
+    trained = [one for body in bodies for one in body.trainable]
+    values = from_variables(pb.Variable(name=one.name, value=one.value) for one in trained)
+    state = from_variables(one for body in bodies for one in body.state)
+    optimizer = _optimizer(bodies[0].optimizer)
+    made = Replica(Layout.of(values), Layout.of(state), optimizer, version=version)
+    made.steps = int(bodies[0].steps)
+    made.trained.write(values, made.values)
+    made.carried.write(state, made.state)
+    for number, into in enumerate(made.slots):
+        slot: Dict[str, np.ndarray] = {}
+        for one in trained:
+            if len(one.slots) != len(made.slots):
+                raise ValueError(f"{one.name}: {len(one.slots)} slots, not {len(made.slots)}")
+            slot.update(from_variables([pb.Variable(name=one.name, value=one.slots[number])]))
+        made.trained.write(slot, into)
+    return made
+
+
+def _optimizer(message: Any) -> Optimizer:
+    kind = message.WhichOneof("rule")
+    if kind not in _RULES:
+        raise ValueError("its optimizer is not known")
+    rule = getattr(message, kind)
+    arguments = {field.name: float(getattr(rule, field.name)) for field in rule.DESCRIPTOR.fields}
+    return make(kind, {"learning_rate": message.learning_rate, **arguments})
