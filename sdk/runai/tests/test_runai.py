@@ -1,6 +1,7 @@
 """The module names of the published library. No framework but where one is installed."""
 
 import http.server
+import os
 import signal
 import subprocess
 import sys
@@ -195,3 +196,76 @@ def test_keras_accumulates():
     assert float(layer.kernel.numpy()[0, 0]) == pytest.approx(1 - 0.02)
     with pytest.raises(ValueError, match="give an object"):
         model.compile("sgd")
+    with pytest.raises(ValueError, match="give a tf.data.Dataset"):
+        model.fit(iter([(np.ones((2, 1)), np.zeros((2, 1)))]), verbose=0)
+
+    class Own(keras.Model):
+        def train_step(self, data):
+            return {}
+
+    with pytest.raises(RuntimeError, match="a train_step of its own"):
+        runai.elastic.keras.models.Model(Own()).compile(keras.optimizers.SGD(0.01), loss="mse")
+
+
+def test_keras_learns_the_same_on_any_number_of_gpus(tmp_path):
+    pytest.importorskip("keras", reason="Keras is not installed")
+    script = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+import runai.elastic.keras
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+inputs = np.random.RandomState(1).rand(70, 8).astype("float32")
+labels = inputs[:, :4].argmax(1)
+
+def learn(strategy, most, gpus, dataset, updates, weights=None):
+    keras.utils.set_random_seed(3)
+    runai.elastic.keras.init(16, most, gpus)
+    with strategy.scope():
+        layers = [keras.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(4)]
+        model = runai.elastic.keras.models.Model(keras.Sequential(layers))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.SGD(0.1, momentum=0.9), loss=loss, metrics=["accuracy"])
+        model.optimizer.build(model.trainable_variables)
+        if weights:
+            model.load_weights(weights)
+    if dataset:
+        data = tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(runai.elastic.batch_size)
+        told = model.fit(data, steps_per_epoch=5, shuffle=False, verbose=0)
+    else:
+        size = runai.elastic.batch_size
+        told = model.fit(inputs, labels, batch_size=size, shuffle=False, verbose=0)
+    assert int(keras.ops.convert_to_numpy(model.optimizer.iterations)) == updates
+    return model, model.get_weights(), told.history
+
+def same(one, other, names=("loss", "accuracy")):
+    for left, right in zip(one[1], other[1]):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
+    for name in names:
+        np.testing.assert_allclose(one[2][name], other[2][name], rtol=1e-4)
+
+# 70 samples are 4 updates of 16 and one of 6.
+alone = learn(tf.distribute.get_strategy(), 16, 1, False, 5)
+same(alone, learn(tf.distribute.get_strategy(), 4, 1, False, 5))
+same(alone, learn(mirrored, 4, 2, False, 5))
+same(alone, learn(mirrored, 4, 2, True, 5))
+# 8 pieces of the 3 samples that each GPU has in the end.
+same(alone, learn(mirrored, 1, 2, False, 5), ["loss"])
+# A checkpoint of one size goes on with another, with what the optimizer knows.
+alone[0].save_weights("one.weights.h5")
+again = learn(tf.distribute.get_strategy(), 16, 1, False, 10, "one.weights.h5")
+same(again, learn(mirrored, 4, 2, False, 10, "one.weights.h5"))
+"""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr

@@ -6,7 +6,14 @@
 //! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
 //! counted as ignored and says why.
 
+#[path = "../system/document.rs"]
+mod document;
+#[path = "../system/follow.rs"]
+mod follow;
 mod login;
+#[path = "../system/matching.rs"]
+#[expect(dead_code, reason = "its own tests, which are not run here, use the rest")]
+mod matching;
 #[path = "../system/sandbox.rs"]
 #[expect(dead_code, reason = "the other tests of the whole product use the rest")]
 mod sandbox;
@@ -61,8 +68,11 @@ fn main() {
         ("login_without_a_browser", login::elsewhere),
         ("login_without_the_provider", login::provider_down),
     ];
-    let own: [(&str, Test); 2] =
-        [("sdk_python", |bin| suite(bin, "python")), ("sdk_runai", |bin| suite(bin, "runai"))];
+    let own: [(&str, Test); 3] = [
+        ("sdk_python", |bin| suite(bin, "python")),
+        ("sdk_runai", |bin| suite(bin, "runai")),
+        ("walkthrough_elastic_keras", elastic_keras),
+    ];
     let mut all = trials(&arguments, &python, clients);
     all.extend(trials(&arguments, &own, frameworks));
     all.extend(trials(&arguments, &node, login::library));
@@ -209,4 +219,17 @@ fn suite(bin: &Path, package: &str) -> Result<(), Failed> {
         return Ok(());
     }
     Err(Failed::from(output.text))
+}
+
+/// The walk-through of a Keras training that stretches and shrinks. What runs can read is where a Python is
+/// that other accounts can enter.
+fn elastic_keras(bin: &Path) -> Result<(), Failed> {
+    if let Err(why) = sandbox::open_to_others(bin) {
+        skip::skipped(&why);
+        return Ok(());
+    }
+    let sandbox = Sandbox::new().with_programs(bin);
+    passes(&sandbox, &format!("cp {SDK}/runai/examples/* . && chmod -R a+rX ."))?;
+    let followed = follow::follow_on(sandbox, &follow::read("elastic-keras"), |_| follow::PATIENCE);
+    followed.map_err(|what| Failed::from(format!("docs/walkthroughs/elastic-keras.md, {what}")))
 }

@@ -16,6 +16,7 @@ mod elastic_crash;
 mod elastic_training;
 mod examples;
 mod faults;
+mod follow;
 mod gang;
 mod inference;
 mod install;

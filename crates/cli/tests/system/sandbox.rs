@@ -329,6 +329,18 @@ pub(crate) fn groups_of(state_dir: &Path) -> Vec<PathBuf> {
     groups.filter(|group| group.is_dir()).collect()
 }
 
+/// Whether runs, which have other accounts where the tests are run by root, can enter where a folder is;
+/// the error says what is closed.
+pub(crate) fn open_to_others(folder: &Path) -> Result<(), String> {
+    let closed = |folder: &&Path| {
+        fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o005 != 0o005)
+    };
+    match folder.ancestors().skip(1).find(closed) {
+        None => Ok(()),
+        Some(closed) => Err(format!("{} is closed to other accounts", closed.display())),
+    }
+}
+
 /// A port that is free, and that no other test gets while this one runs. It is none of those that the
 /// kernel gives to connections, which could have it while a server is away.
 pub(crate) fn free_port() -> u16 {

@@ -1,114 +1,24 @@
-//! Every document in `docs/walkthroughs` is followed to the letter. Owns: running a document's
-//! steps in a sandbox. Does not know about: what any document says.
-//!
-//! Two numbers are not those of the document, since this machine may need them: the server's port
-//! and the port that is brought to the reader's machine.
+//! Every document in `docs/walkthroughs` is followed to the letter. Owns: which documents there are and
+//! what each needs. Does not know about: what any document says.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine_docker::testing::DockerServer;
 
-use crate::document::{self, Step};
+use crate::document::Step;
 use crate::elastic_containers;
 use crate::elastic_training::{EXAMPLES, TRAINING_PATIENCE};
-use crate::matching::compare;
-use crate::sandbox::{Sandbox, end, free_port};
+use crate::follow::{PATIENCE, folder, follow_on, read};
+use crate::sandbox::Sandbox;
 use crate::workers;
 
-/// How long a command that only looks is repeated until it shows what it should.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// The ports in the documents: the server's, and the one on the reader's machine.
-const SERVER_PORT: &str = "7070";
-const LOCAL_PORT: &str = "8080";
-
-/// A machine with what a document has left in its background.
-struct Machine {
-    sandbox: Sandbox,
-    background: Vec<Child>,
-}
-
-fn folder() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/walkthroughs"))
-}
-
-fn read(name: &str) -> String {
-    let path = folder().join(format!("{name}.md"));
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+/// One that the tests of `clients` follow: it needs TensorFlow.
+const ELSEWHERE: &str = "elastic-keras";
 
 /// Follows a document on a fresh machine; the error says which line did not do what it says.
 fn follow(text: &str) -> Result<(), String> {
     follow_on(Sandbox::new(), text, |_| PATIENCE)
-}
-
-fn follow_on(
-    sandbox: Sandbox,
-    text: &str,
-    patience: impl Fn(&Step) -> Duration,
-) -> Result<(), String> {
-    let text = text.replace(SERVER_PORT, &sandbox.port().to_string());
-    let steps = document::parse(&text.replace(LOCAL_PORT, &free_port().to_string()))?;
-    let mut machine = Machine { sandbox, background: Vec::new() };
-    if !steps.iter().any(Step::is_server) {
-        return Err("no block starts a server with `$ elastane up`".to_owned());
-    }
-    for step in &steps {
-        take(step, &mut machine, patience(step)).map_err(|what| {
-            format!(
-                "line {}: $ {}\n{what}server:\n{}",
-                step.line,
-                step.command,
-                machine.sandbox.server_text()
-            )
-        })?;
-    }
-    Ok(())
-}
-
-fn take(step: &Step, machine: &mut Machine, patience: Duration) -> Result<(), String> {
-    let Machine { sandbox, background } = machine;
-    if step.is_server() {
-        sandbox.start_server(&step.command);
-        return repeat(patience, || compare(&step.expected, &sandbox.server_text()));
-    }
-    if let Some(command) = step.in_background() {
-        let log = sandbox.home().join(format!("background.{}", background.len()));
-        background.push(sandbox.begin(&format!("exec {command} > {} 2>&1", log.display())));
-        let said = || fs::read_to_string(&log).unwrap_or_default();
-        return repeat(patience, || compare(&step.expected, &said()));
-    }
-    if let Some(which) = step.ends() {
-        let child =
-            background.get_mut(which).ok_or("nothing of this number is in the background")?;
-        end(child);
-        return Ok(());
-    }
-    let once = || {
-        let output = sandbox.shell(&step.command);
-        match output.code {
-            Some(0) => compare(&step.expected, &output.text),
-            code => Err(format!("ended with {code:?} and printed:\n{}", output.text)),
-        }
-    };
-    if step.is_read_only() { repeat(patience, once) } else { once() }
-}
-
-/// Tries until it works; the last failure counts.
-fn repeat(
-    patience: Duration,
-    mut attempt: impl FnMut() -> Result<(), String>,
-) -> Result<(), String> {
-    let since = Instant::now();
-    loop {
-        let result = attempt();
-        if result.is_ok() || since.elapsed() > patience {
-            return result;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }
 
 /// One test per document, and the list of them.
@@ -184,7 +94,7 @@ fn every_document_is_followed() {
         .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
         .filter(|name| name != "README")
         .collect();
-    let mut followed = [DOCUMENTS, &["elasticdl"]].concat();
+    let mut followed = [DOCUMENTS, &["elasticdl", ELSEWHERE]].concat();
     found.sort();
     followed.sort_unstable();
     assert_eq!(found, followed);

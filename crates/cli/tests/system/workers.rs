@@ -1,10 +1,11 @@
 //! The Python that workers of elastic trainings need. Owns: a folder with it, installed once, and why
 //! there is none. Does not know about: what is trained.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+use crate::sandbox::open_to_others;
 
 /// What the workers and the digits need, each at the version that was looked at; the worker itself is
 /// built from the repository.
@@ -47,9 +48,7 @@ fn install() -> Result<PathBuf, String> {
     let base = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().map(Path::new);
     let base = base.into_iter().find(|path| path.exists()).ok_or("no python3 in /usr/bin")?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-workers");
-    if let Some(closed) = folder.ancestors().skip(1).find(|folder| is_closed(folder)) {
-        return Err(format!("{} is closed to other accounts", closed.display()));
-    }
+    open_to_others(&folder)?;
     let python = folder.join("bin/python3");
     let done = folder.join("installed");
     if !done.exists() {
@@ -61,10 +60,6 @@ fn install() -> Result<PathBuf, String> {
     // What is tested changes.
     pip(&python, &["--force-reinstall", "--no-deps", SDK])?;
     Ok(folder.join("bin"))
-}
-
-fn is_closed(folder: &Path) -> bool {
-    std::fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o005 != 0o005)
 }
 
 fn pip(python: &Path, words: &[&str]) -> Result<(), String> {

@@ -1,6 +1,7 @@
 """Optimizers of Keras that update once in so many batches, with the mean of their gradients.
 
-Owns: the published names. Does not know about: how accumulation works: Keras 3 does it itself.
+Owns: the published names. Does not know about: how accumulation works: Keras 3 does it itself, on
+one GPU. On several, `runai.elastic.keras.models` does.
 """
 
 import keras
