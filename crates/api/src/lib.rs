@@ -43,8 +43,18 @@ pub use what_if::{as_in_a_scenario, workload_asked_for};
 #[must_use]
 pub fn unseal(vault: auth::Vault) -> control::Unseal {
     Arc::new(move |of, sealed| {
-        if of.split('/').next() == Some(control::JOB_TOKEN) {
-            return Ok(BTreeMap::from([("token".to_owned(), vault.derive(of))]));
+        let token = match of.split_once('/') {
+            Some((control::JOB_TOKEN, _)) => Some(vault.derive(of)),
+            Some((control::JOB_TOKEN_TLS, id)) => {
+                let token = vault.derive(&format!("{}/{id}", control::JOB_TOKEN));
+                let identity = auth::job_identity(&vault.derive(of), training::TLS_NAME)
+                    .map_err(|error| error.to_string())?;
+                Some(format!("{token}\n{identity}"))
+            }
+            _ => None,
+        };
+        if let Some(token) = token {
+            return Ok(BTreeMap::from([("token".to_owned(), token)]));
         }
         let text = vault.unseal(of, sealed).map_err(|error| error.to_string())?;
         serde_json::from_slice(&text).map_err(|_| auth::Sealed::Damaged.to_string())

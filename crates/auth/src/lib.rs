@@ -7,6 +7,7 @@
 mod authority;
 mod common_passwords;
 mod files;
+mod job_identity;
 mod password;
 mod principal;
 mod roles;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use authority::{ADMIN_CLIENT_ID, Authority, CREDENTIALS_FILE, Granted, KEY_FILE, TOKEN_FILE};
+pub use job_identity::job_identity;
 pub use password::{PasswordHash, check_password, may_be_password, temporary_password};
 pub use principal::Principal;
 pub use roles::{Action, Actions, ROLES, Resource, Role, SYSTEM_ADMINISTRATOR};
@@ -49,6 +51,12 @@ pub enum Error {
         /// The cause.
         #[source]
         source: std::io::Error,
+    },
+    /// A job cannot have a certificate.
+    #[error("the certificate of a job cannot be made: {what}")]
+    JobIdentity {
+        /// Why not.
+        what: String,
     },
     /// Others may read a secret.
     #[error("{path} may be read by others; run `chmod 600 {path}`, or delete it to get a new one")]

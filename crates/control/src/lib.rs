@@ -44,7 +44,7 @@ pub use meter::{Requests, Sample, Subject, Traffic, Values, of};
 pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
-pub use options::{BatchFault, ClusterInfo, JOB_TOKEN, Options, Unseal};
+pub use options::{BatchFault, ClusterInfo, JOB_TOKEN, JOB_TOKEN_TLS, Options, Unseal, job_token};
 pub use requests::{SchedulingState, Submitted};
 pub use retention::RetentionPolicy;
 pub use service::Service;

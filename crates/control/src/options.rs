@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrator::NodeList;
+use spec::JOB_TLS_VARIABLE;
 use units::Instant;
 use uuid::Uuid;
 use view::View;
@@ -50,11 +51,21 @@ pub struct Options {
 pub type BatchFault = Arc<dyn Fn(&View, Instant) + Send + Sync>;
 
 /// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.
-/// Those of a [`JOB_TOKEN`] are kept nowhere: there is one of each workload, `token`.
+/// Those of [`job_token`] are kept nowhere: there is one of each workload, `token`.
 pub type Unseal = Arc<dyn Fn(&str, &str) -> Result<BTreeMap<String, String>, String> + Send + Sync>;
 
 /// The kind of the object that is the token of a workload whose pods talk to each other.
 pub const JOB_TOKEN: &str = "job-token";
+/// The same where they encrypt: certificate and key follow the token.
+pub const JOB_TOKEN_TLS: &str = "job-token-tls";
+
+/// The object that is the token of a workload, by the variables of its pods.
+#[must_use]
+pub fn job_token(workload: Uuid, env: &BTreeMap<String, String>) -> String {
+    let encrypts = env.get(JOB_TLS_VARIABLE).is_some_and(|value| value == "true");
+    let kind = if encrypts { JOB_TOKEN_TLS } else { JOB_TOKEN };
+    format!("{kind}/{workload}")
+}
 
 /// The cluster, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]

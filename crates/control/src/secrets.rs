@@ -9,7 +9,7 @@ use std::sync::Arc;
 use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Secret, SecretPlace};
 
 use crate::NodeAccess;
-use crate::options::{JOB_TOKEN, Unseal};
+use crate::options::{Unseal, job_token};
 use orchestrator::{Sealed, Start, texts_of};
 use spec::{Framework, JOB_TOKEN_FILE, SecretTo, SecretUse};
 use view::{Object, SECRETS};
@@ -41,7 +41,7 @@ impl Completion {
             self.values(one, &mut spec)?;
         }
         if spec.gang.as_ref().is_some_and(|gang| gang.framework == Framework::ElasticDl) {
-            let of = format!("{JOB_TOKEN}/{}", spec.workload_id);
+            let of = job_token(spec.workload_id, &spec.env);
             let value = take(&of, &mut (self.unseal)(&of, "")?, "token")?;
             let to = SecretPlace::File { path: JOB_TOKEN_FILE.into(), mode: 0o400 };
             spec.secrets.push(Secret { to, value });

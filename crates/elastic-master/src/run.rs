@@ -128,7 +128,8 @@ impl Master {
         thread.map_err(|error| Error::Thread(error.to_string()))?;
         let limit = settings.job.message_bytes_max;
         let service = MasterServer::new(Service(handle)).max_decoding_message_size(limit);
-        let serving = tonic::transport::Server::builder()
+        let serving = credentials
+            .server()?
             .add_service(InterceptedService::new(service, credentials))
             // The builder's own setting is for listeners of its own.
             .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));

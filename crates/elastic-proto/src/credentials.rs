@@ -1,5 +1,6 @@
-//! What every call carries: the token of the job and the version of the protocol. Owns: adding
-//! both to a call, and refusing calls that lack them. Does not know about: who made the token.
+//! What every call carries: the token of the job and the version of the protocol. Owns: the file of
+//! the token, adding both to a call, and refusing calls that lack them. Does not know about: who made
+//! the token.
 
 use std::fs;
 use std::io;
@@ -7,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
+use tonic::transport::{self, Endpoint, Server};
 use tonic::{Request, Status};
+
+use crate::tls::Tls;
 
 /// The version of the protocol that this build speaks.
 pub const PROTOCOL: u32 = 1;
@@ -27,17 +31,19 @@ pub enum CredentialsError {
         source: io::Error,
     },
     /// Nothing that can be a token.
-    #[error("token file {path}: a token is at least 16 visible ASCII characters in one line")]
+    #[error("token file {path}: a token is at least 16 visible ASCII characters in the first line")]
     Form {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// The token of a job. As an interceptor of a server it refuses calls without it.
+/// The token of a job, and what its parts encrypt with. As an interceptor of a server it refuses
+/// calls without the token.
 #[derive(Clone)]
 pub struct Credentials {
     token: MetadataValue<Ascii>,
+    tls: Option<Tls>,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -51,7 +57,7 @@ impl std::fmt::Debug for Credentials {
 pub struct Sign(Credentials);
 
 impl Credentials {
-    /// Reads the token from a file.
+    /// Reads the file of a token.
     ///
     /// # Errors
     ///
@@ -59,20 +65,46 @@ impl Credentials {
     pub fn read(path: &Path) -> Result<Self, CredentialsError> {
         let read = |source| CredentialsError::Read { path: path.to_owned(), source };
         let form = || CredentialsError::Form { path: path.to_owned() };
-        let text = fs::read_to_string(path).map_err(read)?;
-        Self::new(text.trim()).ok_or_else(form)
+        Self::new(&fs::read_to_string(path).map_err(read)?).ok_or_else(form)
     }
 
-    /// That of a token; none of what can be none.
+    /// Those of the text of such a file: the token in the first line and, where the parts of the
+    /// job encrypt what they send, its certificate and the key of that as PEM in the others. None if
+    /// the first line can be no token.
     #[must_use]
-    pub fn new(token: &str) -> Option<Self> {
+    pub fn new(text: &str) -> Option<Self> {
+        let (token, pem) = text.split_once('\n').unwrap_or((text, ""));
+        let token = token.trim();
         let is_visible = token.bytes().all(|byte| byte.is_ascii_graphic());
         if token.len() < 16 || !is_visible {
             return None;
         }
         let mut token: MetadataValue<Ascii> = format!("Bearer {token}").parse().ok()?;
         token.set_sensitive(true);
-        Some(Self { token })
+        Some(Self { token, tls: Tls::of(pem) })
+    }
+
+    /// The way to another part, by its `HOST:PORT`; none if it cannot be one.
+    #[must_use]
+    pub fn endpoint(&self, address: &str) -> Option<Endpoint> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}")).ok()?;
+        match &self.tls {
+            Some(tls) => endpoint.tls_config(tls.client()).ok(),
+            None => Some(endpoint),
+        }
+    }
+
+    /// What serves a part.
+    ///
+    /// # Errors
+    ///
+    /// If the file has a certificate or a key that is none.
+    pub fn server(&self) -> Result<Server, transport::Error> {
+        match &self.tls {
+            Some(tls) => Server::builder().tls_config(tls.server()),
+            None => Ok(Server::builder()),
+        }
     }
 
     /// The interceptor of clients.

@@ -5,6 +5,7 @@
 
 mod credentials;
 mod tensor;
+mod tls;
 
 /// The generated types. Their meaning is in `proto/elastic.proto`.
 #[expect(missing_docs, clippy::allow_attributes, clippy::all, reason = "generated")]
@@ -19,3 +20,4 @@ pub const WINDOW_BYTES: u32 = 8 << 20;
 
 pub use credentials::{Credentials, CredentialsError, PROTOCOL, Sign};
 pub use tensor::{TensorError, floats, server_of, tensor};
+pub use tls::TLS_NAME;

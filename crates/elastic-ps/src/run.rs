@@ -76,11 +76,12 @@ impl Server {
             Some(host) if host.contains(':') => host.clone(),
             Some(host) => format!("{host}:{}", address.port()),
         };
-        let server = Arc::new(Connected::new(settings, credentials.sign())?);
+        let serving = credentials.server()?;
+        let server = Arc::new(Connected::new(settings, credentials.clone())?);
         let service = ParameterServerServer::new(Service(Arc::clone(&server)))
             .max_decoding_message_size(limit)
             .max_encoding_message_size(limit);
-        let serving = tonic::transport::Server::builder()
+        let serving = serving
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .add_service(InterceptedService::new(service, credentials))

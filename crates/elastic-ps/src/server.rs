@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use elastic_proto::Sign;
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::parameter_server_client::ParameterServerClient;
 use elastic_proto::v1::{CheckpointBody, CheckpointHeader};
+use elastic_proto::{Credentials, Sign};
 use tokio::sync::{Mutex, watch};
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Response, Status};
 
 use crate::checkpoint::{self, CheckpointError};
@@ -40,7 +40,7 @@ pub(crate) struct Counts {
 
 pub(crate) struct Connected {
     pub settings: Settings,
-    pub sign: Sign,
+    pub credentials: Credentials,
     pub master: Master,
     pub core: Mutex<Core>,
     /// The other servers, from 1, for the leader; fewer while not all are there.
@@ -69,14 +69,14 @@ pub(crate) struct Checkpoints {
 }
 
 impl Connected {
-    pub(crate) fn new(settings: Settings, sign: Sign) -> Result<Self, Error> {
+    pub(crate) fn new(settings: Settings, credentials: Credentials) -> Result<Self, Error> {
         let wrong = || Error::Master { master: settings.master.clone() };
-        let channel = channel(&settings.master).ok_or_else(wrong)?;
-        let master = MasterClient::with_interceptor(channel, sign.clone())
+        let channel = channel(&credentials, &settings.master).ok_or_else(wrong)?;
+        let master = MasterClient::with_interceptor(channel, credentials.sign())
             .max_decoding_message_size(settings.message_bytes_max);
         Ok(Self {
             settings,
-            sign,
+            credentials,
             master,
             core: Mutex::new(Core::closed()),
             peers: std::sync::Mutex::default(),
@@ -110,9 +110,9 @@ impl Connected {
         let peer = |address: &String| {
             // An address that is none cannot be called: pushes wait until the server registers
             // again.
-            let peer =
-                ParameterServerClient::with_interceptor(channel(address)?, self.sign.clone())
-                    .max_decoding_message_size(self.settings.message_bytes_max);
+            let channel = channel(&self.credentials, address)?;
+            let peer = ParameterServerClient::with_interceptor(channel, self.credentials.sign())
+                .max_decoding_message_size(self.settings.message_bytes_max);
             Some((address.clone(), peer))
         };
         *peers = addresses.iter().skip(1).filter_map(peer).collect();
@@ -198,9 +198,9 @@ impl Connected {
 }
 
 /// A connection that is made when it is first used, and again when it breaks.
-fn channel(address: &str) -> Option<Channel> {
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).ok()?;
-    let endpoint = endpoint
+fn channel(credentials: &Credentials, address: &str) -> Option<Channel> {
+    let endpoint = credentials
+        .endpoint(address)?
         .connect_timeout(Duration::from_secs(5))
         .http2_keep_alive_interval(Duration::from_secs(10))
         .keep_alive_timeout(Duration::from_secs(20))

@@ -46,6 +46,11 @@ const STALENESS_MAX: Flag = Flag::new(
 )
 .or("0");
 
+/// A flag that was not published.
+const TLS: Flag =
+    Flag::new("tls", Takes::Switch, "The parts of the job encrypt what they send each other")
+        .or("false");
+
 /// The flag of this name among those of some tables.
 #[must_use]
 pub fn find(tables: &[&'static [Flag]], name: &str) -> Option<&'static Flag> {

@@ -16,6 +16,8 @@ const LOW: &str = "low";
 const HIGH: &str = "high";
 /// Python where no interpreter is named.
 const PYTHON: &str = "python3";
+/// By it the server gives the parts of a job a certificate beside their token.
+const TLS_VARIABLE: &str = "ELASTANE_JOB_TLS";
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +156,7 @@ impl Job {
             priority,
             spare_priority,
             volumes: volumes(values, form)?,
-            variables: of("envs", values::variables(values.text("envs")))?,
+            variables: variables(values)?,
             pull_policy: values
                 .is_given("image_pull_policy")
                 .then(|| values.text("image_pull_policy").to_owned()),
@@ -404,6 +406,15 @@ fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
         None => asked,
     };
     Ok(Part { request: asked, limit })
+}
+
+/// Variables of all pods.
+fn variables(values: &Values) -> Result<Vec<(String, String)>, JobError> {
+    let mut all = of("envs", values::variables(values.text("envs")))?;
+    if values.is_on("tls") {
+        all.push((TLS_VARIABLE.to_owned(), "true".to_owned()));
+    }
+    Ok(all)
 }
 
 fn volumes(values: &Values, form: Form) -> Result<Vec<Volume>, JobError> {

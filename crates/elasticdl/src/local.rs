@@ -35,7 +35,7 @@ type Servers = JoinSet<Result<Pushes, elastic_ps::Error>>;
 pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
     let here = std::env::current_dir()?;
     let job = Job::new(form, values, &here).map_err(|error| Error::Usage(error.to_string()))?;
-    refuse(&job)?;
+    refuse(&job, values)?;
     let told = job.told.iter().map(|(name, value)| format!("--{name}={value}"));
     let words: Vec<String> = told.chain([format!("--job_name={}", job.name)]).collect();
     let told = Values::of_pairs(form, &words).map_err(Error::Usage)?;
@@ -70,8 +70,13 @@ pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
     done
 }
 
-/// What is of pods, which there are none of here.
-fn refuse(job: &Job) -> Result<(), Error> {
+/// What is of pods and of networks, which there are none of here.
+fn refuse(job: &Job, values: &Values) -> Result<(), Error> {
+    if values.is_on("tls") {
+        let what = "`elasticdl local` runs all parts on this machine, and sends nothing over a network: \
+                    leave --tls out";
+        return Err(Error::Usage(what.to_owned()));
+    }
     let image = [&job.image, &job.worker_image].into_iter().find(|image| !image.is_empty());
     match image {
         None => Ok(()),

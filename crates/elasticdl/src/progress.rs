@@ -12,7 +12,7 @@ use elastic_proto::v1::{JobPhase, StatusReply, StatusRequest};
 use elastic_proto::{Credentials, Sign};
 use elastic_ps::Pushes;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
 /// So much of a trace is shown.
 const TRACE_LINES_MAX: usize = 30;
@@ -70,9 +70,9 @@ type Master = MasterClient<InterceptedService<Channel, Sign>>;
 
 /// The way to a master; none where its address or its token cannot be, which the master says.
 pub(crate) fn master(address: &str, token_file: &Path) -> Option<Master> {
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).ok()?;
     let credentials = Credentials::read(token_file).ok()?;
-    Some(MasterClient::with_interceptor(endpoint.connect_lazy(), credentials.sign()))
+    let channel = credentials.endpoint(address)?.connect_lazy();
+    Some(MasterClient::with_interceptor(channel, credentials.sign()))
 }
 
 /// Waits until this holds for a job, or its master does not answer. Returns whether it holds.

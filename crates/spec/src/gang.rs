@@ -13,6 +13,9 @@ use crate::{Framework, MASTER, PARAMETER_SERVER, WORKER};
 pub const JOB_TOKEN_FILE: &str = "/run/elastane/job-token";
 /// The variable that says where that is in a run.
 pub const JOB_TOKEN_VARIABLE: &str = "ELASTANE_JOB_TOKEN_FILE";
+/// The variable by which the pods of an elastic training encrypt what they send each other, if it is
+/// `true`.
+pub const JOB_TLS_VARIABLE: &str = "ELASTANE_JOB_TLS";
 
 /// The program that runs the master and the parameter servers of an elastic training. An engine
 /// brings that of its server, so the image needs none.

@@ -13,7 +13,7 @@ use elastic_proto::{Credentials, Sign};
 use hyper_util::rt::TokioIo;
 use spec::{Framework, MASTER};
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::transport::{Channel, Uri};
 use uuid::Uuid;
 use view::{PodState, View, WorkloadView};
 
@@ -30,6 +30,8 @@ pub(crate) struct MasterRun {
     generation: u32,
     name: String,
     port: u16,
+    /// The object that is the token of its job.
+    pub(crate) token: String,
 }
 
 impl MasterRun {
@@ -44,7 +46,8 @@ impl MasterRun {
         (framework == Framework::ElasticDl && runs).then_some(())?;
         let (name, port) = (pod.name.clone(), pod.port?);
         let (pod, generation) = (pod.id, pod.generation);
-        Some(Self { workload: workload.id, pod, generation, name, port })
+        let token = control::job_token(workload.id, &workload.spec.set_of(index).0.pod.env);
+        Some(Self { workload: workload.id, pod, generation, name, port, token })
     }
 
     /// Whether it is the present one.
@@ -64,7 +67,7 @@ impl MasterRun {
                 connected.map(TokioIo::new).map_err(io::Error::other)
             }
         });
-        let endpoint = Endpoint::from_static("http://master").timeout(PATIENCE);
+        let endpoint = credentials.endpoint("master")?.timeout(PATIENCE);
         let channel = endpoint.connect_with_connector_lazy(connector);
         Some(MasterClient::with_interceptor(channel, credentials.sign()))
     }

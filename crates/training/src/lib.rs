@@ -14,4 +14,5 @@ mod conversation;
 mod hangs;
 mod service;
 
+pub use elastic_proto::TLS_NAME;
 pub use service::Service;

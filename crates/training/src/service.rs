@@ -105,7 +105,7 @@ impl Service {
     async fn follow(self: Arc<Self>, first: MasterRun, wake: Arc<Notify>) {
         let (id, mut next) = (first.workload, Some(first));
         while let Some(run) = next {
-            match self.token(id).and_then(|token| run.connect(&self.control, &token)) {
+            match self.token(&run).and_then(|token| run.connect(&self.control, &token)) {
                 Some(master) => self.talk(&run, master, &wake).await,
                 None => return tracing::error!(workload = %id, "a training has no token"),
             }
@@ -115,9 +115,8 @@ impl Service {
         self.lock().remove(&id);
     }
 
-    fn token(&self, workload: Uuid) -> Option<String> {
-        let opened = (self.unseal)(&format!("{}/{workload}", control::JOB_TOKEN), "");
-        opened.ok()?.remove(TOKEN)
+    fn token(&self, run: &MasterRun) -> Option<String> {
+        (self.unseal)(&run.token, "").ok()?.remove(TOKEN)
     }
 
     async fn talk(&self, run: &MasterRun, mut master: Master, wake: &Notify) {

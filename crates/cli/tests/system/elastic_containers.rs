@@ -60,7 +60,7 @@ fn served() -> Option<(Sandbox, Image)> {
 #[test]
 fn a_killed_parameter_server_comes_again_where_the_others_look_for_it() {
     let Some((sandbox, image)) = served() else { return };
-    submit_with_servers(&sandbox, "p", image.name());
+    submit_with_servers(&sandbox, "p", image.name(), "--tls");
     await_text(&sandbox, "elasticdl logs p", "epoch 1: ", TRAINING_PATIENCE);
     kill_pod("elasticdl-p-ps-1");
     let ended = "job p succeeded: 6000 records (0 unreadable) in ";

@@ -29,6 +29,16 @@ fn prepared() -> Option<Sandbox> {
     Some(sandbox)
 }
 
+/// The same with a zoo that has a model of numpy, and digits in its form.
+fn with_zoo() -> Option<Sandbox> {
+    let sandbox = prepared()?;
+    let made = sandbox.shell(&format!(
+        "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    Some(sandbox)
+}
+
 /// A job of three epochs with two workers.
 fn submit(sandbox: &Sandbox, job: &str, model: &str) {
     submit_with(sandbox, job, model, "$(command -v python3)");
@@ -74,14 +84,14 @@ fn kill_pod(sandbox: &Sandbox, pod: &str, program: &str) {
 }
 
 /// A job of the final form: two workers, and two parameter servers in pods of their own.
-pub(crate) fn submit_with_servers(sandbox: &Sandbox, job: &str, python: &str) {
+pub(crate) fn submit_with_servers(sandbox: &Sandbox, job: &str, python: &str, more: &str) {
     let submitted = sandbox.shell(&format!(
         "elasticdl train --job_name={job} --model_zoo=zoo \
          --model_def=digits_numpy.custom_model --training_data=$PWD/plain/train --num_epochs=4 \
          --minibatch_size=10 --num_workers=2 --num_ps_pods=2 --grads_to_wait=2 \
          --image_name={python} --checkpoint_steps=10 \
          --ps_resource_request=cpu=0.5,memory=512Mi \
-         --worker_resource_request=cpu=1,memory=1024Mi"
+         --worker_resource_request=cpu=1,memory=1024Mi {more}"
     ));
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 }
@@ -123,13 +133,29 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
 }
 
 #[test]
+fn the_parts_of_a_job_encrypt_what_they_send_if_that_is_asked_for() {
+    let Some(sandbox) = with_zoo() else { return };
+    submit_with_servers(&sandbox, "t", "$(command -v python3)", "--tls");
+    // The server reads this of the master, and workers of both servers.
+    await_text(&sandbox, "runai describe job t", " samples/s; model of version ", PATIENCE);
+    let addresses = |pid: u32| environment(pid).expect("its variables").remove("MASTER_ADDR");
+    let master = running(&sandbox, WORKER).into_values().find_map(addresses).expect("an address");
+    let look = format!(
+        "python3 -c \"import ssl; print(ssl.get_server_certificate(('{master}'.rsplit(':')[0], \
+         int('{master}'.rsplit(':')[1]))))\""
+    );
+    let seen = sandbox.shell(&look);
+    assert!(seen.text.contains("BEGIN CERTIFICATE"), "{}", seen.text);
+    // One that comes later has the same certificate.
+    kill_pod(&sandbox, "elasticdl-t-worker-0", WORKER);
+    let ended = "job t succeeded: 6000 records (0 unreadable) in ";
+    await_text(&sandbox, "elasticdl logs t", ended, TRAINING_PATIENCE);
+}
+
+#[test]
 fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint() {
-    let Some(sandbox) = prepared() else { return };
-    let made = sandbox.shell(&format!(
-        "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
-    ));
-    assert_eq!(made.code, Some(0), "{}", made.text);
-    submit_with_servers(&sandbox, "p", "$(command -v python3)");
+    let Some(sandbox) = with_zoo() else { return };
+    submit_with_servers(&sandbox, "p", "$(command -v python3)", "");
     let servers = "elasticdl pods -l elasticdl_job_name=p,elasticdl-replica-type=ps --no-headers";
     await_text(&sandbox, servers, "elasticdl-p-ps-0  ", PATIENCE);
     await_text(&sandbox, servers, "elasticdl-p-ps-1  ", PATIENCE);
@@ -262,11 +288,7 @@ fn a_job_runs_without_a_server_and_ctrl_c_saves_its_model() {
 
 #[test]
 fn gradients_that_are_too_old_are_rejected_where_a_job_says_so() {
-    let Some(sandbox) = prepared() else { return };
-    let made = sandbox.shell(&format!(
-        "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
-    ));
-    assert_eq!(made.code, Some(0), "{}", made.text);
+    let Some(sandbox) = with_zoo() else { return };
     let submitted = sandbox.shell(
         "elasticdl train --job_name=r --model_zoo=zoo --model_def=digits_numpy.custom_model \
          --training_data=$PWD/plain/train --num_epochs=0 --minibatch_size=10 --num_workers=2 \

@@ -24,10 +24,11 @@ use elastic_proto::v1::{
 };
 use elastic_proto::{Credentials, Sign, tensor};
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
 type Signed = InterceptedService<Channel, Sign>;
 
+const TOKEN: &str = "a-token-of-this-bench";
 const LIMIT: usize = 256 << 20;
 /// Workers that ask for tasks at the same time.
 const WORKERS: u32 = 64;
@@ -41,9 +42,10 @@ impl Outside for Quiet {
     fn want(&mut self, _: &Want) {}
 }
 
-fn channel(address: &str) -> Channel {
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-    endpoint
+fn channel(address: &str, folder: &Path) -> Channel {
+    credentials(folder)
+        .endpoint(address)
+        .expect("an address")
         .initial_stream_window_size(elastic_proto::WINDOW_BYTES)
         .initial_connection_window_size(elastic_proto::WINDOW_BYTES)
         .connect_lazy()
@@ -62,8 +64,11 @@ fn config(tasks: u64, parameter_servers: u32) -> JobConfig {
 
 /// A master that serves, with its address.
 async fn master(folder: &Path, sync: Sync, job: JobConfig) -> (MasterClient<Signed>, String) {
+    let token = folder.join("token");
     fs::create_dir_all(folder).expect("a folder");
-    fs::write(folder.join("token"), "a-token-of-this-bench").expect("a token");
+    if !token.exists() {
+        fs::write(token, TOKEN).expect("a token");
+    }
     let settings = Settings {
         listen: ([127, 0, 0, 1], 0).into(),
         token_file: folder.join("token"),
@@ -75,11 +80,21 @@ async fn master(folder: &Path, sync: Sync, job: JobConfig) -> (MasterClient<Sign
     let master = Master::open(settings, Quiet).await.expect("a master");
     let address = master.address.to_string();
     tokio::spawn(master.serve());
-    (MasterClient::with_interceptor(channel(&address), sign(folder)), address)
+    let channel = channel(&address, folder);
+    (MasterClient::with_interceptor(channel, credentials(folder).sign()), address)
 }
 
-fn sign(folder: &Path) -> Sign {
-    Credentials::read(&folder.join("token")).expect("a token").sign()
+fn credentials(folder: &Path) -> Credentials {
+    Credentials::read(&folder.join("token")).expect("a token")
+}
+
+/// Has the parts of a job encrypt what they send.
+fn encrypt(folder: &Path) {
+    let names = vec![elastic_proto::TLS_NAME.to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+    let token = format!("{TOKEN}\n{}{}", made.cert.pem(), made.signing_key.serialize_pem());
+    fs::create_dir_all(folder).expect("a folder");
+    fs::write(folder.join("token"), token).expect("a token");
 }
 
 async fn register(master: &mut MasterClient<Signed>, pod: String) -> u32 {
@@ -141,7 +156,8 @@ async fn server(folder: &Path) -> (ParameterServerClient<Signed>, u32) {
         let watch = WatchRequest { worker_id, wait_ms: 20, ..Default::default() };
         let reply = master.watch(watch).await.expect("answered").into_inner();
         if let Some(address) = reply.parameter_servers.first() {
-            let server = ParameterServerClient::with_interceptor(channel(address), sign(folder));
+            let (channel, sign) = (channel(address, folder), credentials(folder).sign());
+            let server = ParameterServerClient::with_interceptor(channel, sign);
             return (server.max_decoding_message_size(LIMIT), worker_id);
         }
     }
@@ -224,6 +240,10 @@ fn main() {
     runtime.block_on(tasks(&at("os"), Sync::Os, "by the system"));
     for (parameters, count) in PARAMETERS {
         runtime.block_on(pushes(&at(&parameters.to_string()), parameters, count));
+        let encrypted = at(&format!("{parameters}-encrypted"));
+        encrypt(&encrypted);
+        say("the same with --tls:");
+        runtime.block_on(pushes(&encrypted, parameters, count));
     }
     runtime.block_on(rows::run(&at("rows")));
     let python = training::python();

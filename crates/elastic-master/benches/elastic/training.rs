@@ -18,7 +18,7 @@ use elastic_proto::v1::{
 use elastic_ps::Pushes;
 use tokio::task::JoinHandle;
 
-use crate::{Signed, channel, line, master, model, sign};
+use crate::{Signed, channel, credentials, line, master, model};
 
 pub(crate) const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/step.py");
@@ -99,7 +99,10 @@ impl Training {
         let server = elastic_ps::Server::bind(settings).await.expect("a port");
         let own = server.address.to_string();
         let serving = tokio::spawn(server.serve(std::future::pending()));
-        let server = ParameterServerClient::with_interceptor(channel(&own), sign(folder));
+        let server = ParameterServerClient::with_interceptor(
+            channel(&own, folder),
+            credentials(folder).sign(),
+        );
         let (folder, python) = (folder.to_owned(), python.to_owned());
         let (workers, variables) = (Vec::new(), Vec::new());
         Self { folder, python, address, master, server, serving, workers, started: 0, variables }

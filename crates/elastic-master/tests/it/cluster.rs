@@ -21,6 +21,8 @@ use crate::worker::{Master, channel, until};
 /// A training of milliseconds that is not over then will never be.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(300);
 
+pub(crate) const TOKEN: &str = "a-token-of-this-job";
+
 const ROLE: &str = "ELASTIC_TEST_ROLE";
 const SETTINGS: &str = "ELASTIC_TEST_SETTINGS";
 
@@ -82,10 +84,19 @@ impl Cluster {
         Self::start_from(config, None)
     }
 
+    /// A job whose parts encrypt what they send.
+    pub(crate) fn encrypted(config: JobConfig) -> Self {
+        Self::with_token(config, None, &encrypted_token())
+    }
+
     /// A job whose model begins with a checkpoint in this folder.
     pub(crate) fn start_from(config: JobConfig, init_dir: Option<PathBuf>) -> Self {
+        Self::with_token(config, init_dir, TOKEN)
+    }
+
+    fn with_token(config: JobConfig, init_dir: Option<PathBuf>, token: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("token"), "a-token-of-this-job\n").expect("a token");
+        fs::write(folder.path().join("token"), token).expect("a token");
         // A master that is started again has to be where it was.
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = free.local_addr().expect("an address");
@@ -231,12 +242,19 @@ fn variables(path: &Path) -> Vec<(String, Vec<f32>)> {
 }
 
 pub(crate) fn client(address: &str, credentials: &Credentials) -> Master {
-    MasterClient::with_interceptor(channel(address), credentials.sign())
+    MasterClient::with_interceptor(channel(address, credentials), credentials.sign())
 }
 
 /// A client that has no token.
 pub(crate) fn bare(address: &str) -> MasterClient<Channel> {
-    MasterClient::new(channel(address))
+    MasterClient::new(channel(address, &Credentials::new(TOKEN).expect("a token")))
+}
+
+/// The token with a new certificate and its key.
+pub(crate) fn encrypted_token() -> String {
+    let names = vec![elastic_proto::TLS_NAME.to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+    format!("{TOKEN}\n{}{}", made.cert.pem(), made.signing_key.serialize_pem())
 }
 
 fn kill(child: &mut Option<Child>) {

@@ -1,19 +1,19 @@
 //! What a master and its servers refuse, and in which words.
 
 use elastic_master::JobConfig;
-use elastic_proto::PROTOCOL;
-use elastic_proto::tensor;
 use elastic_proto::v1::parameter_server_client::ParameterServerClient;
 use elastic_proto::v1::{
-    BadRecord, GetTaskRequest, InitModelRequest, Optimizer, PushGradientsRequest,
+    BadRecord, GetTaskRequest, InitModelRequest, JobPhase, Optimizer, PushGradientsRequest,
     ReportTaskRequest, StatusRequest, TaskOutcome, Variable, WatchRequest,
 };
+use elastic_proto::{Credentials, PROTOCOL, tensor};
 use tokio::sync::watch;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request};
 
-use crate::cluster::{Cluster, bare, client, job};
-use crate::worker::{Habits, Server, Signal, Worker, channel, until};
+use crate::cluster::{Cluster, TOKEN, bare, client, job};
+use crate::trainings::worker;
+use crate::worker::{Ended, Habits, Server, Signal, Worker, channel, until};
 
 async fn register(cluster: &Cluster) -> Worker {
     let (_sender, signal) = watch::channel(Signal::Go);
@@ -38,6 +38,28 @@ async fn a_caller_without_the_token_or_of_another_version_gets_nothing() {
     assert!(refused.message().contains("use a wheel and a program of the same release"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_that_encrypt_talk_to_none_without_the_certificate_of_their_job() {
+    let cluster = Cluster::encrypted(job(100));
+    cluster.status().await;
+    let others = tempfile::tempdir().expect("a folder");
+    let token = others.path().join("token");
+    std::fs::write(&token, crate::cluster::encrypted_token()).expect("written");
+    let of_another_job = Credentials::read(&token).expect("a token");
+    let plain = Credentials::new(TOKEN).expect("a token");
+    for credentials in [of_another_job, plain] {
+        let mut stranger = client(&cluster.address(), &credentials);
+        let refused = stranger.status(StatusRequest {}).await.expect_err("no connection");
+        // Not what a master answers that has seen the token.
+        let codes = [Code::Unavailable, Code::Unknown, Code::Internal];
+        assert!(codes.contains(&refused.code()), "{refused:?}");
+    }
+    let (one, _keep) = worker(&cluster, "worker-0", 100, Habits::default());
+    assert_eq!(one.await.expect("ends").0, Ended::Done);
+    let status = cluster.ended().await;
+    assert_eq!((status.phase(), status.records), (JobPhase::Succeeded, 100));
+}
+
 /// A server that waits for a model.
 async fn server(cluster: &Cluster, worker: &Worker) -> Server {
     loop {
@@ -45,7 +67,8 @@ async fn server(cluster: &Cluster, worker: &Worker) -> Server {
         let reply = worker.master.clone().watch(request).await.expect("there").into_inner();
         if let Some(address) = reply.parameter_servers.first() {
             let sign = cluster.credentials().sign();
-            return ParameterServerClient::with_interceptor(channel(address), sign);
+            let channel = channel(address, &cluster.credentials());
+            return ParameterServerClient::with_interceptor(channel, sign);
         }
     }
 }

@@ -21,7 +21,7 @@ use elastic_proto::v1::{
 use elastic_proto::{Credentials, Sign, floats, server_of, tensor};
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
 use crate::cluster::client;
@@ -51,9 +51,8 @@ fn rows(mut ids: Vec<u64>, values: [f32; 2]) -> Rows {
     }
 }
 
-pub(crate) fn channel(address: &str) -> Channel {
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-    endpoint.connect_lazy()
+pub(crate) fn channel(address: &str, credentials: &Credentials) -> Channel {
+    credentials.endpoint(address).expect("an address").connect_lazy()
 }
 
 /// Repeats a call until it is answered or refused for good.
@@ -315,7 +314,8 @@ impl Worker {
         if !reply.parameter_servers.iter().eq(self.servers.iter().map(|(address, _)| address)) {
             let server = |address: &String| {
                 let sign = self.credentials.sign();
-                let server = ParameterServerClient::with_interceptor(channel(address), sign);
+                let channel = channel(address, &self.credentials);
+                let server = ParameterServerClient::with_interceptor(channel, sign);
                 (address.clone(), server)
             };
             self.servers = reply.parameter_servers.iter().map(server).collect();

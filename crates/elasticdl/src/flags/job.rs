@@ -2,6 +2,7 @@
 
 use super::{
     BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES, STALENESS_MAX,
+    TLS,
 };
 use crate::flag::{Flag, Takes};
 
@@ -99,6 +100,7 @@ pub const COMMON: &[Flag] = &[
     Flag::new("checkpoint_dir", Takes::Text, "Folder of the checkpoints").or(""),
     Flag::new("keep_checkpoint_max", Takes::Count, "Checkpoints that are kept; 0: all").or("0"),
     BAD_RECORDS_MAX,
+    TLS,
     Flag::new("output", Takes::Text, "Folder of the trained model").or(""),
     Flag::new("log_level", Takes::OneOf(LOG_LEVELS), LOG_LEVEL).or("INFO"),
 ];

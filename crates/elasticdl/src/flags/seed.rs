@@ -1,7 +1,7 @@
 //! The flags of the first form (May 2019): one program without commands, and one master that holds
 //! the model.
 
-use super::{BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES};
+use super::{BAD_RECORDS_MAX, GRADIENTS, LOG_LEVEL, LOG_LEVELS, POD_PRIORITY, PULL_POLICIES, TLS};
 use crate::flag::{Flag, Takes};
 
 /// The flags of the first form.
@@ -47,4 +47,5 @@ pub const SEED: &[Flag] = &[
         .or("bytes"),
     Flag::new("log_level", Takes::OneOf(LOG_LEVELS), LOG_LEVEL).or("WARNING"),
     BAD_RECORDS_MAX,
+    TLS,
 ];

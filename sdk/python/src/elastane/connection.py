@@ -1,5 +1,5 @@
-"""Calls that outlive the other side. Owns: the token and the version in every call, repeating
-what may be repeated, and the errors of calls. Does not know about: what a call is for."""
+"""Calls that outlive the other side. Owns: the token and the version in every call, encryption,
+repeating what may be repeated, and the errors of calls. Does not know about: what a call is for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import grpc
 from . import protocol
 
 _PAUSE_S, _PAUSE_S_MAX = 0.05, 1.0
+# The name in the certificates of all jobs.
+_TLS_NAME = "job.elastane"
 _REPEATED = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -43,7 +45,8 @@ class Connection:
     """To one server, whose address may change.
 
     `address` is asked before each attempt: a server that comes back may be elsewhere. `patience_s`
-    is how long a server may be away.
+    is how long a server may be away. `token` is what the file of the token holds: the token in the
+    first line and, where the parts of the job encrypt, its certificate as PEM in the others.
     """
 
     def __init__(
@@ -56,8 +59,11 @@ class Connection:
     ) -> None:
         self._service = service
         self._address = address
+        token, _, pem = token.partition("\n")
+        # This certificate alone is believed, at any address.
+        self._tls = grpc.ssl_channel_credentials(pem.encode()) if pem.strip() else None
         self._metadata = (
-            ("authorization", f"Bearer {token}"),
+            ("authorization", f"Bearer {token.strip()}"),
             ("elastane-protocol", protocol.VERSION),
         )
         self._patience_s = patience_s
@@ -71,6 +77,8 @@ class Connection:
             ("grpc.max_reconnect_backoff_ms", 1_000),
             ("grpc.enable_http_proxy", 0),
         ]
+        if self._tls is not None:
+            self._options.append(("grpc.ssl_target_name_override", _TLS_NAME))
         self._lock = threading.Lock()
         self._channel: Optional[grpc.Channel] = None
         self._connected_to: Optional[str] = None
@@ -84,13 +92,18 @@ class Connection:
             if address != self._connected_to:
                 if self._channel is not None:
                     self._channel.close()
-                self._channel = grpc.insecure_channel(address, options=self._options)
+                self._channel = self._open(address)
                 self._connected_to = address
                 self._calls = {}
             if name not in self._calls:
                 assert self._channel is not None, "it was made above"
                 self._calls[name] = protocol.call(self._channel, self._service, name)
             return self._calls[name], address
+
+    def _open(self, address: str) -> grpc.Channel:
+        if self._tls is None:
+            return grpc.insecure_channel(address, options=self._options)
+        return grpc.secure_channel(address, self._tls, options=self._options)
 
     def call(
         self,
