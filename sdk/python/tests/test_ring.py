@@ -8,10 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from elastane.links import Listener, Refused, connect
+from elastane.links import Listener, Refused, Unlinked, connect
 from elastane.ring import Broken, form
+from identity import PEM
 
 TOKEN = "secret"
+ENCRYPTED = f"{TOKEN}\n{PEM}"
 
 
 def never():
@@ -22,8 +24,8 @@ def never():
 def listeners():
     made = []
 
-    def make(count):
-        made.extend(Listener("127.0.0.1", TOKEN) for _ in range(count))
+    def make(count, token=TOKEN):
+        made.extend(Listener("127.0.0.1", token) for _ in range(count))
         return made[-count:]
 
     yield make
@@ -210,3 +212,37 @@ def test_waiting_for_a_ring_ends_when_the_caller_has_to_stop(listeners):
     (own,) = listeners(1)
     with pytest.raises(Broken):
         form(own, TOKEN, 1, 0, [own.address, own.address], 60, lambda: True)
+
+
+def test_members_that_encrypt_make_the_same_sums(listeners):
+    values = [np.arange(700_001, dtype=np.float32) * (rank + 1) for rank in range(3)]
+
+    def work(ring):
+        ring.reduce(values[ring.rank])
+        return ring.gather(bytes([ring.rank]))
+
+    found = together(listeners(3, ENCRYPTED), work, token=ENCRYPTED)
+    assert found == [[b"\0", b"\1", b"\2"]] * 3
+    assert all(np.array_equal(one, values[0]) for one in values)
+    assert values[0][700_000] == np.float32(700_000 * 6)
+
+
+def test_a_member_that_dies_ends_the_sums_of_those_that_encrypt(listeners):
+    def work(ring):
+        if ring.rank == 1:
+            return None
+        while True:
+            ring.reduce(np.ones(10_000, np.float32))
+
+    found = together(listeners(3, ENCRYPTED), work, token=ENCRYPTED)
+    assert found[1] is None and isinstance(found[0], Broken) and isinstance(found[2], Broken)
+
+
+def test_who_encrypts_sends_nothing_to_one_that_does_not(listeners):
+    (plain,) = listeners(1)
+    (own,) = listeners(1, ENCRYPTED)
+    until = time.monotonic() + 0.5
+    with pytest.raises(Unlinked, match="cannot be reached"):
+        connect(plain.address, ENCRYPTED, 1, (1, 0), until, never)
+    with pytest.raises(Unlinked, match="cannot be reached"):
+        connect(own.address, TOKEN, 1, (1, 0), time.monotonic() + 0.5, never)

@@ -10,10 +10,9 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import grpc
 
 from . import protocol
+from .credentials import TLS_NAME, split
 
 _PAUSE_S, _PAUSE_S_MAX = 0.05, 1.0
-# The name in the certificates of all jobs.
-_TLS_NAME = "job.elastane"
 _REPEATED = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -45,8 +44,7 @@ class Connection:
     """To one server, whose address may change.
 
     `address` is asked before each attempt: a server that comes back may be elsewhere. `patience_s`
-    is how long a server may be away. `token` is what the file of the token holds: the token in the
-    first line and, where the parts of the job encrypt, its certificate as PEM in the others.
+    is how long a server may be away. `token` is what the file of the token holds.
     """
 
     def __init__(
@@ -59,11 +57,11 @@ class Connection:
     ) -> None:
         self._service = service
         self._address = address
-        token, _, pem = token.partition("\n")
+        token, pem = split(token)
         # This certificate alone is believed, at any address.
-        self._tls = grpc.ssl_channel_credentials(pem.encode()) if pem.strip() else None
+        self._tls = grpc.ssl_channel_credentials(pem.encode()) if pem else None
         self._metadata = (
-            ("authorization", f"Bearer {token.strip()}"),
+            ("authorization", f"Bearer {token}"),
             ("elastane-protocol", protocol.VERSION),
         )
         self._patience_s = patience_s
@@ -78,7 +76,7 @@ class Connection:
             ("grpc.enable_http_proxy", 0),
         ]
         if self._tls is not None:
-            self._options.append(("grpc.ssl_target_name_override", _TLS_NAME))
+            self._options.append(("grpc.ssl_target_name_override", TLS_NAME))
         self._lock = threading.Lock()
         self._channel: Optional[grpc.Channel] = None
         self._connected_to: Optional[str] = None

@@ -5,7 +5,8 @@ about: what is sent afterwards.
 The one that connects says hello with a random number; the one that listens answers with another and
 with an HMAC-SHA256 over both, and gets such a one back. The token itself is never sent. Both cover
 the generation of the world and the two ranks, so an answer is good for one connection only. What
-does not prove it within a few seconds is closed, and hurts nobody.
+does not prove it within a few seconds is closed, and hurts nobody. Where the parts of the job encrypt,
+all this is inside of TLS.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import hmac
 import ipaddress
 import os
 import socket
+import ssl
 import struct
 import threading
 import time
 from typing import Callable, Dict, Optional, Tuple
+
+from . import credentials
 
 _MAGIC = b"elastane ring 1\n"
 # Magic, random number, generation, rank that connects, rank that listens.
@@ -71,7 +75,9 @@ class Listener:
     """The port of a worker. Others that have proved themselves wait there to be taken."""
 
     def __init__(self, host: str, token: str) -> None:
-        self._token = token.encode()
+        text, pem = credentials.split(token)
+        self._token = text.encode()
+        self._tls = credentials.context(pem, ssl.Purpose.CLIENT_AUTH)
         self._socket = socket.create_server((_bind_to(host), 0), backlog=128)
         self.address = f"{host}:{self._socket.getsockname()[1]}"
         self._arrived: Dict[Tuple[int, int], socket.socket] = {}
@@ -95,8 +101,12 @@ class Listener:
             threading.Thread(target=self._admit, args=(connection,), daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> None:
+        until = time.monotonic() + _HANDSHAKE_S
         try:
-            is_kept = self._check(connection, time.monotonic() + _HANDSHAKE_S)
+            if self._tls is not None:
+                connection.settimeout(_HANDSHAKE_S)
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            is_kept = self._check(connection, until)
         except OSError:
             is_kept = False
         finally:
@@ -164,11 +174,13 @@ def connect(
     stopped: Callable[[], bool],
 ) -> socket.socket:
     """A connection from the first to the second of these ranks, which both have proved themselves."""
+    text, pem = credentials.split(token)
+    tls = credentials.context(pem, ssl.Purpose.SERVER_AUTH)
     last: Optional[Exception] = None
     refused: Optional[Refused] = None
     while time.monotonic() < until and not stopped():
         try:
-            return _connect(address, token.encode(), generation, ranks, until)
+            return _connect(address, (text.encode(), tls), generation, ranks, until)
         except Refused as error:
             refused = error
         except (OSError, ValueError) as error:
@@ -181,12 +193,20 @@ def connect(
 
 
 def _connect(
-    address: str, token: bytes, generation: int, ranks: Tuple[int, int], until: float
+    address: str,
+    known_by: Tuple[bytes, Optional[ssl.SSLContext]],
+    generation: int,
+    ranks: Tuple[int, int],
+    until: float,
 ) -> socket.socket:
+    token, tls = known_by
     host, _, port = address.rpartition(":")
     until = min(until, time.monotonic() + _HANDSHAKE_S)
     connection = socket.create_connection((host, int(port)), max(0.01, until - time.monotonic()))
     try:
+        if tls is not None:
+            connection.settimeout(_HANDSHAKE_S)
+            connection = tls.wrap_socket(connection, server_hostname=credentials.TLS_NAME)
         hello = _HELLO.pack(_MAGIC, os.urandom(32), generation, *ranks)
         connection.sendall(hello)
         answer = _read(connection, 32 + _PROOF, until)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 import time
 from typing import Callable, List, Optional, Tuple
@@ -26,6 +27,8 @@ _PART_BYTES = 1024 * 1024
 _MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 _LENGTH = struct.Struct(">Q")
 _NOTHING = memoryview(b"")
+# That it does not go on at the moment, without encryption and with it.
+_WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 # Whether it was aborted is looked at so often, if nothing arrives.
 _LOOK_MS = 1_000
 
@@ -58,7 +61,8 @@ class Ring:
         self._is_aborted = True
         for one in self._neighbours or ():
             try:
-                one.shutdown(socket.SHUT_RDWR)
+                # That of an encrypted one would let a call under way go on without encryption.
+                socket.socket.shutdown(one, socket.SHUT_RDWR)
             except OSError:
                 # The other side has closed it already.
                 pass
@@ -186,7 +190,7 @@ def _bytes(values: np.ndarray) -> memoryview:
 def _receive(connection: socket.socket, into: memoryview) -> int:
     try:
         count = connection.recv_into(into)
-    except BlockingIOError:
+    except _WAITS:
         return 0
     if count == 0:
         raise ConnectionResetError("closed")
@@ -196,7 +200,7 @@ def _receive(connection: socket.socket, into: memoryview) -> int:
 def _send(connection: socket.socket, out: memoryview) -> int:
     try:
         return connection.send(out)
-    except BlockingIOError:
+    except _WAITS:
         return 0
 
 
