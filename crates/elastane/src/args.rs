@@ -136,7 +136,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Checkpoint {
     /// File that was written, or a folder with such files; the workload must be able to write it
-    #[arg(required_unless_present = "next_in")]
+    #[arg(required_unless_present_any = ["next_in", "wanted"])]
     pub(crate) path: Option<PathBuf>,
     /// Step of the training that it has, which only rises
     #[arg(long, requires = "path", value_parser = whole(0..=u64::MAX))]
@@ -145,6 +145,10 @@ pub(crate) struct Checkpoint {
     /// most 20 s away
     #[arg(long, value_name = "SECONDS", value_parser = seconds_of_a_day)]
     pub(crate) next_in: Option<f64>,
+    /// Ask whether a checkpoint is wanted, because the workload is to be stopped, moved or resized: the
+    /// exit code is 0 if so, with the seconds that it is waited for, 1 if not, 3 if that is not known
+    #[arg(long, conflicts_with_all = ["path", "step", "next_in"])]
+    pub(crate) wanted: bool,
 }
 
 /// A number of seconds that a channel takes.

@@ -1,19 +1,21 @@
-//! `elastane checkpoint`: a report of a workload about itself. Owns: its errors.
+//! `elastane checkpoint`: a report of a workload about itself, and its question whether a checkpoint is
+//! wanted. Owns: its errors.
 
+use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 
-use cli_kit::exit::Error;
+use cli_kit::exit::{Error, FAILED, NOT_RUNNING};
 use engine_channel::{CHANNEL_VARIABLE, ClientError, Report, report};
 
 use super::args::Checkpoint;
 
 pub(super) fn run(what: &Checkpoint) -> Result<(), Error> {
-    let Some(channel) = std::env::var_os(CHANNEL_VARIABLE) else {
-        return Err(Error::Failed(format!(
-            "{CHANNEL_VARIABLE} is not set: only a workload reports checkpoints, from within"
-        )));
-    };
-    let Checkpoint { path, step, next_in } = what;
+    if what.wanted {
+        return wanted();
+    }
+    let channel = channel().map_err(Error::Failed)?;
+    let Checkpoint { path, step, next_in, wanted: _ } = what;
     let all = Report { path: path.as_deref(), step: *step, next_in_s: *next_in };
     report(Path::new(&channel), all).map_err(|error| {
         let advice = match error {
@@ -22,5 +24,30 @@ pub(super) fn run(what: &Checkpoint) -> Result<(), Error> {
             ClientError::Refused(_) => "; it counts for nothing",
         };
         Error::Failed(format!("{error}{advice}"))
+    })
+}
+
+/// A script tells "not wanted" from "not known" by the code.
+fn wanted() -> Result<(), Error> {
+    let asked = channel().and_then(|channel| {
+        engine_channel::wanted(Path::new(&channel)).map_err(|error| error.to_string())
+    });
+    match asked {
+        Ok(Some(within)) => {
+            writeln!(std::io::stdout(), "{:.1}", within.as_secs_f64())?;
+            Ok(())
+        }
+        Ok(None) => Err(Error::Said(FAILED)),
+        Err(why) => {
+            // With stderr closed the message cannot be shown.
+            drop(writeln!(std::io::stderr(), "error: {why}"));
+            Err(Error::Said(NOT_RUNNING))
+        }
+    }
+}
+
+fn channel() -> Result<OsString, String> {
+    std::env::var_os(CHANNEL_VARIABLE).ok_or_else(|| {
+        format!("{CHANNEL_VARIABLE} is not set: only a workload reports checkpoints, from within")
     })
 }

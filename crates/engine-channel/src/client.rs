@@ -14,8 +14,10 @@ use rustix::fs::OFlags;
 use crate::protocol::{Reply, Request, Saved};
 use crate::socket;
 
-/// How long an answer may take.
+/// How long an answer may take: to a report, and to a question between two steps, which must not slow
+/// them down.
 const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE_OF_A_STEP: Duration = Duration::from_secs(1);
 /// How deep a checkpoint that is a folder is looked through, and how many files of it.
 const DEPTH_MAX: u32 = 4;
 const ENTRIES_MAX: usize = 10_000;
@@ -62,19 +64,45 @@ pub fn report(channel: &Path, what: Report<'_>) -> Result<(), ClientError> {
     let file = what.path.map(open).transpose()?;
     let checkpoint = file.as_ref().map(|_| Saved { step: what.step });
     let request = Request { checkpoint, next_in_s: what.next_in_s, asks: false };
-    let reply = ask(channel, &request, file.as_ref()).map_err(ClientError::Channel)?;
+    ask(channel, &request, file.as_ref(), PATIENCE).map(drop)
+}
+
+/// Whether a checkpoint of the run is waited for, because it is to be stopped, moved or resized; for how
+/// long at most.
+///
+/// # Errors
+/// See [`ClientError`]. It is not known then.
+pub fn wanted(channel: &Path) -> Result<Option<Duration>, ClientError> {
+    let request = Request { asks: true, ..Request::default() };
+    let reply = ask(channel, &request, None, PATIENCE_OF_A_STEP)?;
+    let span = reply.save_within_s.map(Duration::try_from_secs_f64).transpose();
+    span.map_err(|error| ClientError::Channel(io::Error::other(error)))
+}
+
+fn ask(
+    channel: &Path,
+    request: &Request,
+    file: Option<&File>,
+    patience: Duration,
+) -> Result<Reply, ClientError> {
+    let reply = exchange(channel, request, file, patience).map_err(ClientError::Channel)?;
     if reply.ok {
-        return Ok(());
+        return Ok(reply);
     }
     Err(ClientError::Refused(reply.why.unwrap_or_else(|| "refused".to_owned())))
 }
 
-fn ask(channel: &Path, request: &Request, file: Option<&File>) -> io::Result<Reply> {
+fn exchange(
+    channel: &Path,
+    request: &Request,
+    file: Option<&File>,
+    patience: Duration,
+) -> io::Result<Reply> {
     let folder = File::open(channel.parent().unwrap_or(Path::new("/")))?;
     let name = channel.file_name().unwrap_or_default().to_string_lossy();
     let stream = UnixStream::connect(socket::short(&folder, &name))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     let sent = socket::send(&stream, &line, file.map(File::as_fd))?;

@@ -16,7 +16,7 @@ mod protocol;
 mod server;
 mod socket;
 
-pub use client::{ClientError, Report, report};
+pub use client::{ClientError, Report, report, wanted};
 pub use environment::CHANNEL_VARIABLE;
 pub use protocol::NEXT_IN_S_MAX;
 pub use server::{Channels, IsOwn, Owner, Storage};

@@ -21,6 +21,12 @@ with warnings.catch_warnings(record=True) as told:
     print("again:", channel.checkpoint(path, step=2), told[0].message, flush=True)
 "#;
 
+/// Saves only where that is wanted, and says how often it was not.
+const SAVES_WHEN_WANTED: &str = r#"step=0; not=0; while sleep 0.2; do step=$((step + 1))
+within=$(elastane checkpoint --wanted); code=$?; file=$ELASTANE_CHECKPOINT_DIR/model
+case $code in 1) not=$((not + 1)); test $not = 1 && echo "not wanted: '$within'";; 0) echo "weights $step" > $file
+echo "saves $step within $within s"; elastane checkpoint $file --step $step && sleep 20;; esac; done"#;
+
 fn says(sandbox: &Sandbox, line: &str, part: &str) {
     let mut text = String::new();
     let said = wait_until(PATIENCE, || {
@@ -58,6 +64,35 @@ fn a_script_reports_checkpoints_and_is_stopped_after_one() {
     says(&sandbox, "runai describe job saves", "[AwaitsCheckpoint]");
     says(&sandbox, "runai describe job saves", "[E101]");
     assert_eq!(sandbox.shell("runai wait taker -p team-b --for running").code, Some(0));
+}
+
+#[test]
+fn a_script_of_a_shell_saves_when_that_is_wanted() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    let outside = sandbox.shell("elastane checkpoint --wanted");
+    assert_eq!(outside.code, Some(3), "{}", outside.text);
+    assert!(outside.text.contains("ELASTANE_CHANNEL is not set"), "{}", outside.text);
+    let lost = sandbox.shell("ELASTANE_CHANNEL=/nowhere/socket elastane checkpoint --wanted");
+    assert_eq!(lost.code, Some(3), "{}", lost.text);
+    assert!(lost.text.contains("the server does not answer"), "{}", lost.text);
+    let mixed = sandbox.shell("elastane checkpoint model --wanted");
+    assert_eq!(mixed.code, Some(2), "{}", mixed.text);
+
+    std::fs::write(sandbox.home().join("saves.sh"), SAVES_WHEN_WANTED).expect("written");
+    let made = sandbox.shell(
+        "elastane project create team-a --gpu-quota 0 && elastane project create team-b --gpu-quota 1 \
+         && runai config project team-a \
+         && runai submit asks -i x -g 1 --command -- sh -c \"$(cat saves.sh)\"",
+    );
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    says(&sandbox, "runai logs asks", "not wanted: ''");
+    let taker = "runai submit taker -p team-b -i x -g 1 --command -- sleep 600";
+    assert_eq!(sandbox.shell(taker).code, Some(0));
+    says(&sandbox, "runai logs asks --pod asks-0-1", " s\n");
+    assert_eq!(sandbox.shell("runai wait taker -p team-b --for running").code, Some(0));
+    let log = sandbox.shell("runai logs asks --pod asks-0-1").text;
+    assert_eq!(log.matches("saves ").count(), 1, "{log}");
 }
 
 #[test]
