@@ -29,6 +29,11 @@ pub struct JobTraining {
     pub samples_per_second: Millis,
     /// Workers that are there.
     pub workers: u32,
+    /// Gradients that were too old and were computed again, since the leader of the parameter servers
+    /// started.
+    pub old_gradients: u64,
+    /// Rows of embedding tables that the parameter servers have stored.
+    pub embedding_rows: u64,
 }
 
 /// What a worker of an elastic training does.

@@ -119,6 +119,8 @@ impl Progress {
             checkpointed_at: checkpointed_ms.map(|at| Time(units::Instant(at))),
             samples_per_second: Millis(rate),
             workers: u32::try_from(status.workers.len()).unwrap_or(u32::MAX),
+            old_gradients: status.gradients_rejected,
+            embedding_rows: status.rows,
         };
         Self { job, pods }
     }

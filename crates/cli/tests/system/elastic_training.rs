@@ -14,6 +14,8 @@ pub(crate) const EXAMPLES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
 pub(crate) const PLAIN: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/examples/digits_numpy.py");
+const EMBEDDING: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/examples/digits_embedding.py");
 pub(crate) const MODEL: &str = "elasticdl/python/examples/mnist_functional_api.py";
 
 /// A server with the digits and the example; none without Python.
@@ -284,6 +286,41 @@ fn a_job_runs_without_a_server_and_ctrl_c_saves_its_model() {
         "elasticdl local train --job_name=n --num_epochs=1 --checkpoint_dir_for_init=$PWD/model {common}"
     ));
     assert!(again.text.contains("job n succeeded: 1500"), "{}", again.text);
+}
+
+#[test]
+fn an_embedding_table_is_trained_and_goes_on_with_more_servers() {
+    let Some(programs) = workers::programs() else { return };
+    let sandbox = Sandbox::new().with_programs(&programs);
+    let made = sandbox.shell(&format!(
+        "mkdir zoo && cp '{EMBEDDING}' '{PLAIN}' zoo && python3 -m elastane.digits plain"
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let common = "--model_zoo=zoo --model_def=digits_embedding.custom_model --minibatch_size=10 \
+                  --training_data=plain/train --image_name=$(command -v python3) --num_workers=2";
+    let first = sandbox.shell(&format!(
+        "elasticdl local train --job_name=a --num_epochs=2 --num_ps_pods=2 --grads_to_wait=2 \
+         --checkpoint_dir=$PWD/model {common}"
+    ));
+    assert!(first.text.contains("job a succeeded: 3000"), "{}", first.text);
+    assert!(first.text.contains(" embedding rows, "), "{}", first.text);
+    let second = sandbox.shell(&format!(
+        "elasticdl local train --job_name=b --num_epochs=2 --num_ps_pods=3 --use_async \
+         --staleness_max=4 --checkpoint_dir_for_init=$PWD/model --output=$PWD/out \
+         --validation_data=plain/test --evaluation_steps=300 {common} \
+         && python3 -c \"import numpy; print('rows', len(numpy.load('out/model.npz')['words/ids']))\""
+    ));
+    assert!(second.text.contains("job b succeeded: 3000"), "{}", second.text);
+    assert!(second.text.contains(", 0 rejected as too old"), "{}", second.text);
+    let measured = second
+        .text
+        .lines()
+        .filter_map(|line| line.split_once("297 records: accuracy ")?.1.trim().parse::<f64>().ok());
+    let best = measured.fold(0.0, f64::max);
+    assert!(best >= 0.9, "{}", second.text);
+    // Words of 64 pixels with 17 shades each, those that come.
+    let rows = second.text.lines().find_map(|line| line.strip_prefix("rows ")?.parse().ok());
+    assert!(rows.is_some_and(|rows: u32| (500..=1088).contains(&rows)), "{}", second.text);
 }
 
 #[test]

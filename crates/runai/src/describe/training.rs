@@ -40,6 +40,14 @@ pub(crate) fn sentence(job: &JobTraining, now_ms: u64) -> String {
         0 => String::new(),
         bad => format!(" ({bad} unreadable)"),
     };
+    let rows = match job.embedding_rows {
+        0 => String::new(),
+        rows => format!(" with {rows} embedding rows"),
+    };
+    let old = match job.old_gradients {
+        0 => String::new(),
+        old => format!("; {old} gradients were too old"),
+    };
     let saved = match (job.checkpoint_version, job.checkpointed_at) {
         (0, _) => "no checkpoint yet".to_owned(),
         (version, None) => format!("checkpoint of version {version}"),
@@ -49,7 +57,8 @@ pub(crate) fn sentence(job: &JobTraining, now_ms: u64) -> String {
         }
     };
     format!(
-        "epoch {epoch}, {records}{total} records{bad}, {} samples/s; model of version {}, {saved}",
+        "epoch {epoch}, {records}{total} records{bad}, {} samples/s; model of version {}{rows}, \
+         {saved}{old}",
         tenths(job.samples_per_second.0),
         job.model_version
     )
@@ -85,6 +94,10 @@ mod tests {
             "epoch 1, 300 of 1500 records, 390.4 samples/s; model of version 45, checkpoint of \
              version 40, 12 s ago"
         );
+        let job = JobTraining { embedding_rows: 900, old_gradients: 3, ..job };
+        let text = sentence(&job, 72_000);
+        assert!(text.contains("version 45 with 900 embedding rows, checkpoint"), "{text}");
+        assert!(text.ends_with("12 s ago; 3 gradients were too old"), "{text}");
         let new = JobTraining { records: 7, bad_records: 2, ..JobTraining::default() };
         assert_eq!(
             sentence(&new, 0),
