@@ -32,8 +32,10 @@ pub enum Takes {
     Count,
     /// A whole number from 1 on.
     Positive,
-    /// Nothing, which turns it over, or a word for yes or no.
+    /// Nothing, which turns it over, or a word for yes or no; as published, any other means no.
     Switch,
+    /// Nothing, which turns it over, or true or false.
+    OnOff,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// Cores in thousandths, such as `1000m`.
@@ -119,6 +121,8 @@ impl Takes {
                 let is_yes = yes.contains(&text.to_ascii_lowercase().as_str());
                 Ok(is_yes.to_string())
             }
+            Self::OnOff if ["true", "false"].contains(&text) => kept,
+            Self::OnOff => Err("write true or false".to_owned()),
             Self::OneOf(words) if words.contains(&text) => kept,
             Self::OneOf(words) => {
                 let shown = words.iter().map(|word| if word.is_empty() { "\"\"" } else { word });
@@ -142,7 +146,7 @@ impl Takes {
         match self {
             Self::Text => "TEXT",
             Self::Integer | Self::Count | Self::Positive => "NUMBER",
-            Self::Switch => "BOOLEAN",
+            Self::Switch | Self::OnOff => "BOOLEAN",
             Self::OneOf(_) => "WORD",
             Self::Millicores => "MILLICORES",
             Self::Memory => "MEMORY",

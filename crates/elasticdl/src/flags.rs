@@ -48,7 +48,7 @@ const STALENESS_MAX: Flag = Flag::new(
 
 /// A flag that was not published.
 const TLS: Flag =
-    Flag::new("tls", Takes::Switch, "The parts of the job encrypt what they send each other")
+    Flag::new("tls", Takes::OnOff, "The parts of the job encrypt what they send each other")
         .or("false");
 
 /// The flag of this name among those of some tables.

@@ -330,7 +330,7 @@ fn argument(flag: &'static Flag) -> Arg {
         None => arg,
     };
     match takes {
-        Takes::Switch => {
+        Takes::Switch | Takes::OnOff => {
             let turned = if flag.default == Some("true") { "false" } else { "true" };
             arg.num_args(0..=1).require_equals(true).default_missing_value(turned)
         }

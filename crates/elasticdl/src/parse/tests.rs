@@ -103,6 +103,7 @@ fn a_value_of_another_form_is_refused_with_what_is_allowed() {
         ("--image_pull_policy=Sometimes", "Never, IfNotPresent, Always"),
         ("--worker_pod_priority=high=2", "from 0 to 1"),
         ("--log_level=loud", "DEBUG"),
+        ("--tls=1", "write true or false"),
     ] {
         let text = refusal(&format!("{LEAST} {flag}"));
         assert!(text.contains(said), "{flag}: {text}");
