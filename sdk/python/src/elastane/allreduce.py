@@ -25,22 +25,20 @@ from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Tup
 
 import numpy as np
 
-from . import backends, ring
+from . import backends
 from .backends import Batch, Step
 from .leading import Leader
-from .links import Listener
 from .master import Work
+from .meeting import Meeting
 from .replica import Replica
+from .ring import Broken, Ring
 from .sharing import Dropped, Sharing, Unshared, log
 
 if TYPE_CHECKING:
     from .worker import Worker
 
 _HEADER = struct.Struct(">IQQQddQQ")
-HAS_MODEL, CAN_BUILD, LEAVES, DONE, SAVES, OVER = 1, 2, 4, 8, 16, 32
-# So long one attempt to connect to the others takes.
-_FORM_S = 5.0
-_WAIT_S = 0.2
+HAS_MODEL, CAN_BUILD, LEAVES, DONE, SAVES = 1, 2, 4, 8, 16
 # Without a task and with nobody else at work: between two rounds.
 _IDLE_S = 0.05
 # After SIGTERM: so much of the grace at most until what was trained is safe.
@@ -83,12 +81,8 @@ class ByAllReduce(Sharing):
 
     def __init__(self, worker: "Worker") -> None:
         super().__init__(worker)
-        self._listener = Listener(worker.host, worker.token)
+        self._meeting = Meeting(worker)
         self._leader = Leader(worker)
-        self._ring: Optional[ring.Ring] = None
-        self._addresses: List[str] = []
-        # The generation of the world that a worker has left: it is over, and another comes.
-        self._over = 0
         self._replica: Optional[Replica] = None
         self._batch: Optional[Batch] = None
         # Of which version the backend has the values.
@@ -105,13 +99,10 @@ class ByAllReduce(Sharing):
         self.loss = float("nan")
 
     def begin(self) -> None:
-        self._worker.members.on_change = self._look
-        self._worker.reachable(self._listener.address)
+        self._meeting.begin()
 
     def stop(self) -> None:
-        self._worker.members.on_change = lambda: None
-        self._break()
-        self._listener.close()
+        self._meeting.stop()
         self._leader.stop()
 
     # What the worker wants.
@@ -166,7 +157,7 @@ class ByAllReduce(Sharing):
         self._round(None, DONE if is_done else 0)
         if not is_done:
             return False
-        if self._worker.members.world is None:
+        if not self._meeting.is_in_world:
             return True
         is_agreed = self._is_safe or self._replica is None
         if not is_agreed or not all(one.has(DONE) for one in self._headers):
@@ -176,15 +167,15 @@ class ByAllReduce(Sharing):
 
     def _end(self) -> bool:
         """The first saves the model, then all leave. If it dies meanwhile, another does."""
-        current = self._ring
-        if current is None:
-            return False
-        if current.rank == 0 and self._replica is not None:
+        if self._meeting.rank == 0 and self._replica is not None:
             with self._worker.unhurried():
                 self._leader.finish(self._replica)
         try:
-            current.gather(_HEADER.pack(*self._header(None, DONE | OVER)))
-        except ring.Broken:
+            current = self._meeting.ring()
+            if current is None:
+                return False
+            current.gather(_HEADER.pack(*self._header(None, DONE)))
+        except Broken:
             self._break()
             return False
         return True
@@ -194,7 +185,7 @@ class ByAllReduce(Sharing):
         grace_s = members.leave_within_ms / 1000 or _GRACE_S
         until = time.monotonic() + grace_s * _SAFE_PART
         while time.monotonic() < until and members.failure is None:
-            if members.world is None or self._replica is None:
+            if not self._meeting.is_in_world or self._replica is None:
                 return
             self._round(None, LEAVES)
             if self._is_safe:
@@ -202,57 +193,9 @@ class ByAllReduce(Sharing):
 
     # Rounds.
 
-    def _look(self) -> None:
-        """By the thread of the heartbeat: a round that cannot end any more is ended."""
-        members, current = self._worker.members, self._ring
-        if current is None:
-            return
-        world = members.world
-        present = {one.host for one in world.members} if world is not None else set()
-        if members.failure is not None or not present.issuperset(self._addresses):
-            current.abort()
-
-    def _is_over(self, generation: int) -> bool:
-        members = self._worker.members
-        world = members.world
-        return members.failure is not None or world is None or world.generation != generation
-
     def _break(self) -> None:
         self._headers, self._is_safe = [], False
-        if self._ring is not None:
-            self._ring.close()
-            self._ring = None
-
-    def _meet(self) -> Optional[ring.Ring]:
-        """The ring of the present world; none if there is no world yet, or it is not whole yet."""
-        world = self._worker.members.world
-        if world is None or world.generation <= self._over:
-            self._break()
-            with self._worker.members.changed:
-                self._worker.members.changed.wait(_WAIT_S)
-            return None
-        if self._ring is not None and self._ring.generation == world.generation:
-            return self._ring
-        self._break()
-        generation = int(world.generation)
-        self._addresses = [one.host for one in world.members]
-        try:
-            self._ring = ring.form(
-                self._listener,
-                self._worker.token,
-                generation,
-                int(world.rank),
-                self._addresses,
-                _FORM_S,
-                lambda: self._is_over(generation),
-            )
-        except ring.Broken as error:
-            if not self._is_over(generation):
-                log(f"world {generation}: {error}")
-            raise
-        log(f"world {generation}: rank {world.rank} of {world.size}")
-        self._look()
-        return self._ring
+        self._meeting.dissolve()
 
     def _header(self, step: Optional[Contribution], flags: int) -> Header:
         replica = self._replica
@@ -260,7 +203,7 @@ class ByAllReduce(Sharing):
             flags |= CAN_BUILD
         if replica is None:
             return Header(flags, 0, 0, 0, 0.0, 0.0, 0, 0)
-        if self._ring is not None and self._ring.rank == 0 and self._leader.is_due(replica):
+        if self._meeting.rank == 0 and self._leader.is_due(replica):
             flags |= SAVES
         floats = replica.trained.floats + replica.carried.floats
         weight = rate = 0.0
@@ -282,15 +225,15 @@ class ByAllReduce(Sharing):
         """One round. Whether the minibatch is part of the model now."""
         self._is_safe = False
         try:
-            current = self._meet()
+            current = self._meeting.ring()
             if current is None:
                 return False
             blocks = current.gather(_HEADER.pack(*self._header(step, flags)))
             self._headers = [Header(*_HEADER.unpack(block)) for block in blocks]
             return self._follow(current, self._headers, step)
-        except ring.Broken as error:
-            if self._ring is not None:
-                log(f"world {self._ring.generation}: {error}")
+        except Broken as error:
+            if self._meeting.rank is not None:
+                log(f"a round has ended early: {error}")
             self._break()
             return False
         except BaseException:
@@ -299,7 +242,7 @@ class ByAllReduce(Sharing):
             raise
 
     def _follow(
-        self, current: ring.Ring, headers: List[Header], step: Optional[Contribution]
+        self, current: Ring, headers: List[Header], step: Optional[Contribution]
     ) -> bool:
         having = [rank for rank, one in enumerate(headers) if one.has(HAS_MODEL)]
         if not having:
@@ -328,7 +271,7 @@ class ByAllReduce(Sharing):
                 self._leader.save_at_end(self._replica, headers)
             return False
         if any(one.has(LEAVES) for one in headers):
-            self._over = current.generation
+            self._meeting.await_next(current)
             return False
         return self._reduce(current, headers, step)
 
@@ -348,7 +291,7 @@ class ByAllReduce(Sharing):
         self._when_safe.append(step.count)
         return True
 
-    def _hand_on(self, current: ring.Ring, source: int) -> bool:
+    def _hand_on(self, current: Ring, source: int) -> bool:
         """Gives the model of one to all. If it has the update that this worker lacks, the minibatch
         is in it."""
         own = self._replica
@@ -366,7 +309,7 @@ class ByAllReduce(Sharing):
         return self._in_flight[1] == own.version < taken.version and self._counted()
 
     def _reduce(
-        self, current: ring.Ring, headers: List[Header], step: Optional[Contribution]
+        self, current: Ring, headers: List[Header], step: Optional[Contribution]
     ) -> bool:
         replica = self._replica
         assert replica is not None, "all have it"

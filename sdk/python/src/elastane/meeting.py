@@ -1,0 +1,111 @@
+"""The ring of the present world. Owns: making one for each generation that the master names, and
+ending a call in it once a worker is gone. Does not know about: what goes round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List, Optional
+
+from . import ring
+from .links import Listener
+from .ring import Ring
+from .sharing import log
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+# So long one attempt to connect to the others takes.
+_FORM_S = 5.0
+# Between two looks at a world that is not there yet.
+_WAIT_S = 0.2
+
+
+class Meeting:
+    """Where workers that train together find each other."""
+
+    def __init__(self, worker: "Worker") -> None:
+        self._worker = worker
+        self._listener = Listener(worker.host, worker.token)
+        self._ring: Optional[Ring] = None
+        self._addresses: List[str] = []
+        # The last generation that is over although the master has not named the next one yet.
+        self._over = 0
+
+    def begin(self) -> None:
+        """Others may connect from now on."""
+        self._worker.members.on_change = self._look
+        self._worker.reachable(self._listener.address)
+
+    def stop(self) -> None:
+        """Ends all connections."""
+        self._worker.members.on_change = lambda: None
+        self.dissolve()
+        self._listener.close()
+
+    @property
+    def is_in_world(self) -> bool:
+        """Whether the master counts this worker among those who train together."""
+        return self._worker.members.world is not None
+
+    @property
+    def rank(self) -> Optional[int]:
+        """The rank in the ring, if there is one."""
+        return self._ring.rank if self._ring is not None else None
+
+    def dissolve(self) -> None:
+        """Ends the ring; the next one may be of the same generation."""
+        if self._ring is not None:
+            self._ring.close()
+            self._ring = None
+
+    def await_next(self, current: Ring) -> None:
+        """A worker of this ring leaves: there is none until the master names the next world."""
+        self._over = current.generation
+
+    def ring(self) -> Optional[Ring]:
+        """The ring of the present world. None if there is no world yet; raises Broken if not all of
+        it are there yet."""
+        members = self._worker.members
+        world = members.world
+        if world is None or world.generation <= self._over:
+            self.dissolve()
+            with members.changed:
+                members.changed.wait(_WAIT_S)
+            return None
+        if self._ring is not None and self._ring.generation == world.generation:
+            return self._ring
+        self.dissolve()
+        generation, rank = int(world.generation), int(world.rank)
+        self._addresses = [one.host for one in world.members]
+        try:
+            self._ring = ring.form(
+                self._listener,
+                self._worker.token,
+                generation,
+                rank,
+                self._addresses,
+                _FORM_S,
+                lambda: self._is_over(generation),
+            )
+        except ring.Broken as error:
+            if not self._is_over(generation):
+                log(f"world {generation}: {error}")
+            raise
+        log(f"world {generation}: rank {rank} of {world.size}")
+        self._look()
+        return self._ring
+
+    def _is_over(self, generation: int) -> bool:
+        members = self._worker.members
+        world = members.world
+        return members.failure is not None or world is None or world.generation != generation
+
+    def _look(self) -> None:
+        """By the thread of the heartbeat: a call that cannot end any more is ended. One in a world
+        that has only got more workers ends by itself."""
+        members, current = self._worker.members, self._ring
+        if current is None:
+            return
+        world = members.world
+        present = {one.host for one in world.members} if world is not None else set()
+        if members.failure is not None or not present.issuperset(self._addresses):
+            current.abort()
