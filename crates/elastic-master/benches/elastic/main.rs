@@ -250,6 +250,7 @@ fn main() {
     let data = python.as_deref().map(|python| training::digits(python, &at("digits")));
     if let (Some(python), Some(data)) = (&python, &data) {
         runtime.block_on(training::step(&at("step"), python, data));
+        training::sums(python);
         runtime.block_on(training::recovery(&at("recovery"), python, data));
     }
     let rejections = at("rejections");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use elastic::Epochs;
+use elastic::{Epochs, WorldLimits};
 use elastic_master::{JobConfig, Mode, Sync};
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::parameter_server_client::ParameterServerClient;
@@ -22,6 +22,7 @@ use crate::{Signed, channel, credentials, line, master, model};
 
 pub(crate) const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/step.py");
+const SUMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/allreduce.py");
 const ROUNDS: usize = 7;
 const STEPS: usize = 1000;
 /// Between two looks at the version.
@@ -58,12 +59,17 @@ pub(crate) struct Training {
     python: String,
     address: String,
     master: MasterClient<Signed>,
-    server: ParameterServerClient<Signed>,
-    serving: JoinHandle<Result<Pushes, elastic_ps::Error>>,
+    /// The parameter server; none where workers hold the model themselves.
+    server: Option<Server>,
     workers: Vec<(String, Child)>,
     started: usize,
     /// For the workers.
     variables: Vec<(&'static str, String)>,
+}
+
+struct Server {
+    client: ParameterServerClient<Signed>,
+    serving: JoinHandle<Result<Pushes, elastic_ps::Error>>,
 }
 
 /// Where the model of a training comes from and goes to.
@@ -84,13 +90,22 @@ impl Training {
         job: JobConfig,
         model: Model,
     ) -> Self {
+        let has_server = job.world.is_none();
         let (master, address) = master(folder, Sync::Always, job).await;
+        let server =
+            if has_server { Some(Self::serve(folder, address.clone(), model).await) } else { None };
+        let (folder, python) = (folder.to_owned(), python.to_owned());
+        let (workers, variables) = (Vec::new(), Vec::new());
+        Self { folder, python, address, master, server, workers, started: 0, variables }
+    }
+
+    async fn serve(folder: &Path, master: String, model: Model) -> Server {
         let settings = elastic_ps::Settings {
             index: 0,
             servers: 1,
             listen: ([127, 0, 0, 1], 0).into(),
             advertise: None,
-            master: address.clone(),
+            master,
             token_file: folder.join("token"),
             checkpoint_dir: model.to,
             init_dir: model.from,
@@ -99,13 +114,11 @@ impl Training {
         let server = elastic_ps::Server::bind(settings).await.expect("a port");
         let own = server.address.to_string();
         let serving = tokio::spawn(server.serve(std::future::pending()));
-        let server = ParameterServerClient::with_interceptor(
+        let client = ParameterServerClient::with_interceptor(
             channel(&own, folder),
             credentials(folder).sign(),
         );
-        let (folder, python) = (folder.to_owned(), python.to_owned());
-        let (workers, variables) = (Vec::new(), Vec::new());
-        Self { folder, python, address, master, server, serving, workers, started: 0, variables }
+        Server { client, serving }
     }
 
     /// A variable of the workers that start from now on.
@@ -116,7 +129,7 @@ impl Training {
     /// Until the job has ended and its model is saved.
     pub(crate) async fn ends(&mut self) -> StatusReply {
         let (mut records, mut moved_at) = (0, Instant::now());
-        while !self.serving.is_finished() {
+        while self.server.as_ref().is_some_and(|server| !server.serving.is_finished()) {
             let now = self.status().await.records;
             if now != records {
                 (records, moved_at) = (now, Instant::now());
@@ -124,8 +137,10 @@ impl Training {
             assert!(moved_at.elapsed() < STUCK_AFTER, "the training does not end");
             tokio::time::sleep(LOOK * 10).await;
         }
-        let served = (&mut self.serving).await.expect("it ends");
-        served.expect("the model is saved");
+        if let Some(server) = &mut self.server {
+            let served = (&mut server.serving).await.expect("it ends");
+            served.expect("the model is saved");
+        }
         self.status().await
     }
 
@@ -150,12 +165,20 @@ impl Training {
     }
 
     async fn model(&mut self) -> ServerStatusReply {
-        self.server.server_status(ServerStatusRequest {}).await.expect("a status").into_inner()
+        let Some(server) = &mut self.server else { return ServerStatusReply::default() };
+        server.client.server_status(ServerStatusRequest {}).await.expect("a status").into_inner()
+    }
+
+    async fn version(&mut self) -> u64 {
+        match self.server {
+            Some(_) => self.model().await.version,
+            None => self.status().await.model_version,
+        }
     }
 
     async fn reaches(&mut self, version: u64) {
         let begin = Instant::now();
-        while self.model().await.version < version {
+        while self.version().await < version {
             assert!(begin.elapsed() < STUCK_AFTER, "the training is stuck");
             tokio::time::sleep(LOOK).await;
         }
@@ -186,7 +209,7 @@ impl Training {
             self.tell(Event::PodLeaves(PodLeaves { pod, within_ms: 30_000 })).await;
             Some(child)
         };
-        let version = self.model().await.version;
+        let version = self.version().await;
         // The next update may have a gradient of the one that is gone.
         self.reaches(version + 2).await;
         let passed = begin.elapsed();
@@ -214,7 +237,7 @@ impl Training {
     /// Milliseconds of an update with two workers.
     async fn usual(&mut self) -> f64 {
         self.workers(2).await;
-        let (begin, version) = (Instant::now(), self.model().await.version);
+        let (begin, version) = (Instant::now(), self.version().await);
         self.reaches(version + 50).await;
         begin.elapsed().as_secs_f64() * 1000.0 / 50.0
     }
@@ -254,12 +277,25 @@ pub(crate) fn job(data: &Path, mode: Mode, grads_to_wait: u32, epochs: Epochs) -
     }
 }
 
-/// How soon the survivor goes on.
+/// How soon the survivor goes on: with a parameter server, and with all-reduce.
 pub(crate) async fn recovery(folder: &Path, python: &str, data: &Path) {
-    let job = job(data, Mode::Synchronous, 2, Epochs::Endless);
+    let by_server = job(data, Mode::Synchronous, 2, Epochs::Endless);
+    recovery_of(&folder.join("server"), python, by_server, "parameter server").await;
+    let limits = WorldLimits { min: 1, max: 2, unit: 1, first_ms: 5_000, gather_ms: 100 };
+    let by_all = JobConfig {
+        world: Some(limits),
+        // The master gets to know of each version.
+        evaluation_steps: 1,
+        ..job(data, Mode::Synchronous, 1, Epochs::Endless)
+    };
+    recovery_of(&folder.join("all"), python, by_all, "all-reduce").await;
+}
+
+async fn recovery_of(folder: &Path, python: &str, job: JobConfig, how: &str) {
     let mut training = Training::begin(folder, python, job).await;
     (0..2).for_each(|_| training.start());
-    line("update of 2 gradients, 2 workers of numpy", training.usual().await, "ms");
+    let update = training.usual().await;
+    line(&format!("update of 2 workers of numpy, {how}"), update, "ms");
     for (what, kills) in [("killed", true), ("to leave", false)] {
         let mut all = Vec::new();
         for _ in 0..ROUNDS {
@@ -270,6 +306,28 @@ pub(crate) async fn recovery(folder: &Path, python: &str, data: &Path) {
         line(&format!("the other's update, one {what}: median"), all[ROUNDS / 2], "ms");
         line("    least", least, "ms");
         line("    most", most, "ms");
+    }
+}
+
+/// How fast workers add up vectors, beside Gloo.
+pub(crate) fn sums(python: &str) {
+    for workers in [2_u32, 4] {
+        for (floats, rounds) in [(111_114_u32, 200), (11_111_400, 20)] {
+            let mut command = Command::new(python);
+            command.arg(SUMS).args([workers, floats, rounds].map(|number| number.to_string()));
+            let output = command.env("OMP_NUM_THREADS", "1").output().expect("Python");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let seconds: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&said);
+            for how in ["ring", "gloo"] {
+                let Some(seconds) = seconds[how].as_f64() else {
+                    crate::say("Gloo is not measured: this Python has no PyTorch");
+                    continue;
+                };
+                let name = format!("sum of {floats} floats, {workers} workers, {how}");
+                line(&name, seconds * 1000.0, "ms");
+                line("", f64::from(floats) * 4.0 / seconds / 1e6, "MB/s");
+            }
+        }
     }
 }
 
