@@ -19,7 +19,7 @@ const EMBEDDING: &str =
 pub(crate) const MODEL: &str = "elasticdl/python/examples/mnist_functional_api.py";
 
 /// A server with the digits and the example; none without Python.
-fn prepared() -> Option<Sandbox> {
+pub(crate) fn prepared() -> Option<Sandbox> {
     let programs = workers::programs()?;
     let mut sandbox = Sandbox::new().with_programs(&programs);
     sandbox.start_server("elastane up --nodes 1x0,cpu=8,memory=15GB");
@@ -80,7 +80,7 @@ pub(crate) fn running(sandbox: &Sandbox, program: &str) -> BTreeMap<String, u32>
 }
 
 /// Kills the main process of a pod.
-fn kill_pod(sandbox: &Sandbox, pod: &str, program: &str) {
+pub(crate) fn kill_pod(sandbox: &Sandbox, pod: &str, program: &str) {
     let found = running(sandbox, program).remove(pod);
     kill(found.unwrap_or_else(|| panic!("the process of {pod}")));
 }

@@ -11,6 +11,7 @@ mod costs;
 mod crash;
 mod docker;
 mod document;
+mod elastic_allreduce;
 mod elastic_containers;
 mod elastic_crash;
 mod elastic_training;
