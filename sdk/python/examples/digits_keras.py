@@ -13,14 +13,16 @@ from elasticdl.python.elasticdl.callbacks import LearningRateScheduler
 
 def custom_model():
     tf.keras.utils.set_random_seed(int(os.environ.get("SEED", "1")))
+    # Means that follow the batches faster than by default: 3 epochs have 450 of them.
+    normal = {"momentum": 0.9}
     return tf.keras.Sequential(
         [
             tf.keras.Input((28, 28)),
             tf.keras.layers.Reshape((28, 28, 1)),
             tf.keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
-            tf.keras.layers.BatchNormalization(),
+            tf.keras.layers.BatchNormalization(**normal),
             tf.keras.layers.Conv2D(32, 3, strides=2, activation="relu"),
-            tf.keras.layers.BatchNormalization(),
+            tf.keras.layers.BatchNormalization(**normal),
             tf.keras.layers.Flatten(),
             tf.keras.layers.Dense(10),
         ]
