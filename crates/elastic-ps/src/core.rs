@@ -266,6 +266,12 @@ impl Core {
         Ok(PullRowsReply { rows, version, more: false })
     }
 
+    /// A worker does something else than to compute a gradient: its place in the next update is free.
+    /// Returns whether it had one.
+    pub(crate) fn release(&mut self, worker: u32) -> bool {
+        self.gate.release(WorkerId(worker))
+    }
+
     /// The reply to a pull, if it needs not wait.
     pub(crate) fn pull(
         &mut self,

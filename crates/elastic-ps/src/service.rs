@@ -64,6 +64,9 @@ impl ParameterServer for Service {
                 to_the_end(Arc::clone(server).flush()).await?;
             }
         }
+        if !pull.for_training && server.core.lock().await.release(pull.worker_id) {
+            server.notify();
+        }
         let deadline = Instant::now() + Duration::from_millis(pull.wait_ms).min(WAIT_MAX);
         let mut changed = server.changed.subscribe();
         loop {

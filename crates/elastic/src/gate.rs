@@ -134,9 +134,9 @@ impl Gate {
         admits
     }
 
-    /// A worker will not push: its place is free.
-    pub fn release(&mut self, worker: WorkerId) {
-        self.admitted.remove(&worker);
+    /// A worker will not push: its place is free. Returns whether it had one.
+    pub fn release(&mut self, worker: WorkerId) -> bool {
+        self.admitted.remove(&worker).is_some()
     }
 
     /// Judges a push.

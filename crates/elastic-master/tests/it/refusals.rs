@@ -1,10 +1,12 @@
 //! What a master and its servers refuse, and in which words.
 
 use elastic_master::JobConfig;
+use elastic_proto::v1::optimizer::Rule;
 use elastic_proto::v1::parameter_server_client::ParameterServerClient;
 use elastic_proto::v1::{
-    BadRecord, GetTaskRequest, InitModelRequest, JobPhase, Optimizer, PushGradientsRequest,
-    ReportTaskRequest, StatusRequest, TaskOutcome, Variable, WatchRequest,
+    BadRecord, GetTaskRequest, InitModelRequest, JobPhase, Optimizer, PullOutcome, PullRequest,
+    PushGradientsRequest, ReportTaskRequest, Sgd, StatusRequest, TaskOutcome, Variable,
+    WatchRequest,
 };
 use elastic_proto::{Credentials, PROTOCOL, tensor};
 use tokio::sync::watch;
@@ -16,10 +18,14 @@ use crate::trainings::worker;
 use crate::worker::{Ended, Habits, Server, Signal, Worker, channel, until};
 
 async fn register(cluster: &Cluster) -> Worker {
+    register_as(cluster, "worker-0").await
+}
+
+async fn register_as(cluster: &Cluster, pod: &str) -> Worker {
     let (_sender, signal) = watch::channel(Signal::Go);
     let address = cluster.address();
     let at = (address.as_str(), cluster.credentials());
-    Worker::register(at, "worker-0", (100, Habits::default()), signal).await
+    Worker::register(at, pod, (100, Habits::default()), signal).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,10 +89,7 @@ async fn tensors_that_cannot_be_are_refused_by_name() {
         model_generation: 1,
         trainable: vec![Variable { name: "w".into(), value: Some(value) }],
         state: Vec::new(),
-        optimizer: Some(Optimizer {
-            learning_rate: 0.1,
-            rule: Some(elastic_proto::v1::optimizer::Rule::Sgd(elastic_proto::v1::Sgd::default())),
-        }),
+        optimizer: Some(Optimizer { learning_rate: 0.1, rule: Some(Rule::Sgd(Sgd::default())) }),
         ..Default::default()
     };
     let call = |init: InitModelRequest| {
@@ -125,6 +128,36 @@ async fn tensors_that_cannot_be_are_refused_by_name() {
     let refused = call(push("w", 2, 9)).await.expect_err("another life");
     assert!(refused.contains("model generation 9 is not the present one, 1"), "{refused}");
     call(push("w", 2, 1)).await.expect("accepted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_a_gradient_leaves_its_place_in_the_next_update_to_others() {
+    let cluster = Cluster::start(JobConfig { grads_to_wait: 1, ..job(100) });
+    let (one, other) = (register(&cluster).await, register_as(&cluster, "worker-1").await);
+    let server = server(&cluster, &one).await;
+    let init = InitModelRequest {
+        worker_id: one.id,
+        model_generation: 1,
+        trainable: vec![Variable { name: "w".into(), value: Some(tensor(&[2], &[0.0; 2])) }],
+        optimizer: Some(Optimizer { learning_rate: 0.1, rule: Some(Rule::Sgd(Sgd::default())) }),
+        ..Default::default()
+    };
+    until(|| {
+        let (mut server, init) = (server.clone(), init.clone());
+        async move { server.init_model(init).await }
+    })
+    .await
+    .expect("a model");
+    let pull = |worker_id, for_training, wait_ms| {
+        let mut server = server.clone();
+        let pull = PullRequest { worker_id, for_training, wait_ms, ..Default::default() };
+        async move { server.pull(pull).await.expect("answered").into_inner().outcome() }
+    };
+    assert_eq!(pull(one.id, true, 0).await, PullOutcome::Ready);
+    assert_eq!(pull(other.id, true, 0).await, PullOutcome::Wait);
+    let waits = tokio::spawn(pull(other.id, true, 10_000));
+    assert_eq!(pull(one.id, false, 0).await, PullOutcome::Ready);
+    assert_eq!(waits.await.expect("ends"), PullOutcome::Ready);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,7 +159,9 @@ proptest! {
         let mut computing = std::collections::BTreeMap::new();
         for (sequence, (worker, choice)) in (1..).zip(steps) {
             match (computing.remove(&worker), choice) {
-                (Some(_), 0) => gate.release(WorkerId(worker)),
+                (Some(_), 0) => {
+                    gate.release(WorkerId(worker));
+                }
                 (Some(version), _) => {
                     let staleness = gate.version() - version;
                     prop_assert!(staleness <= max);

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import backends
 from .backends import Batch
-from .connection import Connection
+from .connection import CallError, Connection, Interrupted
 from .contract import ContractError
 from .embedding import Embedding
 from .master import Work
@@ -145,6 +145,13 @@ class ByParameterServers(Sharing):
         self.version = pulled.version
         return pulled
 
+    def _give_place_up(self) -> None:
+        """There is no gradient for the place that was kept in the next update: others wait for it."""
+        try:
+            self._servers.pull(self._worker.id, known_version_plus_1=self._version_known)
+        except (CallError, Interrupted) as error:
+            log(f"the place of this worker in the next update is kept until it leaves: {error}")
+
     def _init(self, generation: int) -> None:
         if self._worker.settings.mode != "training":
             raise ContractError(
@@ -173,7 +180,11 @@ class ByParameterServers(Sharing):
             if self._steps_since_pull == 0 or work.task.model_generation != self._generation:
                 self._await_model(work, batch, for_training=True)
             began = time.monotonic()
-            step = backend.step(batch)
+            try:
+                step = backend.step(batch)
+            except Exception:
+                self._give_place_up()
+                raise
             self._worker.took(time.monotonic() - began)
             # 0 would mean the optimizer's own: a schedule that says 0 gets the least there is.
             rate = max(backend.learning_rate(self.version), float(np.finfo(np.float32).tiny))
