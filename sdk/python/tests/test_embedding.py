@@ -65,7 +65,7 @@ def test_what_cannot_be_is_refused_with_the_name_of_the_table():
         (lambda: Embedding("", 2), "needs a name"),
         (lambda: Embedding("t", 0), "dim is 0"),
         (lambda: Embedding("t", 2, "glorot"), "no initializer 'glorot'; there are uniform"),
-        (lambda: table()(np.array([1.5])), "'t' was asked for ids of float64"),
+        (lambda: table()(np.array([1.5])), "'t' got ids of float64"),
         (lambda: Embedding("t", 2)(np.array([1])), "'t' are on parameter servers"),
         (lambda: embedding.check([table(), table()]), "two embedding tables are called 't'"),
     ):
@@ -244,7 +244,7 @@ def test_what_the_layer_of_keras_cannot_do_is_refused(tmp_path):
             made()
     layer = Layer(3, input_dim=4, name="small")
     layer.lookup.table.source = Memory()
-    with pytest.raises(EmbeddingError, match="'small' was asked for id 4; input_dim is 4"):
+    with pytest.raises(EmbeddingError, match="'small' got id 4; input_dim is 4"):
         layer(tf.constant([[1, 4]]))
     three = tf.keras.initializers.Constant(3.0)
     assert Layer(3, embeddings_initializer=three).lookup.table.initializer == embedding.constant(3)

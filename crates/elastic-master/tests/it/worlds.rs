@@ -79,7 +79,7 @@ async fn a_model_that_is_lost_with_all_its_workers_at_the_end_is_trained_again()
     master.leave(leave).await.expect("left");
 
     let next = register(&mut master, "worker-1", "127.0.0.1:7002").await;
-    assert_eq!(next.model_generation, 2, "nobody has the first model any more");
+    assert_eq!(next.model_generation, 2, "no worker has the first model any more");
     let orders = master.attend(attend(8)).await.expect("orders").into_inner();
     finish(&mut master, next.worker_id).await;
     // A second one that comes meanwhile changes nothing: the first has the model.

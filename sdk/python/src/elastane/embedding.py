@@ -200,8 +200,8 @@ def as_ids(ids: Any, table: str) -> np.ndarray:
     if found.dtype.kind == "i":
         return found.astype(np.int64, copy=False).view(np.uint64)
     raise EmbeddingError(
-        f"embedding table {table!r} was asked for ids of {found.dtype}; ids are whole numbers of at "
-        "most 64 bits"
+        f"embedding table {table!r} got ids of {found.dtype}; ids are whole numbers of at most "
+        "64 bits"
     )
 
 

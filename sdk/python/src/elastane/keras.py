@@ -101,7 +101,7 @@ class _Lookup:
         if ids.min() < 0 or ids.max() >= self._input_dim:
             wrong = ids.min() if ids.min() < 0 else ids.max()
             raise EmbeddingError(
-                f"embedding table {self.table.name!r} was asked for id {wrong}; input_dim is "
+                f"embedding table {self.table.name!r} got id {wrong}; input_dim is "
                 f"{self._input_dim}; leave it out if ids are any numbers"
             )
 

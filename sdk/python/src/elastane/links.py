@@ -5,8 +5,8 @@ about: what is sent afterwards.
 The one that connects says hello with a random number; the one that listens answers with another and
 with an HMAC-SHA256 over both, and gets such a one back. The token itself is never sent. Both cover
 the generation of the world and the two ranks, so an answer is good for one connection only. What
-does not prove it within a few seconds is closed, and hurts nobody. Where the parts of the job encrypt,
-all this is inside of TLS.
+does not prove it within a few seconds is closed. A flood of such connections only delays the next
+world. Where the parts of the job encrypt, all this is inside of TLS.
 """
 
 from __future__ import annotations

@@ -154,7 +154,8 @@ class KerasBackend(Backend):
         return Step(float(loss), float32(gradients))
 
     def predict(self, batch: Batch) -> Any:
-        return tf.nest.map_structure(lambda one: one.numpy(), self._run(self._outputs, batch.features, False))
+        outputs = self._run(self._outputs, batch.features, False)
+        return tf.nest.map_structure(lambda one: one.numpy(), outputs)
 
     # Optimizer.
 
