@@ -1,6 +1,7 @@
 """Workers that add up their gradients, as processes, with a stand-in of the master."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -84,6 +85,33 @@ def test_one_that_leaves_takes_nothing_along_and_one_that_joins_gets_the_model(
     assert counts_once(values).all(), values[~counts_once(values)]
 
 
+def test_one_that_leaves_does_not_wait_for_one_that_is_busy(make_job, start_worker, tmp_path):
+    begin, asleep = tmp_path / "begin", tmp_path / "asleep"
+    sleep = f"""
+        if "worker-1" in sys.argv and os.path.exists({str(begin)!r}):
+            open({str(asleep)!r}, "w").close()
+            time.sleep(600)
+        time.sleep(0.03)
+"""
+    with open(os.path.join(HERE, "counting_model.py")) as file:
+        text = file.read().replace("import time\n", "import os\nimport sys\nimport time\n")
+    model = tmp_path / "busy.py"
+    model.write_text(text.replace("        time.sleep(0.03)\n", sleep))
+    job = make_job(arguments={"model_file": str(model)}, first_size=2)
+    workers = [start_worker(job, f"worker-{n}") for n in range(2)]
+    reach(job, 5)
+    begin.touch()
+    while not asleep.exists():
+        assert workers[1].poll() is None, said(workers[1])
+        time.sleep(0.05)
+    with job.lock:
+        (number,) = [id for id, pod in job.workers.items() if pod == "worker-0"]
+        job.leaving.add(number)
+    assert workers[0].wait(60) == 143, said(workers[0])
+    assert "handed back after" in said(workers[0]) and workers[1].poll() is None
+    assert [reason for reason, _ in job.left.values()] == [pb.LEAVE_REASON_PREEMPTED]
+
+
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_one_that_is_killed_costs_what_it_had_in_hand(make_job, start_worker, tmp_path, rank):
     job = make_job(first_size=3)
@@ -151,6 +179,19 @@ def test_a_folder_of_checkpoints_that_cannot_be_written_is_named(make_job, start
     assert worker.wait(120) == 1
     reason, trace = job.left[0]
     assert reason == pb.LEAVE_REASON_CODE_ERROR and "--checkpoint_dir: " in trace
+
+
+def test_a_model_too_large_for_a_file_is_refused_at_the_beginning(
+    make_job, start_worker, tmp_path
+):
+    folder = tmp_path / "checkpoints"
+    job = make_job(arguments={"checkpoint_dir": str(folder)})
+    smaller = "import elastane.worker as w; import elastane.checkpoints as c; c.BYTES_MAX = 999"
+    worker = start_worker(job, before=smaller)
+    assert worker.wait(120) == 1
+    reason, trace = job.left[0]
+    assert reason == pb.LEAVE_REASON_CODE_ERROR and job.version == 0
+    assert "file of a checkpoint 999 at most: use the strategy ParameterServerStrategy" in trace
 
 
 def test_embedding_tables_need_parameter_servers(make_job, start_worker, tmp_path):

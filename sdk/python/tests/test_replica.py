@@ -1,5 +1,6 @@
 """A model that each worker has whole: updates, and the files of checkpoints."""
 
+import hashlib
 import os
 
 import numpy as np
@@ -107,3 +108,35 @@ def test_a_checkpoint_that_is_none_is_refused(tmp_path):
     os.rename(path, path.with_name("variables-1-of-2.ckpt"))
     with pytest.raises(CheckpointError, match="variables-0-of-2"):
         checkpoints.newest(str(tmp_path / "version-5"))
+
+
+def test_content_that_is_no_message_is_refused(tmp_path):
+    root = str(tmp_path)
+    checkpoints.write(root, "job", trained())
+    path = tmp_path / "version-5" / "variables-0-of-1.ckpt"
+    rest = path.read_bytes()[32:]
+    length = int.from_bytes(rest[:4], "big")
+    for damaged in (rest[: 4 + length] + b"\xff" * 9, b"\0\0\0\2\xff\xff"):
+        path.write_bytes(hashlib.sha256(damaged).digest() + damaged)
+        with pytest.raises(CheckpointError, match="variables-0-of-1.ckpt: "):
+            checkpoints.load(root, 5, "job")
+    assert not checkpoints.is_of(root, 5, "job")
+
+
+def test_whose_a_checkpoint_is_needs_its_header_alone(tmp_path):
+    checkpoints.write(str(tmp_path), "job", trained())
+    path = tmp_path / "version-5" / "variables-0-of-1.ckpt"
+    with open(path, "r+b") as file:
+        file.truncate(100)
+    assert checkpoints.is_of(str(tmp_path), 5, "job")
+    assert not checkpoints.is_of(str(tmp_path), 5, "another")
+    path.write_bytes(b"")
+    assert not checkpoints.is_of(str(tmp_path), 5, "job")
+
+
+@pytest.mark.parametrize("optimizer", [SGD(), Adam(amsgrad=True)])
+def test_the_size_of_a_file_is_bounded_before_it_is_written(tmp_path, optimizer):
+    one = trained(optimizer)
+    checkpoints.write(str(tmp_path), "job", one)
+    written = (tmp_path / "version-5" / "variables-0-of-1.ckpt").stat().st_size
+    assert written <= checkpoints.size(one) <= written + 10_000

@@ -5,9 +5,9 @@ about: how bytes go round (`ring`), the update itself (`replica`), the files (`l
 A round begins with a header of each worker, which all get. What follows depends on the headers alone,
 so all do the same:
 
-    nobody has the model     the first who can makes it, and hands it on
+    no worker has the model  the first that can makes it, and hands it on
     some have an older one   the first of those with the newest hands it on
-    somebody leaves          the others wait for the next world
+    a worker leaves          the others wait for the next world
     else                     gradients are summed up, weighted by their records, and each worker
                              makes the same update
 
@@ -32,17 +32,15 @@ from .master import Work
 from .meeting import Meeting
 from .replica import Replica
 from .ring import Broken, Ring
-from .sharing import Dropped, Sharing, Unshared, log
+from .sharing import Dropped, Leaving, Sharing, Unshared, log
 
 if TYPE_CHECKING:
     from .worker import Worker
 
 _HEADER = struct.Struct(">IQQQddQQ")
 HAS_MODEL, CAN_BUILD, LEAVES, DONE, SAVES = 1, 2, 4, 8, 16
-# Without a task and with nobody else at work: between two rounds.
+# While no worker has a task: between two rounds.
 _IDLE_S = 0.05
-# After SIGTERM: so much of the grace at most until what was trained is safe.
-_SAFE_PART, _GRACE_S = 0.5, 20.0
 
 
 class Header(NamedTuple):
@@ -154,6 +152,8 @@ class ByAllReduce(Sharing):
     def idle(self, is_done: bool) -> bool:
         if is_done and self._worker.members.failure is not None:
             return True
+        if self._meeting.is_ended:
+            raise Leaving()
         self._round(None, DONE if is_done else 0)
         if not is_done:
             return False
@@ -167,24 +167,22 @@ class ByAllReduce(Sharing):
 
     def _end(self) -> bool:
         """The first saves the model, then all leave. If it dies meanwhile, another does."""
+        agreed = self._meeting.present
         if self._meeting.rank == 0 and self._replica is not None:
             with self._worker.unhurried():
                 self._leader.finish(self._replica)
         try:
-            current = self._meeting.ring()
-            if current is None:
+            # In another world others are the first, and may have work.
+            if agreed is None or self._meeting.ring() is not agreed:
                 return False
-            current.gather(_HEADER.pack(*self._header(None, DONE)))
+            agreed.gather(_HEADER.pack(*self._header(None, DONE)))
         except Broken:
             self._break()
             return False
         return True
 
     def leave(self) -> None:
-        members = self._worker.members
-        grace_s = members.leave_within_ms / 1000 or _GRACE_S
-        until = time.monotonic() + grace_s * _SAFE_PART
-        while time.monotonic() < until and members.failure is None:
+        while not self._meeting.is_ended and self._worker.members.failure is None:
             if not self._meeting.is_in_world or self._replica is None:
                 return
             self._round(None, LEAVES)
@@ -334,9 +332,11 @@ class ByAllReduce(Sharing):
         rate = next(one.rate for one in headers if one.weight > 0)
         replica.update(sums[:trained], rate)
         self.version, self.loss = replica.version, float(sums[-1])
+        # First: what fails afterwards does not take the update back.
+        is_counted = self._counted()
         if current.rank == 0:
             self._leader.reached(replica)
-        return self._counted()
+        return is_counted
 
     # The backend.
 

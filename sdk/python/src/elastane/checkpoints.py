@@ -12,6 +12,7 @@ import shutil
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from .optimizers import Optimizer, OptimizerError, make
 from .parameters import optimizer_message
@@ -23,6 +24,11 @@ _FORM = 1
 _FOLDER = re.compile(r"version-(\d+)")
 _FILE = re.compile(r"variables-(\d+)-of-(\d+)\.ckpt")
 _RULES = {"sgd": pb.Sgd, "adam": pb.Adam, "adagrad": pb.Adagrad}
+# A file is one message of protobuf, which has less than 2 GiB.
+BYTES_MAX = 2**31 - 1
+_HEADER_BYTES_MAX = 64 * 1024
+# Of an array in a file beside its numbers and its name, at most: kind, shape, lengths.
+_ARRAY_BYTES = 256
 
 
 class CheckpointError(ValueError):
@@ -39,6 +45,13 @@ def _sync(path: str) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+def size(replica: Replica) -> int:
+    """About how many bytes the file of a checkpoint takes, never too few."""
+    names = [*replica.trained.shapes, *replica.carried.shapes]
+    arrays = sum(_ARRAY_BYTES + len(name.encode()) for name in names) * (1 + len(replica.slots))
+    return sum(vector.nbytes for vector in replica.vectors()) + arrays
 
 
 def write(root: str, job_id: str, replica: Replica) -> None:
@@ -112,10 +125,13 @@ def versions(root: str) -> List[int]:
 
 
 def is_of(root: str, version: int, job_id: str) -> bool:
-    """Whether this job has written the checkpoint."""
+    """Whether this job has written the checkpoint, as its header says; the rest is not read."""
     try:
-        header, _ = _read(os.path.join(_folder(root, version), "variables-0-of-1.ckpt"))
-    except CheckpointError:
+        with open(os.path.join(_folder(root, version), "variables-0-of-1.ckpt"), "rb") as file:
+            start = file.read(36 + _HEADER_BYTES_MAX)
+        length = int.from_bytes(start[32:36], "big")
+        header = pb.CheckpointHeader.FromString(start[36 : 36 + length])
+    except (OSError, DecodeError):
         return False
     return bool(header.job_id == job_id)
 
@@ -135,10 +151,19 @@ def _read(path: str) -> Tuple[Any, Any]:
     if not hmac.compare_digest(hashlib.sha256(rest).digest(), digest):
         raise CheckpointError(f"checkpoint {path}: its content does not match its digest")
     length = int.from_bytes(rest[:4], "big")
-    header = pb.CheckpointHeader.FromString(rest[4 : 4 + length])
+    try:
+        header = pb.CheckpointHeader.FromString(rest[4 : 4 + length])
+    except DecodeError as error:
+        raise CheckpointError(f"checkpoint {path}: its header: {error}") from error
     if header.form != _FORM:
         raise CheckpointError(f"checkpoint {path}: form {header.form}; this build reads {_FORM}")
-    return header, pb.CheckpointBody.FromString(rest[4 + length :])
+    try:
+        return header, pb.CheckpointBody.FromString(rest[4 + length :])
+    except DecodeError as error:
+        raise CheckpointError(
+            f"checkpoint {path}: {len(content)} bytes that are no checkpoint or more than "
+            f"{BYTES_MAX}: {error}"
+        ) from error
 
 
 def _load(folder: str, job_id: str = "") -> Replica:

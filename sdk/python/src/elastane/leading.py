@@ -48,8 +48,8 @@ class Leader:
     # Where a model begins.
 
     def begin(self) -> Replica:
-        """The model that nobody has: of the newest checkpoint, or a new one. The master gives out
-        again what is not in it."""
+        """The model, when no worker has it: of the newest checkpoint, or a new one. The master
+        gives out again what is not in it."""
         instance = random.SystemRandom().getrandbits(63)
         orders = self._attend(instance=instance)
         while True:
@@ -65,9 +65,20 @@ class Leader:
                     unreadable_version=orders.checkpoint_version,
                     message=str(error),
                 )
+        self._check_size(found)
         found.life, found.instance = int(orders.model_generation), instance
         self._saved = found.version
         return found
+
+    def _check_size(self, replica: Replica) -> None:
+        """Before the training: the first checkpoint would fail only after it has begun."""
+        size = checkpoints.size(replica)
+        if self._folder and size > checkpoints.BYTES_MAX:
+            raise Unshared(
+                f"--checkpoint_dir: the model with what its optimizer keeps has {size} bytes, and "
+                f"a file of a checkpoint {checkpoints.BYTES_MAX} at most: use the strategy "
+                "ParameterServerStrategy with several servers, which have a file each"
+            )
 
     def _find(self, orders: Any) -> Replica:
         version, init = orders.checkpoint_version, self._worker.settings.get(
@@ -108,7 +119,7 @@ class Leader:
     # Checkpoints.
 
     def _orders(self, replica: Replica) -> Any:
-        """What the master wants of checkpoints; asked once."""
+        """What the master wants of checkpoints; the first call gets it."""
         if self._settings is None:
             self._attend(instance=replica.instance, model_generation=replica.life)
         return self._settings
@@ -148,7 +159,7 @@ class Leader:
         return True
 
     def _write(self, replica: Replica) -> bool:
-        assert self._settings is not None, "it was asked before"
+        assert self._settings is not None, "a checkpoint begins with the orders"
         version, job_id = replica.version, self._worker.settings.message.job_id
         try:
             checkpoints.write(self._folder, job_id, replica)
@@ -212,7 +223,11 @@ class Leader:
     def reached(self, replica: Replica) -> None:
         """Says to the master how far the model is: each version that is to be measured, and now and
         then another."""
-        every = self._orders(replica).evaluation_steps
+        try:
+            every = self._orders(replica).evaluation_steps
+        except (CallError, Interrupted) as error:
+            log(f"the master does not know of version {replica.version}: {error}")
+            return
         is_measured = every > 0 and replica.version // every > self._evaluated // every
         if not is_measured and time.monotonic() - self._reported_at < _REPORT_EVERY_S:
             return

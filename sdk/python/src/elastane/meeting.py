@@ -1,8 +1,11 @@
 """The ring of the present world. Owns: making one for each generation that the master names, and
-ending a call in it once a worker is gone. Does not know about: what goes round."""
+ending a call in it once a worker is gone, or this one has to leave. Does not know about: what goes
+round."""
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING, List, Optional
 
 from . import ring
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 _FORM_S = 5.0
 # Between two looks at a world that is not there yet.
 _WAIT_S = 0.2
+# After SIGTERM or the order to leave: so much of the grace at most for rounds. The rest is for
+# handing back.
+_ROUNDS_PART, _GRACE_S = 0.5, 20.0
 
 
 class Meeting:
@@ -29,14 +35,19 @@ class Meeting:
         self._addresses: List[str] = []
         # The last generation that is over although the master has not named the next one yet.
         self._over = 0
+        self._is_stopped = threading.Event()
+        self.is_ended = False
+        """Whether this worker has to leave so soon that it takes part in no round any more."""
 
     def begin(self) -> None:
         """Others may connect from now on."""
         self._worker.members.on_change = self._look
         self._worker.reachable(self._listener.address)
+        threading.Thread(target=self._end_in_time, name="leave", daemon=True).start()
 
     def stop(self) -> None:
         """Ends all connections."""
+        self._is_stopped.set()
         self._worker.members.on_change = lambda: None
         self.dissolve()
         self._listener.close()
@@ -45,6 +56,11 @@ class Meeting:
     def is_in_world(self) -> bool:
         """Whether the master counts this worker among those who train together."""
         return self._worker.members.world is not None
+
+    @property
+    def present(self) -> Optional[Ring]:
+        """The ring of the last round, if it was not dissolved."""
+        return self._ring
 
     @property
     def rank(self) -> Optional[int]:
@@ -66,6 +82,9 @@ class Meeting:
         it are there yet."""
         members = self._worker.members
         world = members.world
+        if self.is_ended:
+            self.dissolve()
+            return None
         if world is None or world.generation <= self._over:
             self.dissolve()
             with members.changed:
@@ -97,15 +116,35 @@ class Meeting:
     def _is_over(self, generation: int) -> bool:
         members = self._worker.members
         world = members.world
-        return members.failure is not None or world is None or world.generation != generation
+        is_other = world is None or world.generation != generation
+        return self.is_ended or members.failure is not None or is_other
+
+    def _end_in_time(self) -> None:
+        """By a thread of its own: a round takes as long as the slowest worker, and this one is
+        killed if it waits for that beyond its grace."""
+        while not self._worker.is_leaving():
+            if self._is_stopped.wait(_WAIT_S):
+                return
+        since = time.monotonic()
+        while True:
+            # The order of the master, which names the grace, may come after the signal.
+            grace_s = self._worker.members.leave_within_ms / 1000 or _GRACE_S
+            left = since + grace_s * _ROUNDS_PART - time.monotonic()
+            if left <= 0:
+                break
+            if self._is_stopped.wait(min(left, _WAIT_S)):
+                return
+        self.is_ended = True
+        self._look()
 
     def _look(self) -> None:
-        """By the thread of the heartbeat: a call that cannot end any more is ended. One in a world
-        that has only got more workers ends by itself."""
+        """By any thread: a call that cannot end any more is ended. One in a world that has only
+        got more workers ends by itself."""
         members, current = self._worker.members, self._ring
         if current is None:
             return
         world = members.world
         present = {one.host for one in world.members} if world is not None else set()
-        if members.failure is not None or not present.issuperset(self._addresses):
+        is_over = self.is_ended or members.failure is not None
+        if is_over or not present.issuperset(self._addresses):
             current.abort()
