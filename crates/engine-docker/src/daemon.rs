@@ -41,6 +41,8 @@ pub(crate) struct DaemonProperties {
     pub(crate) keeps: bool,
     /// When it was started, if that ended the containers of its predecessor.
     pub(crate) ends_all_before: Option<Instant>,
+    /// Since when its predecessor did not answer; none where that went unnoticed.
+    pub(crate) away_since: Option<Instant>,
 }
 
 /// How a daemon provides NVIDIA GPUs.
@@ -164,6 +166,7 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<DaemonProper
         memory_bytes: info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()),
         keeps,
         ends_all_before: started_at.filter(|_| !keeps),
+        away_since: None,
     })
 }
 

@@ -68,7 +68,8 @@ async fn hangs(shared: &Shared) -> Error {
 async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let since = (now().0 / 1000).to_string();
-    let facts = daemon::facts(docker, &shared.daemon.socket).await?;
+    let mut facts = daemon::facts(docker, &shared.daemon.socket).await?;
+    facts.away_since = outage(shared).as_ref().map(|outage| outage.since);
     *shared.facts.write().unwrap_or_else(PoisonError::into_inner) = facts;
     // In Docker's words and in Podman's, whose filter by the name of a label finds nothing.
     let actions = vec!["start", "die", "destroy", "died", "remove"];

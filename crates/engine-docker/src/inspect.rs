@@ -18,8 +18,8 @@ use crate::names::WORKLOAD_ID_LABEL;
 const SIGNALS: i64 = 128;
 const SIGNAL_MAX: i64 = 64;
 const KILL: i64 = SIGNALS + 9;
-/// Longest time from the first container that a stopping daemon ends to the start of the next
-/// daemon. It waits 15 seconds for containers by default.
+/// Longest time from the first container that a stopping daemon ends to its own end, or to the start
+/// of the next one where that comes at once. It waits 15 seconds for containers by default.
 const SHUTDOWN_MS: u64 = 20_000;
 /// Exit codes of `docker-init` and shells for a missing or invalid program.
 pub(crate) const NOT_EXECUTABLE: [i32; 2] = [126, 127];
@@ -101,11 +101,12 @@ pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
     networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
 }
 
-/// Whether a daemon ended it: the current one when it started, or its predecessor when it stopped.
-/// told to go.
+/// Whether a daemon ended it: the current one when it started, or its predecessor when it stopped,
+/// however long ago that was.
 fn ended_by_daemon(started: Instant, finished: Option<Instant>, facts: &DaemonProperties) -> bool {
     let Some(daemon) = facts.ends_all_before else { return false };
-    let since = daemon.0.saturating_sub(SHUTDOWN_MS);
+    let stopped = facts.away_since.map_or(daemon, |away| away.min(daemon));
+    let since = stopped.0.saturating_sub(SHUTDOWN_MS);
     started < daemon && finished.is_none_or(|finished| finished.0 >= since)
 }
 
@@ -158,6 +159,15 @@ mod tests {
     const DAEMON: Instant = Instant(3_602_000);
 
     fn seen(status: Status, edit: impl FnOnce(&mut ContainerState)) -> RunState {
+        seen_by(None, status, edit)
+    }
+
+    /// By a daemon whose predecessor was noticed to be away.
+    fn seen_by(
+        away_since: Option<Instant>,
+        status: Status,
+        edit: impl FnOnce(&mut ContainerState),
+    ) -> RunState {
         let mut state = ContainerState {
             status: Some(status),
             started_at: Some("1970-01-01T01:00:01.5Z".to_owned()),
@@ -167,8 +177,8 @@ mod tests {
         edit(&mut state);
         let container =
             ContainerInspectResponse { state: Some(state), ..ContainerInspectResponse::default() };
-        let facts =
-            DaemonProperties { ends_all_before: Some(DAEMON), ..DaemonProperties::default() };
+        let ends_all_before = Some(DAEMON);
+        let facts = DaemonProperties { ends_all_before, away_since, ..Default::default() };
         inspect(&container, &facts, NOW).state
     }
 
@@ -216,6 +226,19 @@ mod tests {
             state.exit_code = Some(3);
         });
         assert_eq!(long_over, RunState::Exited { exit: Exit::Code(3), at: Instant(3_581_900) });
+        // The daemon was away for ten minutes, and ended it when it went.
+        let away = Some(Instant(DAEMON.0 - 600_000));
+        let ended_with_it = |finished: &'static str| {
+            seen_by(away, Status::EXITED, move |state| {
+                state.started_at = Some("1970-01-01T00:00:01Z".to_owned());
+                state.finished_at = Some(finished.to_owned());
+                state.exit_code = Some(137);
+            })
+        };
+        let lost = RunState::Exited { exit: Exit::Lost, at: Instant(2_990_000) };
+        assert_eq!(ended_with_it("1970-01-01T00:49:50Z"), lost);
+        let killed = RunState::Exited { exit: Exit::Signal(9), at: Instant(2_970_000) };
+        assert_eq!(ended_with_it("1970-01-01T00:49:30Z"), killed);
     }
 
     #[test]
