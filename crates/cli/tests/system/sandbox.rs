@@ -160,8 +160,9 @@ impl Sandbox {
         let seen = wait_until(PATIENCE, || self.statuses(list).contains(&wanted));
         assert!(
             seen,
-            "{name} never is {status}: {}\n{}",
+            "{name} never is {status}: {}\n{}\n{}",
             self.shell(list).text,
+            self.shell(&format!("runai describe job {name}")).text,
             self.server_text()
         );
     }
