@@ -2,7 +2,7 @@
 //! parameter servers survive. Does not know about: rounds and their bytes (`sdk/python/tests`).
 
 use crate::elastic_training::{
-    MASTER, PATIENCE, PLAIN, TRAINING_PATIENCE, WORKER, await_text, kill_pod, prepared, running,
+    MASTER, PATIENCE, TRAINING_PATIENCE, WORKER, await_text, kill_pod, running, with_zoo,
 };
 use crate::sandbox::{Sandbox, wait_until};
 
@@ -16,12 +16,7 @@ fn await_epoch(sandbox: &Sandbox, least: u32) {
 
 #[test]
 fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends() {
-    let Some(sandbox) = prepared() else { return };
-    let made = sandbox.shell(&format!(
-        "mkdir -m 777 zoo model && cp '{PLAIN}' zoo && python3 -m elastane.digits plain \
-         && chmod -R a+rX zoo plain"
-    ));
-    assert_eq!(made.code, Some(0), "{}", made.text);
+    let Some(sandbox) = with_zoo() else { return };
     let model = "--model_zoo=zoo --model_def=digits_numpy.custom_model --minibatch_size=10 \
                  --image_name=$(command -v python3) --worker_resource_request=cpu=1,memory=1024Mi \
                  --distribution_strategy=AllreduceStrategy";

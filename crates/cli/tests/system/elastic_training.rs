@@ -31,11 +31,13 @@ pub(crate) fn prepared() -> Option<Sandbox> {
     Some(sandbox)
 }
 
-/// The same with a zoo that has a model of numpy, and digits in its form.
-fn with_zoo() -> Option<Sandbox> {
+/// The same with a zoo that has a model of numpy, digits in its form, and a folder for a model that
+/// workers can write.
+pub(crate) fn with_zoo() -> Option<Sandbox> {
     let sandbox = prepared()?;
     let made = sandbox.shell(&format!(
-        "mkdir zoo && cp '{PLAIN}' zoo && python3 -m elastane.digits plain && chmod -R a+rX ."
+        "mkdir -m 777 zoo model && cp '{PLAIN}' zoo && python3 -m elastane.digits plain \
+         && chmod -R a+rX ."
     ));
     assert_eq!(made.code, Some(0), "{}", made.text);
     Some(sandbox)
@@ -196,12 +198,7 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
 
 #[test]
 fn a_trained_model_is_measured_and_predicts() {
-    let Some(sandbox) = prepared() else { return };
-    let made = sandbox.shell(&format!(
-        "mkdir -m 777 zoo model && cp '{PLAIN}' zoo && python3 -m elastane.digits plain \
-         && chmod -R a+rX zoo plain"
-    ));
-    assert_eq!(made.code, Some(0), "{}", made.text);
+    let Some(sandbox) = with_zoo() else { return };
     let common = "--model_zoo=zoo --model_def=digits_numpy.custom_model --minibatch_size=10 \
                   --image_name=$(command -v python3) --worker_resource_request=cpu=1,memory=1024Mi";
     let submit = |line: &str| {
