@@ -205,8 +205,7 @@ impl JobConfig {
             kind: kind.into(),
             minibatch_size: self.minibatch_size,
             arguments: self.arguments.clone(),
-            // In a world the workers hold the model themselves.
-            parameter_servers: if self.world.is_some() { 0 } else { self.parameter_servers },
+            parameter_servers: self.servers(),
             mode: self.update_mode().into(),
             grads_to_wait: self.grads_to_wait,
             get_model_steps: self.get_model_steps,
@@ -214,6 +213,12 @@ impl JobConfig {
             worker_timeout_ms: self.worker_timeout_ms,
             message_bytes_max: self.message_bytes_max as u64,
         }
+    }
+
+    /// Parameter servers that run: none in a world, whose workers have the model themselves.
+    #[must_use]
+    pub fn servers(&self) -> u32 {
+        if self.world.is_some() { 0 } else { self.parameter_servers }
     }
 
     pub(crate) fn for_servers(&self) -> ServerSettings {

@@ -101,9 +101,7 @@ fn token(folder: &Path) -> Result<PathBuf, Error> {
 fn servers(job: &JobConfig, values: &Values, place: &Place<'_>, stop: &Arc<Notify>) -> Servers {
     let mut all = JoinSet::new();
     let own = || place.folder.join("model");
-    // In a world the workers hold the model themselves.
-    let count = if job.world.is_some() { 0 } else { job.parameter_servers };
-    for index in 0..count {
+    for index in 0..job.servers() {
         let settings = elastic_ps::Settings {
             index,
             servers: job.parameter_servers,

@@ -113,7 +113,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     let mut terminated = signal(SignalKind::terminate())?;
     let stop = Arc::new(Notify::new());
     let mut servers = JoinSet::new();
-    if !has_server_pods(&values) && job.world.is_none() {
+    if !has_server_pods(&values) && job.servers() > 0 {
         let stop = Arc::clone(&stop);
         let stopped = async move { stop.notified().await };
         servers.spawn(elastic_ps::run_until(server(0, &job, &place, &values), stopped));

@@ -102,7 +102,7 @@ impl Cluster {
         let address = free.local_addr().expect("an address");
         drop(free);
         // In a world the first worker attends.
-        let count = if config.world.is_some() { 0 } else { config.parameter_servers };
+        let count = config.servers();
         let servers = (0..count).map(|_| None).collect();
         let mut cluster = Self { folder, config, address, master: None, servers, init_dir };
         cluster.start_master();
