@@ -125,19 +125,20 @@ class Embedding:
         """The different ids among these (rising), of each of these its place among them (flat), and
         their rows, of shape [different, dim], which the caller owns."""
         unique, places = np.unique(as_ids(ids, self.name).reshape(-1), return_inverse=True)
+        return unique, places.reshape(-1), self._rows_from().rows(self, unique)
+
+    def stored(self) -> Dict[str, np.ndarray]:
+        """All rows that were trained, as arrays `NAME/ids` (uint64, rising) and `NAME/rows`."""
+        ids, rows = self._rows_from().stored_rows(self)
+        return {f"{self.name}/ids": ids, f"{self.name}/rows": rows}
+
+    def _rows_from(self) -> Source:
         if self.source is None:
             raise EmbeddingError(
                 f"the rows of embedding table {self.name!r} are on parameter servers: the model "
                 "works in a job of elasticdl, or give the table another source"
             )
-        return unique, places.reshape(-1), self.source.rows(self, unique)
-
-    def stored(self) -> Dict[str, np.ndarray]:
-        """All rows that were trained, as arrays `NAME/ids` (uint64, rising) and `NAME/rows`."""
-        if self.source is None:
-            raise EmbeddingError(f"the rows of embedding table {self.name!r} are nowhere")
-        ids, rows = self.source.stored_rows(self)
-        return {f"{self.name}/ids": ids, f"{self.name}/rows": rows}
+        return self.source
 
     def __call__(self, ids: Any) -> np.ndarray:
         """The vectors of these ids, of their shape and one axis more."""
