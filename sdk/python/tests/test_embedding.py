@@ -252,7 +252,7 @@ def test_what_the_layer_of_keras_cannot_do_is_refused(tmp_path):
 
 def test_a_worker_trains_a_table(digits, start_worker, monkeypatch, tmp_path):
     # The server of these tests knows plain gradient descent only.
-    monkeypatch.setenv("LEARNING_RATE", "0.05")
+    monkeypatch.setenv("LEARNING_RATE", "0.2")
     arguments = {
         "model_file": MODEL,
         "training_data": str(digits / "train"),
