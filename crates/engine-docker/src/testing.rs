@@ -27,12 +27,16 @@ pub const IMAGE: &str = "elastane-test:latest";
 const POLL_PAUSE: Duration = Duration::from_millis(50);
 /// Its first start writes databases to the disk, which may be busy for minutes.
 const UP_WAIT: Duration = Duration::from_secs(240);
-/// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder.
+/// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder. Interfaces
+/// of its networks would stay, and once they hold all addresses, no daemon could make a network.
 const KEEPER: &str = r#"cat > /dev/null
 pid=$(cat "$0/pid" 2> /dev/null) && kill "$pid" && for i in $(seq 150); do
   [ -d "/proc/$pid" ] || break; sleep 0.1; done
 for line in $(grep -la -- "$0/" /proc/[0-9]*/cmdline 2> /dev/null); do
   pid=${line#/proc/}; pid=${pid%/cmdline}; [ "$pid" = $$ ] || kill -9 "$pid"; done
+for bridge in /sys/class/net/br-*; do
+  grep -qsa -- "${bridge##*-}" "$0/data/network/files/local-kv.db" &&
+    "$1" ip link delete "${bridge##*/}"; done
 grep -o "$0[^ ]*" /proc/mounts | sort -r | while read -r at; do umount -l "$at"; done
 rm -rf "$0""#;
 
@@ -95,7 +99,7 @@ impl DockerServer {
         fs::create_dir(&dir).unwrap();
         let keeper = Command::new("sh")
             .args(["-c", KEEPER])
-            .arg(&dir)
+            .args([&dir, &busybox])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
