@@ -24,8 +24,8 @@ const LIBRARIES: [[&str; 4]; 5] = [
 const NAME_BYTES: usize = 1000;
 
 /// The tables for unwinding, which code of `core` brings along, are a sixth of a library in which
-/// nothing unwinds.
-const DISCARD: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame) } } INSERT AFTER .text;\n";
+/// nothing unwinds; which compiler made it is written beside them.
+const DISCARD: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame) *(.comment) } } INSERT AFTER .text;\n";
 
 fn main() -> Result<(), String> {
     if variable("CARGO_CFG_TARGET_ARCH")? != "x86_64" || variable("CARGO_CFG_TARGET_OS")? != "linux"

@@ -26,16 +26,28 @@ impl<T> Lock<T> {
 
     /// Does something with the value. Not from within itself: that waits for ever.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            while self.word.swap(2, Acquire) != 0 {
-                futex_wait(&self.word, 2);
-            }
-        }
+        take(&self.word);
         // SAFETY: this thread holds the lock until the word is changed below.
         let result = work(unsafe { &mut *self.value.get() });
-        if self.word.swap(0, Release) == 2 {
-            futex_wake(&self.word);
-        }
+        give(&self.word);
         result
+    }
+}
+
+// Once for values of all types: locks are taken in many places.
+
+#[inline(never)]
+fn take(word: &AtomicU32) {
+    if word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+        while word.swap(2, Acquire) != 0 {
+            futex_wait(word, 2);
+        }
+    }
+}
+
+#[inline(never)]
+fn give(word: &AtomicU32) {
+    if word.swap(0, Release) == 2 {
+        futex_wake(word);
     }
 }

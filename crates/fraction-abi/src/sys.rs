@@ -40,6 +40,7 @@ const CLOCK_GETTIME: usize = 228;
 
 /// # Safety
 /// As the call itself demands of its arguments.
+#[inline(always)]
 unsafe fn call(number: usize, a: [usize; 6]) -> Result<usize, Errno> {
     let result: isize;
     // SAFETY: the instruction changes only the registers that are named; what the kernel does with

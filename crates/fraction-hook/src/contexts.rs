@@ -2,8 +2,8 @@
 //! charging what the control page says that a context takes. Does not know about: how much that
 //! really is; the agent corrects it.
 
-use crate::hooked::hooks;
-use crate::linear::{Call, written};
+use crate::call::Call;
+use crate::linear::Size;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row};
 
@@ -28,15 +28,16 @@ impl Limited {
     }
 
     /// Retains the primary context; charged as long as the driver keeps it.
-    fn retain(&self, ordinal: i32, ask: &mut dyn FnMut() -> (i32, u64)) -> i32 {
-        let Ok(key) = u64::try_from(ordinal) else { return ask().0 };
+    fn retain(&self, call: &Call<'_>) -> i32 {
+        let ordinal = call.ordinal(1);
+        let Ok(key) = u64::try_from(ordinal) else { return call.ask() };
         let again = |table: &mut crate::table::Table| {
             let row = table.find(Class::Primary, key)?;
             row.references = row.references.saturating_add(1);
             Some(())
         };
         if self.table.with(again).is_some() {
-            let (result, _) = ask();
+            let result = call.ask();
             if result != 0 {
                 self.unretain(key, false);
             }
@@ -48,14 +49,14 @@ impl Limited {
             return OUT_OF_MEMORY;
         }
         let device = place.device();
-        let (result, context) = ask();
+        let result = call.ask();
         if result != 0 {
             self.release(device, bytes);
             return result;
         }
         let row = Row {
             key,
-            owner: context,
+            owner: call.written(0),
             bytes,
             references: 1,
             device,
@@ -92,99 +93,45 @@ impl Limited {
     }
 }
 
-#[inline(never)]
-fn create(ordinal: i32, ask: &mut dyn FnMut() -> (i32, u64)) -> i32 {
+/// Retains the primary context of a device.
+pub(crate) fn retain(call: &Call<'_>) -> i32 {
     match mode() {
-        Mode::Off => ask().0,
+        Mode::Off => call.ask(),
+        Mode::Closed => OUT_OF_MEMORY,
+        Mode::Limited(limited) => limited.retain(call),
+    }
+}
+
+/// Creates a context on a device.
+#[inline(never)]
+pub(crate) fn create(call: &Call<'_>, ordinal: i32) -> i32 {
+    match mode() {
+        Mode::Off => call.ask(),
         Mode::Closed => OUT_OF_MEMORY,
         Mode::Limited(limited) => {
             let place = limited.place(ordinal);
-            let bytes = limited.context_bytes(place);
-            limited.take(Class::Context, place, bytes, &mut || {
-                let (result, context) = ask();
-                (result, context, bytes)
-            })
+            let size = Size::Bytes(limited.context_bytes(place));
+            limited.take(call, Class::Context, place, size)
         }
     }
 }
 
-#[inline(never)]
-fn destroy(context: u64, ask: Call<'_>) -> i32 {
-    let Mode::Limited(limited) = mode() else { return ask() };
-    let result = limited.put_back(Class::Context, context, ask);
+/// Destroys a context.
+pub(crate) fn destroy(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    let context = call.word(0);
+    let result = limited.put_back(call, Class::Context, context);
     if result == 0 {
         limited.forget_memory_of(context);
     }
     result
 }
 
-#[inline(never)]
-fn release(ordinal: i32, all: bool, ask: Call<'_>) -> i32 {
-    let result = ask();
-    if let (0, Mode::Limited(limited), Ok(key)) = (result, mode(), u64::try_from(ordinal)) {
+/// Gives back the primary context of a device, or `all` that was retained of it.
+pub(crate) fn release(call: &Call<'_>, all: bool) -> i32 {
+    let result = call.ask();
+    if let (0, Mode::Limited(limited), Ok(key)) = (result, mode(), u64::try_from(call.ordinal(0))) {
         limited.unretain(key, all);
     }
     result
-}
-
-// SAFETY, for all blocks below: as the program's own call of the driver.
-hooks! {
-    missing 500 in "cuda";
-    fn cuCtxCreate(into: *mut u64, flags: u32, device: i32) |real| {
-        // SAFETY: see above.
-        create(device, &mut || unsafe { (real(into, flags, device), written(into)) })
-    }
-    fn cuCtxCreate_v2(into: *mut u64, flags: u32, device: i32) |real| {
-        // SAFETY: see above.
-        create(device, &mut || unsafe { (real(into, flags, device), written(into)) })
-    }
-    fn cuCtxCreate_v3(
-        into: *mut u64,
-        affinity: usize,
-        count: i32,
-        flags: u32,
-        device: i32,
-    ) |real| {
-        // SAFETY: see above.
-        create(device, &mut || unsafe {
-            (real(into, affinity, count, flags, device), written(into))
-        })
-    }
-    fn cuCtxCreate_v4(into: *mut u64, parameters: usize, flags: u32, device: i32) |real| {
-        // SAFETY: see above.
-        create(device, &mut || unsafe { (real(into, parameters, flags, device), written(into)) })
-    }
-    fn cuCtxDestroy(context: u64) |real| {
-        // SAFETY: see above.
-        destroy(context, &mut || unsafe { real(context) })
-    }
-    fn cuCtxDestroy_v2(context: u64) |real| {
-        // SAFETY: see above.
-        destroy(context, &mut || unsafe { real(context) })
-    }
-    fn cuDevicePrimaryCtxRetain(into: *mut u64, device: i32) |real| {
-        // SAFETY: see above.
-        let mut ask = || unsafe { (real(into, device), written(into)) };
-        match mode() {
-            Mode::Off => ask().0,
-            Mode::Closed => OUT_OF_MEMORY,
-            Mode::Limited(limited) => limited.retain(device, &mut ask),
-        }
-    }
-    fn cuDevicePrimaryCtxRelease(device: i32) |real| {
-        // SAFETY: see above.
-        release(device, false, &mut || unsafe { real(device) })
-    }
-    fn cuDevicePrimaryCtxRelease_v2(device: i32) |real| {
-        // SAFETY: see above.
-        release(device, false, &mut || unsafe { real(device) })
-    }
-    fn cuDevicePrimaryCtxReset(device: i32) |real| {
-        // SAFETY: see above.
-        release(device, true, &mut || unsafe { real(device) })
-    }
-    fn cuDevicePrimaryCtxReset_v2(device: i32) |real| {
-        // SAFETY: see above.
-        release(device, true, &mut || unsafe { real(device) })
-    }
 }

@@ -64,23 +64,42 @@ extern "C" fn own_dynamic() -> *const Dynamic {
 #[derive(Clone, Copy)]
 pub(crate) struct Object(&'static LinkMap);
 
-/// All that are loaded in this library's own namespace, in the order in which symbols are searched.
-pub(crate) fn objects() -> impl Iterator<Item = Object> {
-    // SAFETY: what the loader publishes is valid while the libraries are loaded; see above.
-    let all = || {
-        core::iter::successors(unsafe { debug().as_ref() }, |debug| {
-            // SAFETY: as above; the field exists since version 2.
-            if debug.version < 2 { None } else { unsafe { debug.next.as_ref() } }
-        })
-    };
-    let own = all().find(|debug| listed(debug).any(|object| object.is_self()));
-    own.or_else(|| all().next()).into_iter().flat_map(listed)
+/// Loaded libraries in the order in which symbols are searched. A type of its own, because loops
+/// over it are in many places.
+pub(crate) struct Objects(*const LinkMap);
+
+impl Iterator for Objects {
+    type Item = Object;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Object> {
+        // SAFETY: what the loader publishes is valid while the libraries are loaded; see above.
+        let map = unsafe { self.0.as_ref() }?;
+        self.0 = map.next;
+        Some(Object(map))
+    }
 }
 
-fn listed(debug: &Debug) -> impl Iterator<Item = Object> + use<> {
-    // SAFETY: as above.
-    let first = unsafe { debug.map.as_ref() };
-    core::iter::successors(first, |map| unsafe { map.next.as_ref() }).map(Object)
+/// All that are loaded in this library's own namespace.
+#[inline(never)]
+pub(crate) fn objects() -> Objects {
+    let mut at = debug();
+    // SAFETY, here and below: as above.
+    let first = unsafe { at.as_ref() }.map_or(null(), |debug| debug.map);
+    while let Some(debug) = unsafe { at.as_ref() } {
+        if Objects(debug.map).any(|object| object.is_self()) {
+            return Objects(debug.map);
+        }
+        // The field exists since version 2.
+        at = if debug.version < 2 { null() } else { debug.next };
+    }
+    Objects(first)
+}
+
+/// This library.
+#[inline(never)]
+pub(crate) fn own() -> Option<Object> {
+    objects().find(Object::is_self)
 }
 
 fn debug() -> *const Debug {
@@ -134,7 +153,7 @@ pub(crate) fn is_secure() -> bool {
 
 /// The path from which this library was loaded.
 pub(crate) fn own_path() -> Option<&'static CStr> {
-    let own = objects().find(Object::is_self)?;
+    let own = own()?;
     // SAFETY: the loader keeps the text as long as the library.
     (!own.0.name.is_null()).then(|| unsafe { CStr::from_ptr(own.0.name) })
 }
@@ -163,6 +182,8 @@ fn entry(mut dynamic: *const Dynamic, tag: i64) -> Option<usize> {
         dynamic = dynamic.wrapping_add(1);
     }
 }
+
+const GNU_HASH: i64 = 0x6fff_fef5;
 
 impl Object {
     /// Whether it is this library.
@@ -197,7 +218,6 @@ impl Object {
 
     /// The address of a function that it defines.
     pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
-        const GNU_HASH: i64 = 0x6fff_fef5;
         const HASH: i64 = 4;
         match (self.address(GNU_HASH), self.address(HASH)) {
             (Some(table), _) => self.function_by_hash(with_exposed_provenance(table), name),
@@ -212,11 +232,26 @@ impl Object {
         }
     }
 
+    /// Every function that it defines, by name; only of one with the newer table, as this library.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (&'static CStr, usize)> + use<> {
+        let (object, mut index) = (*self, 0);
+        let last = self.address(GNU_HASH).and_then(|at| last(with_exposed_provenance(at)));
+        core::iter::from_fn(move || {
+            while index < last? {
+                index += 1;
+                if let Some(found) = object.symbol(index) {
+                    return Some(found);
+                }
+            }
+            None
+        })
+    }
+
     fn function_by_hash(&self, table: *const u32, name: &CStr) -> Option<usize> {
         // SAFETY: the loader uses the same table in the same way.
         let word = |at: usize| unsafe { table.wrapping_add(at).read() };
         let (buckets, first, bloom) = (word(0), word(1), word(2) as usize);
-        let hash = hash(name);
+        let hash = hash(name.to_bytes());
         let bucket = 4 + 2 * bloom + (hash.checked_rem(buckets)?) as usize;
         let chains = 4 + 2 * bloom + buckets as usize;
         let mut index = word(bucket);
@@ -239,19 +274,44 @@ impl Object {
 
     /// The address of a symbol if it has this name and is a function of this object.
     fn defined(&self, index: u32, name: &CStr) -> Option<usize> {
+        self.symbol(index).filter(|(own, _)| *own == name).map(|(_, address)| address)
+    }
+
+    /// The name and address of a symbol if it is a function of this object.
+    #[inline(never)]
+    fn symbol(&self, index: u32) -> Option<(&'static CStr, usize)> {
         const SYMBOLS: i64 = 6;
         const FUNCTION: u8 = 2;
         let symbols = with_exposed_provenance::<Symbol>(self.address(SYMBOLS)?);
         // SAFETY: the loader uses the same table with the same numbers.
         let symbol = unsafe { symbols.wrapping_add(index as usize).as_ref() }?;
-        let is = self.text(symbol.name as usize) == Some(name)
-            && symbol.section != 0
-            && symbol.info & 15 == FUNCTION;
-        is.then(|| self.0.base.wrapping_add(symbol.value))
+        if symbol.section == 0 || symbol.info & 15 != FUNCTION {
+            return None;
+        }
+        Some((self.text(symbol.name as usize)?, self.0.base.wrapping_add(symbol.value)))
     }
 }
 
-fn hash(name: &CStr) -> u32 {
-    let add = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
-    name.to_bytes().iter().fold(5381, add)
+/// The number of the last symbol that a table of hashes leads to.
+fn last(table: *const u32) -> Option<u32> {
+    // SAFETY: the loader uses the same table in the same way.
+    let word = |at: usize| unsafe { table.wrapping_add(at).read() };
+    let (buckets, first, bloom) = (word(0), word(1), word(2) as usize);
+    let chains = 4 + 2 * bloom + buckets as usize;
+    let begins = (0..buckets as usize).map(|bucket| word(4 + 2 * bloom + bucket));
+    let mut last = begins.max().filter(|last| *last >= first)?;
+    while word(chains + (last - first) as usize) & 1 == 0 {
+        last += 1;
+    }
+    Some(last)
+}
+
+/// By which loaders find a symbol.
+pub(crate) const fn hash(mut name: &[u8]) -> u32 {
+    let mut hash = 5381_u32;
+    while let [byte, rest @ ..] = name {
+        hash = hash.wrapping_mul(33).wrapping_add(*byte as u32);
+        name = rest;
+    }
+    hash
 }

@@ -5,8 +5,9 @@ use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::call::Call;
 use crate::elf;
-use crate::hooked::{self, hooks};
+use crate::hooked;
 
 static DLSYM: AtomicUsize = AtomicUsize::new(0);
 static DLVSYM: AtomicUsize = AtomicUsize::new(0);
@@ -176,41 +177,12 @@ extern "C" fn found_version(
     hooked::by_name(unsafe { CStr::from_ptr(name) }, address)
 }
 
-/// Replaces the address that the driver has written, if it has; the result is the driver's.
-unsafe fn replaced(result: i32, into: *mut usize) -> i32 {
+/// Replaces the address that the driver has written, if it has.
+pub(crate) fn search(call: &Call<'_>) -> i32 {
+    let result = call.ask();
     // SAFETY: null, or the driver has just written there.
-    if result == 0
-        && let Some(address) = unsafe { into.as_mut() }
-    {
+    if let (0, Some(address)) = (result, unsafe { call.pointer::<usize>(1).as_mut() }) {
         *address = hooked::by_address(*address);
     }
     result
-}
-
-hooks! {
-    missing 500 in "cuda";
-    fn cuGetProcAddress(name: *const c_char, into: *mut usize, version: i32, flags: u64) |real| {
-        // SAFETY: as the caller's own call.
-        unsafe { replaced(real(name, into, version, flags), into) }
-    }
-    fn cuGetProcAddress_v2(
-        name: *const c_char,
-        into: *mut usize,
-        version: i32,
-        flags: u64,
-        status: *mut i32,
-    ) |real| {
-        // SAFETY: as the caller's own call.
-        unsafe { replaced(real(name, into, version, flags, status), into) }
-    }
-    fn cuGetProcAddress_v2_ptsz(
-        name: *const c_char,
-        into: *mut usize,
-        version: i32,
-        flags: u64,
-        status: *mut i32,
-    ) |real| {
-        // SAFETY: as the caller's own call.
-        unsafe { replaced(real(name, into, version, flags, status), into) }
-    }
 }

@@ -12,15 +12,10 @@ use fraction_abi::control::Control;
 use fraction_abi::lease::{AGENT_NS_MAX, Activity, Lease, WAIT_NS};
 use fraction_abi::sys;
 
-use crate::hooked::{self, calls, table};
-use crate::linear::Call;
+use crate::call::Call;
+use crate::called::{ordinal_of_context, wait_for_all};
 use crate::process::{Limited, Mode, Place, Process, mode};
 use crate::turns::{Turn, has_turns};
-
-calls! {
-    ordinal_of_context = cuCtxGetDevice(device: *mut i32);
-    wait_for_all = cuCtxSynchronize();
-}
 
 /// Waits for the turn of the run if it has turns.
 #[inline(always)]
@@ -32,10 +27,10 @@ pub(crate) fn pass() {
 
 /// Has the program itself wait for what it has launched: all of it, or a part.
 #[inline]
-pub(crate) fn wait_for(all: bool, ask: Call<'_>) -> i32 {
+pub(crate) fn wait_for(all: bool, call: &Call<'_>) -> i32 {
     match if has_turns() { mode() } else { Mode::Off } {
-        Mode::Limited(limited) => limited.waits_for(all, ask),
-        Mode::Off | Mode::Closed => ask(),
+        Mode::Limited(limited) => limited.waits_for(all, call),
+        Mode::Off | Mode::Closed => call.ask(),
     }
 }
 
@@ -101,21 +96,21 @@ impl Limited {
     }
 
     /// What the program itself waits for, of which it says when that has ended.
-    fn waits_for(&self, all: bool, ask: Call<'_>) -> i32 {
+    fn waits_for(&self, all: bool, call: &Call<'_>) -> i32 {
         let mut ordinal = -1;
         // SAFETY: room for a number.
         if unsafe { ordinal_of_context(&raw mut ordinal) } != Some(0) {
-            return ask();
+            return call.ask();
         }
         let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process()) else {
-            return ask();
+            return call.ask();
         };
         let device = usize::from(device);
         let Some(turn) = self.turns.device.get(device).filter(|turn| turn.has_launched()) else {
-            return ask();
+            return call.ask();
         };
         self.say(process, device, Activity::DRAINS);
-        let result = ask();
+        let result = call.ask();
         if all {
             turn.launched.store(0, Relaxed);
         }
@@ -164,79 +159,4 @@ impl Turn {
         }
         now.saturating_sub(self.beat_ns.load(Relaxed)) > AGENT_NS_MAX
     }
-}
-
-/// Functions that launch. Without turns the way to the driver's own is a look at two words and a
-/// jump; all else is in a function of its own, and one jump leads to either, so that this one saves
-/// no registers.
-macro_rules! launches {
-    ($(fn $name:ident($($a:ident: $t:ty),* $(,)?);)*) => {
-        table! { $($name)* }
-
-        $(
-            #[cfg_attr(
-                any(elastane_library = "preload", elastane_library = "cuda"),
-                unsafe(no_mangle)
-            )]
-            pub unsafe extern "C" fn $name($($a: $t),*) -> i32 {
-                type Real = unsafe extern "C" fn($($t),*) -> i32;
-
-                #[cold]
-                #[inline(never)]
-                unsafe extern "C" fn slowly($($a: $t),*) -> i32 {
-                    let Some(real) = hooked::real(&ENTRIES[At::$name as usize]) else {
-                        return 500;
-                    };
-                    pass();
-                    // SAFETY: the driver's function of this name has this form, and this is the
-                    // program's own call of it.
-                    unsafe { core::mem::transmute::<usize, Real>(real)($($a),*) }
-                }
-
-                let next = match hooked::known(&ENTRIES[At::$name as usize]) {
-                    // SAFETY: the driver's function of this name has this form.
-                    Some(real) if !has_turns() => unsafe {
-                        core::mem::transmute::<usize, Real>(real)
-                    },
-                    _ => slowly,
-                };
-                // SAFETY: as the program's own call of the driver.
-                unsafe { next($($a),*) }
-            }
-        )*
-    };
-}
-
-launches! {
-    fn cuLaunchKernel(
-        function: usize,
-        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
-        shared: u32, stream: usize, parameters: usize, extra: usize,
-    );
-    fn cuLaunchKernel_ptsz(
-        function: usize,
-        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
-        shared: u32, stream: usize, parameters: usize, extra: usize,
-    );
-    fn cuLaunchKernelEx(config: usize, function: usize, parameters: usize, extra: usize);
-    fn cuLaunchKernelEx_ptsz(
-        config: usize,
-        function: usize,
-        parameters: usize,
-        extra: usize,
-    );
-    fn cuLaunchCooperativeKernel(
-        function: usize,
-        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
-        shared: u32, stream: usize, parameters: usize,
-    );
-    fn cuLaunchCooperativeKernel_ptsz(
-        function: usize,
-        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
-        shared: u32, stream: usize, parameters: usize,
-    );
-    fn cuLaunchCooperativeKernelMultiDevice(list: usize, count: u32, flags: u32);
-    fn cuLaunch(function: usize);
-    fn cuLaunchGrid(function: usize, width: i32, height: i32);
-    fn cuLaunchGridAsync(function: usize, width: i32, height: i32, stream: usize);
 }

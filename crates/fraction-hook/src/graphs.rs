@@ -7,22 +7,16 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::call::Call;
+use crate::called::{self, graph_memory, upload};
 use crate::gate;
-use crate::hooked::{calls, hooks};
-use crate::linear::{Call, written};
 use crate::location::Properties;
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
 
-calls! {
-    graph_memory = cuDeviceGetGraphMemAttribute(device: i32, attribute: i32, value: *mut u64);
-    upload = cuGraphUpload(executable: u64, stream: usize);
-    trim_graphs = cuDeviceGraphMemTrim(device: i32);
-}
-
 /// On which devices this program has ever put memory into a graph, one bit for each ordinal; only
 /// then do launches cost anything.
-static IN_USE: AtomicU64 = AtomicU64::new(0);
+pub(crate) static IN_USE: AtomicU64 = AtomicU64::new(0);
 
 const USED: i32 = 0;
 const RESERVED: i32 = 2;
@@ -103,7 +97,7 @@ impl Limited {
 
     fn trim_graphs(&self, ordinal: i32) {
         // SAFETY: takes a number.
-        unsafe { trim_graphs(ordinal) };
+        unsafe { called::trim_graphs(ordinal) };
         self.count_graphs(ordinal, 0);
     }
 
@@ -143,25 +137,23 @@ impl Limited {
     }
 }
 
-#[inline]
-fn launch(executable: u64, stream: usize, ask: Call<'_>) -> i32 {
+/// Launches a graph. Without turns and memory in graphs, nothing comes here.
+pub(crate) fn launch(call: &Call<'_>) -> i32 {
     gate::pass();
-    bring(executable, stream, ask)
+    bring(call)
 }
 
 /// Launches a graph, or brings it to the device, which takes its memory there.
-#[inline]
-fn bring(executable: u64, stream: usize, ask: Call<'_>) -> i32 {
-    if IN_USE.load(Relaxed) == 0 { ask() } else { launch_with_memory(executable, stream, ask) }
-}
-
-#[inline(never)]
-fn launch_with_memory(executable: u64, stream: usize, ask: Call<'_>) -> i32 {
+pub(crate) fn bring(call: &Call<'_>) -> i32 {
+    if IN_USE.load(Relaxed) == 0 {
+        return call.ask();
+    }
     let limited = match mode() {
-        Mode::Off => return ask(),
+        Mode::Off => return call.ask(),
         Mode::Closed => return OUT_OF_MEMORY,
         Mode::Limited(limited) => limited,
     };
+    let executable = call.word(0);
     let mut reserved = [0_u64; ORDINALS];
     let mut fit = true;
     for (ordinal, room) in in_use().zip(&mut reserved) {
@@ -169,8 +161,8 @@ fn launch_with_memory(executable: u64, stream: usize, ask: Call<'_>) -> i32 {
         fit &= bytes.is_some();
         *room = bytes.unwrap_or(0);
     }
-    let fit = fit || limited.fits_uploaded(executable, stream);
-    let result = if fit { ask() } else { OUT_OF_MEMORY };
+    let fit = fit || limited.fits_uploaded(executable, call.stream(1));
+    let result = if fit { call.ask() } else { OUT_OF_MEMORY };
     for (ordinal, bytes) in in_use().zip(reserved) {
         limited.count_graphs(ordinal, bytes);
     }
@@ -179,7 +171,7 @@ fn launch_with_memory(executable: u64, stream: usize, ask: Call<'_>) -> i32 {
 
 /// `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[repr(C)]
-pub struct MemoryNode {
+struct MemoryNode {
     pool: Properties,
     security: usize,
     bytes_max: u64,
@@ -193,7 +185,7 @@ pub struct MemoryNode {
 
 /// `CUgraphNodeParams` of a node that takes memory.
 #[repr(C)]
-pub struct AnyNode {
+struct AnyNode {
     kind: u32,
     reserved: [u32; 3],
     memory: MemoryNode,
@@ -201,299 +193,73 @@ pub struct AnyNode {
 
 const TAKES_MEMORY: u32 = 10;
 
-/// Whether a node can be added: its memory could fit.
-///
-/// # Safety
-/// Null, or whole, as in the program's own call of the driver.
-unsafe fn may_add(graph: u64, node: *const MemoryNode) -> bool {
-    // SAFETY: promised by the caller.
-    match (mode(), unsafe { node.as_ref() }) {
-        (Mode::Limited(limited), Some(node)) => {
-            let device = node.pool.location.device();
-            device.is_none_or(|device| limited.add_to_graph(graph, device, node.bytes))
-        }
+/// A node that takes memory, if that could fit.
+pub(crate) fn add_memory(call: &Call<'_>) -> i32 {
+    // SAFETY: null or whole, as in the program's own call of the driver.
+    add(call, unsafe { call.at(4) })
+}
+
+/// A node of any kind, whose description is this argument.
+pub(crate) fn add_any(call: &Call<'_>, at: usize) -> i32 {
+    // SAFETY: null or whole, as in the program's own call of the driver; nodes of every kind begin
+    // with it and have the same size.
+    let node = unsafe { call.at::<AnyNode>(at) }.filter(|node| node.kind == TAKES_MEMORY);
+    add(call, node.map(|node| &node.memory))
+}
+
+#[inline(never)]
+fn add(call: &Call<'_>, node: Option<&MemoryNode>) -> i32 {
+    let Some(node) = node else { return call.ask() };
+    let fits = match (mode(), node.pool.location.device()) {
+        (Mode::Off, _) | (Mode::Limited(_), None) => true,
         (Mode::Closed, _) => false,
-        _ => true,
-    }
+        (Mode::Limited(limited), Some(device)) => {
+            limited.add_to_graph(call.word(1), device, node.bytes)
+        }
+    };
+    if fits { call.ask() } else { OUT_OF_MEMORY }
 }
 
-/// The same for a node of any kind.
-///
-/// # Safety
-/// As there.
-unsafe fn may_add_any(graph: u64, node: *const AnyNode) -> bool {
-    // SAFETY: promised by the caller; nodes of every kind begin with it and have the same size.
-    let takes = unsafe { node.as_ref() }.filter(|node| node.kind == TAKES_MEMORY);
-    // SAFETY: a part of it.
-    takes.is_none_or(|node| unsafe { may_add(graph, &raw const node.memory) })
-}
-
-// SAFETY, for all blocks below: as the program's own call of the driver.
-hooks! {
-    missing 500 in "cuda";
-    fn cuGraphAddMemAllocNode(
-        into: usize,
-        graph: u64,
-        dependencies: usize,
-        count: u64,
-        parameters: *mut MemoryNode,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe {
-            if !may_add(graph, parameters) {
-                return OUT_OF_MEMORY;
-            }
-            real(into, graph, dependencies, count, parameters)
-        }
-    }
-    fn cuGraphAddNode(
-        into: usize,
-        graph: u64,
-        dependencies: usize,
-        count: u64,
-        parameters: *mut AnyNode,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe {
-            if !may_add_any(graph, parameters) {
-                return OUT_OF_MEMORY;
-            }
-            real(into, graph, dependencies, count, parameters)
-        }
-    }
-    fn cuGraphAddNode_v2(
-        into: usize,
-        graph: u64,
-        dependencies: usize,
-        edges: usize,
-        count: u64,
-        parameters: *mut AnyNode,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe {
-            if !may_add_any(graph, parameters) {
-                return OUT_OF_MEMORY;
-            }
-            real(into, graph, dependencies, edges, count, parameters)
-        }
-    }
-    fn cuGraphAddNode_v3(
-        into: usize,
-        graph: u64,
-        dependencies: usize,
-        edges: usize,
-        count: u64,
-        parameters: *mut AnyNode,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe {
-            if !may_add_any(graph, parameters) {
-                return OUT_OF_MEMORY;
-            }
-            real(into, graph, dependencies, edges, count, parameters)
-        }
-    }
-    fn cuGraphClone(into: *mut u64, graph: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, graph) };
-        // SAFETY: see above.
-        copied(result, (Class::GraphNodes, graph), (Class::GraphNodes, unsafe { written(into) }))
-    }
-    fn cuGraphDestroy(graph: u64) |real| {
-        forget(Class::GraphNodes, graph);
-        // SAFETY: see above.
-        unsafe { real(graph) }
-    }
-    fn cuGraphInstantiate(
-        into: *mut u64,
-        graph: u64,
-        node: usize,
-        text: usize,
-        room: usize,
-    ) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, graph, node, text, room) };
-        // SAFETY: see above.
-        instantiated(result, graph, unsafe { written(into) })
-    }
-    fn cuGraphInstantiate_v2(
-        into: *mut u64,
-        graph: u64,
-        node: usize,
-        text: usize,
-        room: usize,
-    ) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, graph, node, text, room) };
-        // SAFETY: see above.
-        instantiated(result, graph, unsafe { written(into) })
-    }
-    fn cuGraphInstantiateWithFlags(into: *mut u64, graph: u64, flags: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, graph, flags) };
-        // SAFETY: see above.
-        instantiated(result, graph, unsafe { written(into) })
-    }
-    fn cuGraphInstantiateWithParams(into: *mut u64, graph: u64, parameters: usize) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, graph, parameters) };
-        // SAFETY: see above.
-        instantiated(result, graph, unsafe { written(into) })
-    }
-    fn cuGraphInstantiateWithParams_ptsz(into: *mut u64, graph: u64, parameters: usize) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, graph, parameters) };
-        // SAFETY: see above.
-        instantiated(result, graph, unsafe { written(into) })
-    }
-    fn cuGraphExecDestroy(executable: u64) |real| {
-        forget(Class::Executable, executable);
-        // SAFETY: see above.
-        unsafe { real(executable) }
-    }
-    fn cuStreamBeginCapture(stream: usize) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream) })
-    }
-    fn cuStreamBeginCapture_ptsz(stream: usize) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream) })
-    }
-    fn cuStreamBeginCapture_v2(stream: usize, kind: i32) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, kind) })
-    }
-    fn cuStreamBeginCapture_v2_ptsz(stream: usize, kind: i32) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, kind) })
-    }
-    fn cuStreamBeginCaptureToGraph(
-        stream: usize,
-        graph: u64,
-        dependencies: usize,
-        edges: usize,
-        count: usize,
-        kind: i32,
-    ) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, graph, dependencies, edges, count, kind) })
-    }
-    fn cuStreamBeginCaptureToGraph_ptsz(
-        stream: usize,
-        graph: u64,
-        dependencies: usize,
-        edges: usize,
-        count: usize,
-        kind: i32,
-    ) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, graph, dependencies, edges, count, kind) })
-    }
-    fn cuStreamBeginRecaptureToGraph(
-        stream: usize,
-        kind: i32,
-        graph: u64,
-        changed: usize,
-        data: usize,
-    ) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, kind, graph, changed, data) })
-    }
-    fn cuStreamBeginRecaptureToGraph_ptsz(
-        stream: usize,
-        kind: i32,
-        graph: u64,
-        changed: usize,
-        data: usize,
-    ) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, kind, graph, changed, data) })
-    }
-    fn cuStreamBeginCaptureToCig(stream: usize, parameters: usize) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, parameters) })
-    }
-    fn cuStreamBeginCaptureToCig_ptsz(stream: usize, parameters: usize) |real| {
-        // SAFETY: see above.
-        began(unsafe { real(stream, parameters) })
-    }
-    fn cuStreamEndCaptureToCig(stream: usize) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(stream) };
-        ended();
-        result
-    }
-    fn cuStreamEndCaptureToCig_ptsz(stream: usize) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(stream) };
-        ended();
-        result
-    }
-    fn cuStreamEndCapture(stream: usize, graph: *mut u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(stream, graph) };
-        ended();
-        result
-    }
-    fn cuStreamEndCapture_ptsz(stream: usize, graph: *mut u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(stream, graph) };
-        ended();
-        result
-    }
-    fn cuGraphUpload(executable: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        bring(executable, stream, &mut || unsafe { real(executable, stream) })
-    }
-    fn cuGraphUpload_ptsz(executable: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        bring(executable, stream, &mut || unsafe { real(executable, stream) })
-    }
-    fn cuGraphLaunch(executable: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        launch(executable, stream, &mut || unsafe { real(executable, stream) })
-    }
-    fn cuGraphLaunch_ptsz(executable: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        launch(executable, stream, &mut || unsafe { real(executable, stream) })
-    }
-    fn cuDeviceGraphMemTrim(device: i32) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(device) };
-        if let Mode::Limited(limited) = mode() {
-            limited.count_graphs(device, 0);
-        }
-        result
-    }
-}
-
-fn copied(result: i32, from: (Class, u64), to: (Class, u64)) -> i32 {
+/// A copy of a graph, or an executable one.
+pub(crate) fn copy(call: &Call<'_>, class: Class) -> i32 {
+    let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {
-        limited.copy_nodes(from, to);
+        limited.copy_nodes((Class::GraphNodes, call.word(1)), (class, call.written(0)));
     }
     result
 }
 
-fn instantiated(result: i32, graph: u64, executable: u64) -> i32 {
-    copied(result, (Class::GraphNodes, graph), (Class::Executable, executable))
-}
-
-fn forget(class: Class, graph: u64) {
+/// Destroys a graph, or an executable one.
+pub(crate) fn destroy(call: &Call<'_>, class: Class) -> i32 {
     if let (Mode::Limited(limited), true) = (mode(), IN_USE.load(Relaxed) != 0) {
-        limited.forget_nodes(class, graph);
+        limited.forget_nodes(class, call.word(0));
     }
+    call.ask()
 }
 
-/// Stream-ordered memory that is captured becomes memory of the graph.
-fn began(result: i32) -> i32 {
+/// Begins a capture: stream-ordered memory that is captured becomes memory of the graph.
+pub(crate) fn begin_capture(call: &Call<'_>) -> i32 {
+    let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {
         limited.turns.capture_begins();
     }
     result
 }
 
-fn ended() {
+/// Ends a capture.
+pub(crate) fn end_capture(call: &Call<'_>) -> i32 {
+    let result = call.ask();
     if let Mode::Limited(limited) = mode() {
         limited.turns.capture_ends();
     }
+    result
+}
+
+/// Has graphs give back what they keep on a device.
+pub(crate) fn trim(call: &Call<'_>) -> i32 {
+    let result = call.ask();
+    if let Mode::Limited(limited) = mode() {
+        limited.count_graphs(call.ordinal(0), 0);
+    }
+    result
 }

@@ -6,102 +6,22 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::elf::{self, Object};
 
-/// A function of the driver.
-pub(crate) struct Entry {
-    /// What is used in its place; null where the driver's own is only called from here.
-    pub(crate) hook: *const (),
-    pub(crate) real: AtomicUsize,
+/// Functions that are kept, by the hashes of their names, and in the same order the addresses of
+/// the driver's own. The names themselves are in the table of what this library offers, where what
+/// is used in place of each is as well; a second list would take as much room again, and one of
+/// pointers twice, all of which the loader would have to write.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept {
+    pub(crate) hashes: &'static [u32],
+    pub(crate) real: &'static [AtomicUsize],
 }
 
-// SAFETY: addresses of functions; the only part that changes is atomic.
-unsafe impl Sync for Entry {}
-
-impl Entry {
-    pub(crate) const fn new(hook: *const ()) -> Self {
-        Self { hook, real: AtomicUsize::new(0) }
-    }
-}
-
-/// Functions, and their names in the same order, each ended by a zero byte: a pointer to each name
-/// would take as much room again as the name.
-pub(crate) struct Table {
+/// Functions that are only called: their names, each ended by a zero byte, and in the same order
+/// the addresses of the driver's own.
+pub(crate) struct Called {
     pub(crate) names: &'static str,
-    pub(crate) entries: &'static [Entry],
+    pub(crate) real: &'static [AtomicUsize],
 }
-
-/// The table of functions that are used in place of the driver's.
-macro_rules! table {
-    ($($name:ident)*) => {
-        #[expect(non_camel_case_types, reason = "names of others")]
-        enum At { $($name,)* Count }
-
-        pub(crate) static ENTRIES: [$crate::hooked::Entry; At::Count as usize] = [$(
-            $crate::hooked::Entry::new($name as *const ()),
-        )*];
-
-        pub(crate) fn hooks() -> $crate::hooked::Table {
-            let names = concat!($(stringify!($name), "\0",)*);
-            $crate::hooked::Table { names, entries: &ENTRIES }
-        }
-    };
-}
-pub(crate) use table;
-
-/// Defines functions that are used in place of the driver's. The name after the arguments is that
-/// of the driver's own; where there is none, the number is the answer.
-macro_rules! hooks {
-    (missing $missing:literal in $library:literal;
-     $(fn $name:ident($($a:ident: $t:ty),* $(,)?) |$real:ident| $body:block)*) => {
-        $crate::hooked::table! { $($name)* }
-
-        $(
-            #[cfg_attr(
-                any(elastane_library = "preload", elastane_library = $library),
-                unsafe(no_mangle)
-            )]
-            pub unsafe extern "C" fn $name($($a: $t),*) -> i32 {
-                let Some(real) = $crate::hooked::real(&ENTRIES[At::$name as usize]) else {
-                    return $missing;
-                };
-                // SAFETY: the driver's function of this name has this form.
-                let $real: unsafe extern "C" fn($($t),*) -> i32 =
-                    unsafe { core::mem::transmute(real) };
-                $body
-            }
-        )*
-    };
-}
-pub(crate) use hooks;
-
-/// Functions of the driver that are only called.
-macro_rules! calls {
-    ($($called:ident = $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
-        #[expect(non_camel_case_types, reason = "names of others")]
-        enum CalledAt { $($name,)* Count }
-
-        pub(crate) static CALLED: [$crate::hooked::Entry; CalledAt::Count as usize] =
-            [const { $crate::hooked::Entry::new(core::ptr::null()) }; CalledAt::Count as usize];
-
-        pub(crate) fn calls() -> $crate::hooked::Table {
-            let names = concat!($(stringify!($name), "\0",)*);
-            $crate::hooked::Table { names, entries: &CALLED }
-        }
-
-        $(
-            /// The result of the driver's function; none if this driver does not have it.
-            pub(crate) unsafe fn $called($($argument: $type),*) -> Option<i32> {
-                let real = $crate::hooked::real(&CALLED[CalledAt::$name as usize])?;
-                // SAFETY: the driver's function of this name has this form; the caller passes
-                // pointers that are valid for it.
-                unsafe {
-                    let real: unsafe extern "C" fn($($type),*) -> i32 = core::mem::transmute(real);
-                    Some(real($($argument),*))
-                }
-            }
-        )*
-    };
-}
-pub(crate) use calls;
 
 const CUDA: &[u8] = b"libcuda.so";
 const NVML: &[u8] = b"libnvidia-ml.so";
@@ -109,41 +29,23 @@ const NVML: &[u8] = b"libnvidia-ml.so";
 static CUDA_BASE: AtomicUsize = AtomicUsize::new(0);
 static NVML_BASE: AtomicUsize = AtomicUsize::new(0);
 
-#[inline(never)]
-fn find(is: &mut dyn FnMut(&CStr, &'static Entry) -> bool) -> Option<&'static Entry> {
-    for Table { names, entries } in crate::tables() {
-        let mut names = names.as_bytes();
-        for entry in entries {
-            let name = CStr::from_bytes_until_nul(names).ok()?;
-            names = names.get(name.to_bytes_with_nul().len()..)?;
-            if is(name, entry) {
-                return Some(entry);
-            }
-        }
-    }
-    None
-}
-
-/// The driver's own function behind an entry, if it was looked for before.
+/// The driver's own function, if it was looked for before.
 #[inline(always)]
-pub(crate) fn known(entry: &'static Entry) -> Option<usize> {
-    Some(entry.real.load(Relaxed)).filter(|real| *real != 0)
+pub(crate) fn known(real: &'static AtomicUsize) -> Option<usize> {
+    Some(real.load(Relaxed)).filter(|real| *real != 0)
 }
 
-/// The driver's own function behind an entry.
-#[inline]
-pub(crate) fn real(entry: &'static Entry) -> Option<usize> {
-    known(entry).or_else(|| find_real(entry))
-}
-
-#[cold]
+/// The driver's own function.
 #[inline(never)]
-fn find_real(entry: &'static Entry) -> Option<usize> {
-    learn();
-    known(entry)
+pub(crate) fn real(real: &'static AtomicUsize) -> Option<usize> {
+    known(real).or_else(|| {
+        learn();
+        known(real)
+    })
 }
 
 /// Finds the driver's functions, once for each copy of it that is loaded first.
+#[cold]
 #[inline(never)]
 pub(crate) fn learn() {
     learn_from(CUDA, b"cu", &CUDA_BASE);
@@ -163,6 +65,7 @@ pub(crate) fn is_proxied() -> bool {
 #[cfg_attr(any(elastane_library = "cuda", elastane_library = "nvml"), unsafe(no_mangle))]
 pub extern "C" fn elastane_fraction_proxy() {}
 
+#[inline(never)]
 fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
     let known = base.load(Relaxed);
     let is = |object: &Object| !object.is_self() && object.is_called(library);
@@ -174,12 +77,19 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
         // Another copy has been put before the one that is in use.
         return;
     }
-    find(&mut |name, entry| {
-        if name.to_bytes().starts_with(prefix) {
-            entry.real.store(first.function(name).unwrap_or(0), Relaxed);
+    let learn = |name: &CStr, real: &AtomicUsize| first.learn(prefix, name, real);
+    for (name, _) in elf::own().iter().flat_map(Object::functions) {
+        if let Some(real) = behind(name) {
+            learn(name, real);
         }
-        false
-    });
+    }
+    let Called { names, real } = crate::table_of_called();
+    let mut names = names.as_bytes();
+    for real in real {
+        let Ok(name) = CStr::from_bytes_until_nul(names) else { break };
+        learn(name, real);
+        names = names.get(name.count_bytes() + 1..).unwrap_or(&[]);
+    }
     if cfg!(elastane_library = "preload") && library == CUDA {
         let proxied = first.function(c"elastane_fraction_proxy").is_some();
         PROXIED.store(u32::from(proxied), Relaxed);
@@ -187,15 +97,32 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
     base.store(first.base(), Relaxed);
 }
 
-fn kept(name: &CStr) -> Option<&'static Entry> {
-    find(&mut |own, entry| !entry.hook.is_null() && own == name)
+impl Object {
+    #[inline(never)]
+    fn learn(&self, prefix: &[u8], name: &CStr, real: &AtomicUsize) {
+        if name.to_bytes().starts_with(prefix) {
+            real.store(self.function(name).unwrap_or(0), Relaxed);
+        }
+    }
+}
+
+/// The driver's own function behind one that is kept.
+#[inline(never)]
+fn behind(name: &CStr) -> Option<&'static AtomicUsize> {
+    let Kept { hashes, real } = crate::table_of_kept();
+    let hash = elf::hash(name.to_bytes());
+    real.get(hashes.iter().position(|own| *own == hash)?)
+}
+
+/// The same, and what is used in its place.
+fn kept(name: &CStr) -> Option<(&'static AtomicUsize, usize)> {
+    Some((behind(name)?, elf::own()?.function(name)?))
 }
 
 /// What a search by name leads to, in place of what the loader found.
 pub(crate) fn by_name(name: &CStr, found: usize) -> usize {
-    let Some(entry) = kept(name) else { return found };
-    let hook = entry.hook.expose_provenance();
-    if found == 0 || found == hook || found == entry.real.load(Relaxed) {
+    let Some((real, hook)) = kept(name) else { return found };
+    if found == 0 || found == hook || found == real.load(Relaxed) {
         return if found == 0 { 0 } else { hook };
     }
     let prefix = if name.to_bytes().starts_with(b"cu") { CUDA } else { NVML };
@@ -211,15 +138,20 @@ pub(crate) fn by_name(name: &CStr, found: usize) -> usize {
 
 /// What the program's own search leads to; none: the loader has to search.
 pub(crate) fn by_default(name: &CStr) -> Option<usize> {
-    let entry = kept(name)?;
-    Some(real(entry).map_or(0, |_| entry.hook.expose_provenance()))
+    let (behind, hook) = kept(name)?;
+    Some(real(behind).map_or(0, |_| hook))
 }
 
 /// What an address that the driver gave out is replaced by.
 pub(crate) fn by_address(found: usize) -> usize {
-    let is = |entry: &Entry| !entry.hook.is_null() && entry.real.load(Relaxed) == found;
-    let kept = find(&mut |_, entry| found != 0 && is(entry));
-    kept.map_or(found, |entry| entry.hook.expose_provenance())
+    let Kept { hashes, real } = crate::table_of_kept();
+    let hook = || {
+        let at = real.iter().position(|real| found != 0 && real.load(Relaxed) == found)?;
+        let hash = *hashes.get(at)?;
+        let is = |(name, _): &(&CStr, usize)| elf::hash(name.to_bytes()) == hash;
+        elf::own()?.functions().find(is).map(|(_, hook)| hook)
+    };
+    hook().unwrap_or(found)
 }
 
 /// Answers that this is not supported.

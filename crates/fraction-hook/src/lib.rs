@@ -19,48 +19,34 @@
 #![expect(unsafe_code, reason = "the interfaces are those of C libraries")]
 #![expect(non_snake_case, clippy::missing_safety_doc, missing_docs, reason = "names of others")]
 
-pub mod arrays;
-pub mod contexts;
+mod arrays;
+mod call;
+mod called;
+mod contexts;
 mod elf;
 pub mod entry;
-pub mod gate;
-pub mod graphs;
+mod gate;
+mod graphs;
 pub mod hooked;
-pub mod linear;
-pub mod location;
-pub mod nvml;
+pub mod kept;
+mod linear;
+mod location;
+mod nvml;
 mod pages;
-pub mod pools;
+mod pools;
 mod process;
 mod table;
 mod turns;
-pub mod virtual_memory;
+mod virtual_memory;
 
-/// All functions of the driver that are kept or called here.
-#[cfg(elastane_library = "nvml")]
-fn tables() -> [hooked::Table; 2] {
-    [nvml::hooks(), nvml::calls()]
+/// The functions that are kept here.
+fn table_of_kept() -> hooked::Kept {
+    kept::table()
 }
 
-/// All functions of the driver that are kept or called here.
-#[cfg(not(elastane_library = "nvml"))]
-fn tables() -> [hooked::Table; 14] {
-    [
-        gate::hooks(),
-        entry::hooks(),
-        linear::hooks(),
-        pools::hooks(),
-        virtual_memory::hooks(),
-        arrays::hooks(),
-        contexts::hooks(),
-        graphs::hooks(),
-        nvml::hooks(),
-        gate::calls(),
-        process::calls(),
-        pools::calls(),
-        graphs::calls(),
-        nvml::calls(),
-    ]
+/// The functions that are only called from here.
+fn table_of_called() -> hooked::Called {
+    called::table()
 }
 
 #[cfg(elastane_library)]

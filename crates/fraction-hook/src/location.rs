@@ -4,7 +4,7 @@
 /// `CUmemLocation`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Location {
+pub(crate) struct Location {
     kind: u32,
     id: i32,
 }
@@ -23,7 +23,7 @@ impl Location {
 
 /// The begin of `CUmemAllocationProp` and of `CUmemPoolProps`.
 #[repr(C)]
-pub struct Properties {
+pub(crate) struct Properties {
     pub(crate) kind: u32,
     handles: u32,
     pub(crate) location: Location,

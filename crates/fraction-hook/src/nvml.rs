@@ -2,16 +2,13 @@
 //! would show those of others in another form is not supported, and limits are not changed from inside.
 //! Does not know about: temperatures, clocks and the like, which stay those of the GPU.
 
-use crate::hooked::{calls, hooks};
+use crate::call::Call;
+use crate::called::uuid_of;
 use crate::process::{Limited, Mode, mode};
 
-calls! {
-    uuid_of = nvmlDeviceGetUUID(device: usize, into: *mut u8, room: u32);
-}
-
 const INVALID_ARGUMENT: i32 = 2;
-const NOT_SUPPORTED: i32 = 3;
-const NO_PERMISSION: i32 = 4;
+pub(crate) const NOT_SUPPORTED: i32 = 3;
+pub(crate) const NO_PERMISSION: i32 = 4;
 const INSUFFICIENT_SIZE: i32 = 7;
 
 /// The device of the pages; none: not listed, so there is nothing to narrow by.
@@ -38,7 +35,7 @@ fn parse(text: &[u8]) -> Option<[u8; 16]> {
 
 /// `nvmlMemory_t`.
 #[repr(C)]
-pub struct Memory {
+struct Memory {
     total: u64,
     free: u64,
     used: u64,
@@ -46,7 +43,7 @@ pub struct Memory {
 
 /// `nvmlMemory_v2_t`.
 #[repr(C)]
-pub struct MemoryV2 {
+struct MemoryV2 {
     version: u32,
     total: u64,
     reserved: u64,
@@ -56,40 +53,37 @@ pub struct MemoryV2 {
 
 /// `nvmlProcessInfo_v1_t`.
 #[repr(C)]
-pub struct ProcessV1 {
+struct ProcessV1 {
     pid: u32,
     bytes: u64,
 }
 
 /// `nvmlProcessInfo_t` since its second version.
 #[repr(C)]
-pub struct ProcessV2 {
+struct ProcessV2 {
     pid: u32,
     bytes: u64,
     gpu_instance: u32,
     compute_instance: u32,
 }
 
-/// Writes the processes of the run that hold memory of a device, by the ids that they have for each
-/// other.
-///
-/// # Safety
-/// As a call of NVML: room for as many entries as the count says.
-unsafe fn processes<T>(
-    handle: usize,
-    count: *mut u32,
-    into: *mut T,
-    entry: fn(u32, u64) -> T,
-) -> Option<i32> {
+/// Lists the processes of the run that hold memory of a device, by the ids that they have for each
+/// other, in entries of the first or the second version.
+pub(crate) fn list_processes(call: &Call<'_>, version: u32) -> i32 {
+    list(call, version).unwrap_or_else(|| call.ask())
+}
+
+fn list(call: &Call<'_>, version: u32) -> Option<i32> {
     let Mode::Limited(limited) = mode() else { return None };
-    let device = device(limited, handle)?;
+    let device = device(limited, call.stream(0))?;
     let process = limited.process()?;
+    let count = call.pointer::<u32>(1);
     if count.is_null() {
         return Some(INVALID_ARGUMENT);
     }
     process.reap();
     let holders = || process.ledger.holders(usize::from(device));
-    // SAFETY: not null, and promised by the caller.
+    // SAFETY: not null, and the program's own call of NVML.
     let room = unsafe { count.read_unaligned() };
     let found = u32::try_from(holders().count()).unwrap_or(0);
     // SAFETY: as above.
@@ -97,174 +91,83 @@ unsafe fn processes<T>(
     if room < found {
         return Some(INSUFFICIENT_SIZE);
     }
-    if !into.is_null() {
+    if call.word(2) != 0 {
         for (at, (pid, bytes)) in holders().take(found as usize).enumerate() {
             // SAFETY: at most as many as there is room for.
-            unsafe { into.wrapping_add(at).write_unaligned(entry(pid, bytes)) };
+            unsafe {
+                if version == 1 {
+                    let into = call.pointer::<ProcessV1>(2).wrapping_add(at);
+                    into.write_unaligned(ProcessV1 { pid, bytes });
+                } else {
+                    let none = u32::MAX;
+                    let into = call.pointer::<ProcessV2>(2).wrapping_add(at);
+                    let (gpu_instance, compute_instance) = (none, none);
+                    into.write_unaligned(ProcessV2 { pid, bytes, gpu_instance, compute_instance });
+                }
+            }
         }
     }
     Some(0)
 }
 
-/// Writes that a list has no process: those of the run are in the list of computing ones, and others are
-/// not shown.
-///
-/// # Safety
-/// As a call of NVML.
-unsafe fn no_processes(handle: usize, count: *mut u32) -> Option<i32> {
-    let answer = refused(handle, 0)?;
-    if count.is_null() {
-        return Some(INVALID_ARGUMENT);
+/// Lists no process: those of the run are in the list of computing ones, and others are not shown.
+pub(crate) fn list_none(call: &Call<'_>) -> i32 {
+    if !is_of_run(call) {
+        return call.ask();
     }
-    // SAFETY: not null, and promised by the caller.
-    unsafe { count.write_unaligned(0) };
-    Some(answer)
+    // SAFETY: as the program's own call of NVML.
+    match unsafe { call.pointer::<u32>(1).as_mut() } {
+        Some(count) => {
+            *count = 0;
+            0
+        }
+        None => INVALID_ARGUMENT,
+    }
 }
 
-/// The answer for a device of the run; none: the driver's own.
+/// Whether the first argument is a device of the run.
 #[inline(never)]
-fn refused(handle: usize, answer: i32) -> Option<i32> {
-    let Mode::Limited(limited) = mode() else { return None };
-    device(limited, handle).map(|_| answer)
+fn is_of_run(call: &Call<'_>) -> bool {
+    let Mode::Limited(limited) = mode() else { return false };
+    device(limited, call.stream(0)).is_some()
 }
 
-fn second_version(pid: u32, bytes: u64) -> ProcessV2 {
-    ProcessV2 { pid, bytes, gpu_instance: u32::MAX, compute_instance: u32::MAX }
+/// Answers so for a device of the run.
+pub(crate) fn refuse(call: &Call<'_>, answer: i32) -> i32 {
+    if is_of_run(call) { answer } else { call.ask() }
 }
 
-// SAFETY, for all blocks below: as the program's own call of NVML.
-hooks! {
-    missing 13 in "nvml";
-    fn nvmlDeviceGetMemoryInfo(handle: usize, into: *mut Memory) |real| {
-        // SAFETY: see above.
-        let (result, memory) = unsafe { (real(handle, into), into.as_mut()) };
-        if let (0, Mode::Limited(limited), Some(memory)) = (result, mode(), memory)
-            && let Some(device) = device(limited, handle)
-        {
-            (memory.total, memory.free) = limited.view(device, memory.total, memory.free);
-            memory.used = memory.total.saturating_sub(memory.free);
-        }
-        result
+/// The memory of a device in all, free and in use.
+pub(crate) fn memory(call: &Call<'_>) -> i32 {
+    let result = call.ask();
+    // SAFETY: null, or the driver has just written there.
+    if let (0, Some(memory)) = (result, unsafe { call.pointer::<Memory>(1).as_mut() }) {
+        narrow(call, memory);
     }
-    fn nvmlDeviceGetMemoryInfo_v2(handle: usize, into: *mut MemoryV2) |real| {
-        // SAFETY: see above.
-        let (result, memory) = unsafe { (real(handle, into), into.as_mut()) };
-        if let (0, Mode::Limited(limited), Some(memory)) = (result, mode(), memory)
-            && let Some(device) = device(limited, handle)
-        {
-            (memory.total, memory.free) = limited.view(device, memory.total, memory.free);
-            memory.used = memory.total.saturating_sub(memory.free);
+    result
+}
+
+/// The same in the form of the second version; what the driver keeps for itself is none of it.
+pub(crate) fn memory_v2(call: &Call<'_>) -> i32 {
+    let result = call.ask();
+    // SAFETY: null, or the driver has just written there.
+    if let (0, Some(memory)) = (result, unsafe { call.pointer::<MemoryV2>(1).as_mut() }) {
+        let mut narrowed = Memory { total: memory.total, free: memory.free, used: memory.used };
+        if narrow(call, &mut narrowed) {
             memory.reserved = 0;
-        }
-        result
-    }
-    fn nvmlDeviceGetGraphicsRunningProcesses(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV1,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
-    }
-    fn nvmlDeviceGetGraphicsRunningProcesses_v2(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV2,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
-    }
-    fn nvmlDeviceGetGraphicsRunningProcesses_v3(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV2,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
-    }
-    fn nvmlDeviceGetMPSComputeRunningProcesses(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV1,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
-    }
-    fn nvmlDeviceGetMPSComputeRunningProcesses_v2(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV2,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
-    }
-    fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV2,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe { no_processes(handle, count).unwrap_or_else(|| real(handle, count, into)) }
-    }
-    fn nvmlDeviceGetRunningProcessDetailList(handle: usize, list: usize) |real| {
-        // SAFETY: see above.
-        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, list) })
-    }
-    fn nvmlDeviceGetProcessUtilization(handle: usize, into: usize, count: usize, since: u64) |real| {
-        // SAFETY: see above.
-        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, into, count, since) })
-    }
-    fn nvmlDeviceGetProcessesUtilizationInfo(handle: usize, into: usize) |real| {
-        // SAFETY: see above.
-        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, into) })
-    }
-    fn nvmlDeviceGetAccountingPids(handle: usize, count: usize, into: usize) |real| {
-        // SAFETY: see above.
-        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, count, into) })
-    }
-    fn nvmlDeviceGetAccountingStats(handle: usize, pid: u32, into: usize) |real| {
-        // SAFETY: see above.
-        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, pid, into) })
-    }
-    fn nvmlDeviceGetAccountingStats_v2(handle: usize, into: usize) |real| {
-        // SAFETY: see above.
-        refused(handle, NOT_SUPPORTED).unwrap_or_else(|| unsafe { real(handle, into) })
-    }
-    fn nvmlDeviceSetMemoryLimits_v1(handle: usize, limits: usize) |real| {
-        // SAFETY: see above.
-        refused(handle, NO_PERMISSION).unwrap_or_else(|| unsafe { real(handle, limits) })
-    }
-    fn nvmlDeviceGetComputeRunningProcesses(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV1,
-    ) |real| {
-        let entry = |pid, bytes| ProcessV1 { pid, bytes };
-        // SAFETY: see above.
-        unsafe {
-            processes(handle, count, into, entry).unwrap_or_else(|| real(handle, count, into))
+            (memory.total, memory.free, memory.used) =
+                (narrowed.total, narrowed.free, narrowed.used);
         }
     }
-    fn nvmlDeviceGetComputeRunningProcesses_v2(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV2,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe {
-            processes(handle, count, into, second_version)
-                .unwrap_or_else(|| real(handle, count, into))
-        }
-    }
-    fn nvmlDeviceGetComputeRunningProcesses_v3(
-        handle: usize,
-        count: *mut u32,
-        into: *mut ProcessV2,
-    ) |real| {
-        // SAFETY: see above.
-        unsafe {
-            processes(handle, count, into, second_version)
-                .unwrap_or_else(|| real(handle, count, into))
-        }
-    }
+    result
+}
+
+/// Whether it is a device of the run, of which only the part of the run is left.
+#[inline(never)]
+fn narrow(call: &Call<'_>, memory: &mut Memory) -> bool {
+    let Mode::Limited(limited) = mode() else { return false };
+    let Some(device) = device(limited, call.stream(0)) else { return false };
+    (memory.total, memory.free) = limited.view(device, memory.total, memory.free);
+    memory.used = memory.total.saturating_sub(memory.free);
+    true
 }

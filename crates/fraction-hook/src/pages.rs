@@ -27,9 +27,11 @@ pub(crate) fn find() -> Found {
     if elf::is_secure() {
         return Found::NotMeant;
     }
-    let mut folder = Folder::find();
+    let mut folder = Folder { path: [0; PATH_MAX], length: 0 };
     let mut pages = || {
-        let folder = folder.as_mut()?;
+        if !folder.is_found() {
+            return None;
+        }
         let control = Control::map(folder.file(CONTROL_FILE)?).ok()?;
         Some((control, Claim::map(folder.file(CLAIM_FILE)?).ok()?))
     };
@@ -47,40 +49,41 @@ struct Folder {
 impl Folder {
     /// At the fixed place, which a workload cannot change, or beside this library, or else where
     /// the environment said at the start of the program.
-    fn find() -> Option<Self> {
-        let fixed = || Self::called(DIRECTORY.as_bytes());
-        let beside = || {
-            let library = elf::own_path()?.to_bytes();
-            let end = library.iter().rposition(|byte| *byte == b'/')?;
-            Self::called(library.get(..end)?)
-        };
-        fixed().or_else(beside).or_else(Self::of_environment)
+    fn is_found(&mut self) -> bool {
+        let fixed = self.is_called(DIRECTORY.as_bytes());
+        fixed || self.is_beside().unwrap_or(false) || self.is_of_environment().unwrap_or(false)
     }
 
-    /// A folder with something at the place of the control page, however broken.
+    fn is_beside(&mut self) -> Option<bool> {
+        let library = elf::own_path()?.to_bytes();
+        let end = library.iter().rposition(|byte| *byte == b'/')?;
+        Some(self.is_called(library.get(..end)?))
+    }
+
+    /// Whether there is something at the place of the control page, however broken.
     #[inline(never)]
-    fn called(name: &[u8]) -> Option<Self> {
-        let mut folder = Self { path: [0; PATH_MAX], length: 0 };
-        name.iter().for_each(|byte| folder.push(*byte));
-        let inode = folder.file(CONTROL_FILE).map(sys::inode)?;
-        (inode != Err(sys::ENOENT)).then_some(folder)
+    fn is_called(&mut self, name: &[u8]) -> bool {
+        self.length = 0;
+        name.iter().for_each(|byte| self.push(*byte));
+        let inode = self.file(CONTROL_FILE).map(sys::inode);
+        inode.is_some_and(|inode| inode != Err(sys::ENOENT))
     }
 
     /// Reads the value of the variable.
-    fn of_environment() -> Option<Self> {
+    fn is_of_environment(&mut self) -> Option<bool> {
         let file = sys::open(c"/proc/self/environ", Access::Read).ok()?;
         let name = DIRECTORY_VARIABLE.as_bytes();
-        let mut folder = Self { path: [0; PATH_MAX], length: 0 };
         let mut block = [0_u8; 1024];
+        self.length = 0;
         // How many bytes of `NAME=` matched, and whether this variable is another one.
         let (mut matched, mut other) = (0, false);
         while let Ok(read @ 1..) = sys::read(&file, &mut block) {
             for byte in block.get(..read).unwrap_or(&[]) {
                 let whole = matched > name.len();
                 match (*byte, whole) {
-                    (0, true) => return Some(folder).filter(|folder| folder.length > 0),
+                    (0, true) => return Some(self.length > 0),
                     (0, false) => (matched, other) = (0, false),
-                    (byte, true) => folder.push(byte),
+                    (byte, true) => self.push(byte),
                     (byte, false) => {
                         other |= byte != name.get(matched).copied().unwrap_or(b'=');
                         matched += usize::from(!other);

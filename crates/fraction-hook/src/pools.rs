@@ -6,33 +6,16 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::call::Call;
+use crate::called::{
+    captured_into, context_of_stream, default_pool_of_device, free_in_order,
+    ordinal_of_context as current_ordinal, ordinal_of_stream, pool_attribute, pool_of_device,
+    pop_context, push_context, trim,
+};
 use crate::gate;
-use crate::hooked::{calls, hooks};
-use crate::linear::{Call, free_address, written};
 use crate::location::{Location, MANAGED, Properties};
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
-
-calls! {
-    pool_attribute = cuMemPoolGetAttribute(pool: u64, attribute: i32, value: *mut u64);
-    pool_of_device = cuDeviceGetMemPool(pool: *mut u64, device: i32);
-    default_pool_of_device = cuDeviceGetDefaultMemPool(pool: *mut u64, device: i32);
-    free_in_order = cuMemFreeAsync(address: u64, stream: usize);
-    trim = cuMemPoolTrimTo(pool: u64, keep: u64);
-    current_ordinal = cuCtxGetDevice(device: *mut i32);
-    ordinal_of_stream = cuStreamGetDevice(stream: usize, device: *mut i32);
-    context_of_stream = cuStreamGetCtx(stream: usize, context: *mut u64);
-    push_context = cuCtxPushCurrent_v2(context: u64);
-    pop_context = cuCtxPopCurrent_v2(context: *mut u64);
-    captured_into = cuStreamGetCaptureInfo_v2(
-        stream: usize,
-        status: *mut u32,
-        id: *mut u64,
-        graph: *mut u64,
-        dependencies: usize,
-        count: usize,
-    );
-}
 
 const RESERVED: i32 = 5;
 const IN_USE: i32 = 7;
@@ -146,7 +129,8 @@ impl Limited {
         self.change_pool(pool, |row| row.mapped = row.mapped.saturating_sub(1));
     }
 
-    fn destroy_pool(&self, pool: u64, ask: Call<'_>) -> i32 {
+    fn destroy_pool(&self, call: &Call<'_>) -> i32 {
+        let pool = call.word(0);
         let listed = self.pools.iter().any(|known| swap(known, pool, 0));
         // Before the driver is asked, because it may give the same handle to another thread.
         let set = |references: u32| {
@@ -155,7 +139,7 @@ impl Limited {
             }
         };
         self.table.with(set(0));
-        let result = ask();
+        let result = call.ask();
         if result == 0 {
             self.change_pool(pool, |_| {});
         } else {
@@ -202,15 +186,10 @@ impl Limited {
         })
     }
 
-    fn allocate_in(
-        &self,
-        pool: u64,
-        bytes: u64,
-        stream: usize,
-        ask: &mut dyn FnMut() -> (i32, u64),
-    ) -> i32 {
+    fn allocate_in(&self, call: &Call<'_>, pool: u64, stream: usize) -> i32 {
+        let bytes = call.word(1);
         // One that is imported takes the memory of who exported it.
-        let Some(row) = self.pool(pool) else { return ask().0 };
+        let Some(row) = self.pool(pool) else { return call.ask() };
         let place = place_of(row);
         // What the pool needs at least beyond what it has.
         let has = |what| attribute(pool, what).unwrap_or(0);
@@ -218,7 +197,7 @@ impl Limited {
         if !self.reserve_or_trim(place, needed) {
             return OUT_OF_MEMORY;
         }
-        let (result, address) = ask();
+        let (result, address) = (call.ask(), call.written(0));
         self.count_pool(pool, needed);
         if result == 0 && self.is_over(place) {
             // The pool took more than was needed. That may be in the rest that it can give back.
@@ -245,18 +224,14 @@ impl Limited {
     }
 }
 
-#[inline(never)]
-fn allocate(
-    bytes: u64,
-    stream: usize,
-    pool: Option<u64>,
-    ask: &mut dyn FnMut() -> (i32, u64),
-) -> i32 {
+/// Memory of a pool, or of that of the device of a stream.
+pub(crate) fn allocate(call: &Call<'_>, pool: Option<u64>) -> i32 {
     let limited = match mode() {
-        Mode::Off => return ask().0,
+        Mode::Off => return call.ask(),
         Mode::Closed => return OUT_OF_MEMORY,
         Mode::Limited(limited) => limited,
     };
+    let (bytes, stream) = (call.word(1), call.stream(if pool.is_some() { 3 } else { 2 }));
     if let Some(graph) = graph_of(limited, stream) {
         let row = pool.and_then(|pool| limited.pool(pool));
         let ordinal = match row {
@@ -265,10 +240,12 @@ fn allocate(
         };
         let refused = row.is_some_and(|row| matches!(place_of(row), Place::Refused));
         let fits = || ordinal.is_none_or(|ordinal| limited.add_to_graph(graph, ordinal, bytes));
-        return if !refused && fits() { ask().0 } else { OUT_OF_MEMORY };
+        return if !refused && fits() { call.ask() } else { OUT_OF_MEMORY };
     }
-    let Some(pool) = pool.or_else(|| pool_of_stream(limited, stream)) else { return ask().0 };
-    limited.allocate_in(pool, bytes, stream, ask)
+    match pool.or_else(|| pool_of_stream(limited, stream)) {
+        Some(pool) => limited.allocate_in(call, pool, stream),
+        None => call.ask(),
+    }
 }
 
 fn pool_of_stream(limited: &Limited, stream: usize) -> Option<u64> {
@@ -281,10 +258,27 @@ fn pool_of_stream(limited: &Limited, stream: usize) -> Option<u64> {
     Some(pool)
 }
 
-/// After the driver has given a pool of some kind of memory at a location.
+/// A new pool.
+pub(crate) fn create(call: &Call<'_>) -> i32 {
+    // SAFETY: as the program's own call of the driver.
+    match unsafe { call.at::<Properties>(1) } {
+        Some(properties) => give(call, properties.kind, Some(properties.location)),
+        None => give(call, 0, None),
+    }
+}
+
+/// The pool of a location.
+pub(crate) fn of_location(call: &Call<'_>) -> i32 {
+    // SAFETY: as the program's own call of the driver.
+    give(call, call.half(2), unsafe { call.at::<Location>(1) }.copied())
+}
+
+/// A pool of some kind of memory at a location.
 #[inline(never)]
-fn given(result: i32, pool: u64, kind: u32, location: Option<&Location>) -> i32 {
+fn give(call: &Call<'_>, kind: u32, location: Option<Location>) -> i32 {
+    let result = call.ask();
     if let (0, Mode::Limited(limited), Some(location)) = (result, mode(), location) {
+        let pool = call.written(0);
         match (location.device(), kind) {
             (Some(device), _) => limited.know(pool, limited.place(device)),
             (None, MANAGED) => limited.know(pool, limited.nearest()),
@@ -294,121 +288,42 @@ fn given(result: i32, pool: u64, kind: u32, location: Option<&Location>) -> i32 
     result
 }
 
-/// After something that may have changed what pools keep.
-fn recount_pool(pool: u64) {
-    if let Mode::Limited(limited) = mode() {
-        limited.count_pool(pool, 0);
+/// Destroys a pool.
+pub(crate) fn destroy(call: &Call<'_>) -> i32 {
+    match mode() {
+        Mode::Limited(limited) => limited.destroy_pool(call),
+        Mode::Off | Mode::Closed => call.ask(),
     }
 }
 
-// SAFETY, for all blocks below: as the program's own call of the driver.
-hooks! {
-    missing 500 in "cuda";
-    fn cuMemAllocAsync(into: *mut u64, bytes: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        allocate(bytes, stream, None, &mut || unsafe { (real(into, bytes, stream), written(into)) })
+/// Lets others use what is in a pool.
+pub(crate) fn export(call: &Call<'_>) -> i32 {
+    let result = call.ask();
+    if let (0, Mode::Limited(limited)) = (result, mode()) {
+        // An allocation that this process cannot free: others may use what is in the pool.
+        limited.change_pool(call.word(1), |row| row.mapped = row.mapped.saturating_add(1));
     }
-    fn cuMemAllocAsync_ptsz(into: *mut u64, bytes: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        allocate(bytes, stream, None, &mut || unsafe { (real(into, bytes, stream), written(into)) })
+    result
+}
+
+/// Something that may change what a pool keeps.
+pub(crate) fn change(call: &Call<'_>) -> i32 {
+    let result = call.ask();
+    if let Mode::Limited(limited) = mode() {
+        limited.count_pool(call.word(0), 0);
     }
-    fn cuMemAllocFromPoolAsync(into: *mut u64, bytes: u64, pool: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        let mut ask = || unsafe { (real(into, bytes, pool, stream), written(into)) };
-        allocate(bytes, stream, Some(pool), &mut ask)
-    }
-    fn cuMemAllocFromPoolAsync_ptsz(into: *mut u64, bytes: u64, pool: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        let mut ask = || unsafe { (real(into, bytes, pool, stream), written(into)) };
-        allocate(bytes, stream, Some(pool), &mut ask)
-    }
-    fn cuMemFreeAsync(address: u64, stream: usize) |real| {
-        // Linear memory may be freed in order, too.
-        // SAFETY: see above.
-        free_address(address, &mut || unsafe { real(address, stream) })
-    }
-    fn cuMemFreeAsync_ptsz(address: u64, stream: usize) |real| {
-        // SAFETY: see above.
-        free_address(address, &mut || unsafe { real(address, stream) })
-    }
-    fn cuMemPoolCreate(into: *mut u64, properties: *const Properties) |real| {
-        // SAFETY: see above.
-        unsafe {
-            let result = real(into, properties);
-            let (kind, location) = match properties.as_ref() {
-                Some(properties) => (properties.kind, Some(&properties.location)),
-                None => (0, None),
-            };
-            given(result, written(into), kind, location)
+    result
+}
+
+/// Waits, after which pools may have given back what they kept.
+pub(crate) fn wait(call: &Call<'_>, all: bool) -> i32 {
+    let result = gate::wait_for(all, call);
+    if let Mode::Limited(limited) = mode() {
+        for pool in limited.pools() {
+            limited.count_pool(pool, 0);
         }
     }
-    fn cuMemGetDefaultMemPool(into: *mut u64, location: *const Location, kind: u32) |real| {
-        // SAFETY: see above.
-        unsafe {
-            let result = real(into, location, kind);
-            given(result, written(into), kind, location.as_ref())
-        }
-    }
-    fn cuMemGetMemPool(into: *mut u64, location: *const Location, kind: u32) |real| {
-        // SAFETY: see above.
-        unsafe {
-            let result = real(into, location, kind);
-            given(result, written(into), kind, location.as_ref())
-        }
-    }
-    fn cuMemPoolDestroy(pool: u64) |real| {
-        // SAFETY: see above.
-        let mut ask = || unsafe { real(pool) };
-        match mode() {
-            Mode::Limited(limited) => limited.destroy_pool(pool, &mut ask),
-            Mode::Off | Mode::Closed => ask(),
-        }
-    }
-    fn cuMemPoolExportToShareableHandle(into: usize, pool: u64, kind: u32, flags: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, pool, kind, flags) };
-        if let (0, Mode::Limited(limited)) = (result, mode()) {
-            // An allocation that this process cannot free: others may use what is in the pool.
-            limited.change_pool(pool, |row| row.mapped = row.mapped.saturating_add(1));
-        }
-        result
-    }
-    fn cuMemPoolTrimTo(pool: u64, keep: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(pool, keep) };
-        recount_pool(pool);
-        result
-    }
-    fn cuMemPoolSetAttribute(pool: u64, attribute: i32, value: usize) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(pool, attribute, value) };
-        recount_pool(pool);
-        result
-    }
-    fn cuStreamSynchronize(stream: usize) |real| {
-        // SAFETY: see above.
-        let result = gate::wait_for(false, &mut || unsafe { real(stream) });
-        recount_after_waiting();
-        result
-    }
-    fn cuStreamSynchronize_ptsz(stream: usize) |real| {
-        // SAFETY: see above.
-        let result = gate::wait_for(false, &mut || unsafe { real(stream) });
-        recount_after_waiting();
-        result
-    }
-    fn cuCtxSynchronize_v2(context: u64) |real| {
-        // SAFETY: see above.
-        let result = gate::wait_for(false, &mut || unsafe { real(context) });
-        recount_after_waiting();
-        result
-    }
-    fn cuCtxSynchronize() |real| {
-        // SAFETY: see above.
-        let result = gate::wait_for(true, &mut || unsafe { real() });
-        recount_after_waiting();
-        result
-    }
+    result
 }
 
 /// The row of a pool of a device that the run does not have says so in its owner.
@@ -417,14 +332,6 @@ fn place_of(pool: Row) -> Place {
         Some(device) => Place::Device(device),
         None if pool.owner != 0 => Place::Refused,
         None => Place::Free,
-    }
-}
-
-/// Pools give back what they keep when the program waits.
-fn recount_after_waiting() {
-    let Mode::Limited(limited) = mode() else { return };
-    for pool in limited.pools() {
-        limited.count_pool(pool, 0);
     }
 }
 

@@ -17,20 +17,13 @@ use fraction_abi::lock::Lock;
 use fraction_abi::owner::Owner;
 use fraction_abi::sys;
 
-use crate::hooked::calls;
+use crate::called::{current_context, device_uuid, device_uuid_v2, ordinal_of_context};
 use crate::pages;
 use crate::table::Table;
 use crate::turns::{self, Turns};
 
 /// What every refusal is, so that frameworks free their caches and try again.
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
-
-calls! {
-    context_device = cuCtxGetDevice(device: *mut i32);
-    current_context = cuCtxGetCurrent(context: *mut u64);
-    device_uuid = cuDeviceGetUuid(uuid: *mut [u8; 16], device: i32);
-    device_uuid_v2 = cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: i32);
-}
 
 /// A process that is limited.
 pub(crate) struct Process {
@@ -81,9 +74,12 @@ static MEMORY: AtomicPtr<Limited> = AtomicPtr::new(core::ptr::null_mut());
 fn memory() -> Option<&'static Limited> {
     let known = MEMORY.load(Acquire);
     // SAFETY: published below, for good.
-    if let Some(known) = unsafe { known.as_ref() } {
-        return Some(known);
-    }
+    unsafe { known.as_ref() }.or_else(first_memory)
+}
+
+#[cold]
+#[inline(never)]
+fn first_memory() -> Option<&'static Limited> {
     let bytes = size_of::<Limited>();
     let at = sys::map_memory(bytes, true).ok()?;
     sys::wipe_on_fork(at, bytes);
@@ -141,7 +137,9 @@ fn identify(uuid: &mut [u8; 16], ordinal: i32) -> Option<i32> {
 }
 
 impl Limited {
+    // Never in `mode`, which is called at every allocation: paths take much of a stack.
     #[cold]
+    #[inline(never)]
     fn begin(&self) -> u32 {
         self.begin.with(|()| {
             let state = self.state.load(Acquire);
@@ -223,7 +221,7 @@ impl Limited {
     pub(crate) fn current(&self) -> Place {
         let mut ordinal = -1;
         // SAFETY: room for a number.
-        match unsafe { context_device(&raw mut ordinal) } {
+        match unsafe { ordinal_of_context(&raw mut ordinal) } {
             Some(0) => self.place(ordinal),
             _ => Place::Driver,
         }

@@ -7,7 +7,7 @@ use fraction_abi::DEVICES_MAX;
 use fraction_abi::control::Control;
 
 static OPEN: AtomicU32 = AtomicU32::new(0);
-static GATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const OPEN).cast_mut());
+pub(crate) static GATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const OPEN).cast_mut());
 
 /// Reads the gate of the run from now on.
 pub(crate) fn watch(control: &'static Control) {

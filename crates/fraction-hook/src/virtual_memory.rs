@@ -5,8 +5,8 @@
 //! multicast object, which hold it in ways that are not followed. Does not know about: address ranges,
 //! which take no memory.
 
-use crate::hooked::hooks;
-use crate::linear::written;
+use crate::call::Call;
+use crate::linear::Size;
 use crate::location::Properties;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
@@ -56,7 +56,7 @@ impl Limited {
 
 /// `CUarrayMapInfo`.
 #[repr(C)]
-pub struct ArrayMapping {
+struct ArrayMapping {
     place: [u64; 7],
     operation: u32,
     kind: u32,
@@ -68,143 +68,83 @@ const _: () = assert!(size_of::<ArrayMapping>() == 96);
 /// `CU_MEM_OPERATION_TYPE_MAP`.
 const MAP: u32 = 1;
 
-/// Counts what the driver has bound.
-#[inline]
-fn bound(result: i32, keep: impl FnOnce(&Limited)) -> i32 {
+/// Takes physical memory.
+pub(crate) fn create(call: &Call<'_>) -> i32 {
+    // SAFETY: as the program's own call; null is the driver's to refuse.
+    let properties = unsafe { call.at::<Properties>(2) };
+    match (mode(), properties.and_then(|properties| properties.location.device())) {
+        (Mode::Limited(limited), Some(device)) => {
+            let size = Size::Bytes(call.word(1));
+            limited.take(call, Class::Handle, limited.place(device), size)
+        }
+        (Mode::Closed, Some(_)) => OUT_OF_MEMORY,
+        _ => call.ask(),
+    }
+}
+
+/// What changes where memory is held.
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    /// A reference to the handle in the first argument ends.
+    Release,
+    /// There is one more to the handle that the driver has written.
+    Retain,
+    /// Others may hold the handle in this argument.
+    Keep(usize),
+    /// They may hold what is mapped at the address in this argument.
+    KeepAt(usize),
+    /// So many entries of a list were mapped into sparse arrays.
+    MapArrays,
+    /// A handle was mapped at an address.
+    Map,
+    /// A range was unmapped.
+    Unmap,
+}
+
+/// Asks the driver, and counts what has changed.
+pub(crate) fn change(call: &Call<'_>, change: Change) -> i32 {
+    let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {
-        keep(limited);
+        limited.changed(call, change);
     }
     result
 }
 
-/// Counts what the driver has mapped into sparse arrays.
-///
-/// # Safety
-/// As a call of the driver: so many entries.
-#[inline(never)]
-unsafe fn mapped_arrays(result: i32, list: *const ArrayMapping, count: u32) -> i32 {
-    bound(result, |limited| {
-        for at in 0..count {
-            // SAFETY: promised by the caller, and the driver has read it.
-            let one = unsafe { list.wrapping_add(at as usize).read_unaligned() };
-            if one.operation == MAP {
-                limited.keep(one.handle);
+impl Limited {
+    #[inline(never)]
+    fn changed(&self, call: &Call<'_>, change: Change) {
+        match change {
+            Change::Release => {
+                self.count(call.word(0), |row| row.references = row.references.saturating_sub(1));
             }
-        }
-    })
-}
-
-// SAFETY, for all blocks below: as the program's own call of the driver.
-hooks! {
-    missing 500 in "cuda";
-    fn cuMemCreate(into: *mut u64, bytes: u64, properties: *const Properties, flags: u64) |real| {
-        // SAFETY: see above; null is the driver's to refuse.
-        let device = unsafe { properties.as_ref() }
-            .and_then(|properties| properties.location.device());
-        // SAFETY: see above.
-        let mut ask = || unsafe { (real(into, bytes, properties, flags), written(into), bytes) };
-        match (mode(), device) {
-            (Mode::Limited(limited), Some(device)) => {
-                limited.take(Class::Handle, limited.place(device), bytes, &mut ask)
+            Change::Retain => self.keep(call.written(0)),
+            Change::Keep(at) => self.keep(call.word(at)),
+            Change::KeepAt(at) => self.keep_at(call.word(at)),
+            Change::MapArrays => {
+                let list = call.pointer::<ArrayMapping>(0);
+                for at in 0..call.half(1) {
+                    // SAFETY: so many entries there are, and the driver has read them.
+                    let one = unsafe { list.wrapping_add(at as usize).read_unaligned() };
+                    if one.operation == MAP {
+                        self.keep(one.handle);
+                    }
+                }
             }
-            (Mode::Closed, Some(_)) => OUT_OF_MEMORY,
-            _ => ask().0,
-        }
-    }
-    fn cuMemRelease(handle: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(handle) };
-        if let (0, Mode::Limited(limited)) = (result, mode()) {
-            limited.count(handle, |row| row.references = row.references.saturating_sub(1));
-        }
-        result
-    }
-    fn cuMemRetainAllocationHandle(into: *mut u64, address: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, address) };
-        if let (0, Mode::Limited(limited)) = (result, mode()) {
-            // SAFETY: the driver has just written there.
-            let handle = unsafe { written(into) };
-            limited.count(handle, |row| row.references = row.references.saturating_add(1));
-        }
-        result
-    }
-    fn cuMemExportToShareableHandle(into: usize, handle: u64, kind: u32, flags: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(into, handle, kind, flags) };
-        if let (0, Mode::Limited(limited)) = (result, mode()) {
-            limited.keep(handle);
-        }
-        result
-    }
-    fn cuMemMapArrayAsync(list: *const ArrayMapping, count: u32, stream: usize) |real| {
-        // SAFETY: see above.
-        unsafe { mapped_arrays(real(list, count, stream), list, count) }
-    }
-    fn cuMemMapArrayAsync_ptsz(list: *const ArrayMapping, count: u32, stream: usize) |real| {
-        // SAFETY: see above.
-        unsafe { mapped_arrays(real(list, count, stream), list, count) }
-    }
-    fn cuMulticastBindMem(to: u64, at: u64, handle: u64, offset: u64, bytes: u64, flags: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(to, at, handle, offset, bytes, flags) };
-        bound(result, |limited| limited.keep(handle))
-    }
-    fn cuMulticastBindMem_v2(
-        to: u64,
-        device: i32,
-        at: u64,
-        handle: u64,
-        offset: u64,
-        bytes: u64,
-        flags: u64,
-    ) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(to, device, at, handle, offset, bytes, flags) };
-        bound(result, |limited| limited.keep(handle))
-    }
-    fn cuMulticastBindAddr(to: u64, at: u64, address: u64, bytes: u64, flags: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(to, at, address, bytes, flags) };
-        bound(result, |limited| limited.keep_at(address))
-    }
-    fn cuMulticastBindAddr_v2(
-        to: u64,
-        device: i32,
-        at: u64,
-        address: u64,
-        bytes: u64,
-        flags: u64,
-    ) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(to, device, at, address, bytes, flags) };
-        bound(result, |limited| limited.keep_at(address))
-    }
-    fn cuMemMap(address: u64, bytes: u64, offset: u64, handle: u64, flags: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(address, bytes, offset, handle, flags) };
-        if let (0, Mode::Limited(limited)) = (result, mode()) {
-            let row = Row {
-                key: address,
-                owner: handle,
-                bytes,
-                references: 0,
-                device: None,
-                class: Class::Mapping,
-                mapped: 0,
-            };
-            if limited.table.with(|table| table.insert(row)) {
-                limited.count(handle, |row| row.mapped = row.mapped.saturating_add(1));
+            Change::Map => {
+                let row = Row {
+                    key: call.word(0),
+                    owner: call.word(3),
+                    bytes: call.word(1),
+                    references: 0,
+                    device: None,
+                    class: Class::Mapping,
+                    mapped: 0,
+                };
+                if self.table.with(|table| table.insert(row)) {
+                    self.count(row.owner, |row| row.mapped = row.mapped.saturating_add(1));
+                }
             }
+            Change::Unmap => self.unmapped(call.word(0), call.word(1)),
         }
-        result
-    }
-    fn cuMemUnmap(address: u64, bytes: u64) |real| {
-        // SAFETY: see above.
-        let result = unsafe { real(address, bytes) };
-        if let (0, Mode::Limited(limited)) = (result, mode()) {
-            limited.unmapped(address, bytes);
-        }
-        result
     }
 }
