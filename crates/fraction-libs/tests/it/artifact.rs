@@ -27,7 +27,7 @@ fn symbols(library: &[u8]) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn the_libraries_load_with_any_c_library() {
-    for library in [PRELOAD, SIMULATED_CUDA, SIMULATED_NVML] {
+    for library in [PRELOAD, PROXY_CUDA, PROXY_NVML, SIMULATED_CUDA, SIMULATED_NVML] {
         let (demanded, _) = symbols(library);
         for name in demanded {
             // Weak and without a version: not there without glibc.

@@ -9,6 +9,7 @@ mod classes;
 mod cudart;
 mod driver;
 mod lookup;
+mod old;
 mod runs;
 mod support;
 mod turns;

@@ -363,6 +363,9 @@ static int step(const char *word) {
   else if (IS("nvml") || IS("processes")) { nvml(name); fflush(stdout); return 0; }
   else if (IS("lists")) { lists((unsigned)number(&a)); fflush(stdout); return 0; }
   else if (IS("secure")) { printf("secure %lu\n", getauxval(AT_SECURE)); fflush(stdout); return 0; }
+#ifndef MUSL
+  else if (IS("libc")) { char text[64] = "none"; confstr(_CS_GNU_LIBC_VERSION, text, 64); printf("libc %s\n", text); fflush(stdout); return 0; }
+#endif
   else if (IS("second")) {
     /* another copy of the driver: a function of it by name, and how it is asked for others */
     void *copy = dlopen(a, RTLD_NOW);
