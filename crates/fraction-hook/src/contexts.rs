@@ -5,7 +5,10 @@
 use crate::call::Call;
 use crate::linear::Size;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
-use crate::table::{Class, Row};
+use crate::table::{Class, Row, Table};
+
+/// The primary context of a device, while only green ones have retained it.
+const NOT_KNOWN: u64 = u64::MAX;
 
 impl Limited {
     fn context_bytes(&self, place: Place) -> u64 {
@@ -27,11 +30,12 @@ impl Limited {
         }
     }
 
-    /// Retains the primary context; charged as long as the driver keeps it.
-    fn retain(&self, call: &Call<'_>) -> i32 {
-        let ordinal = call.ordinal(1);
+    /// Retains the primary context of a device, itself or through a green one; charged as long as
+    /// the driver keeps it.
+    fn retain(&self, call: &Call<'_>, ordinal: i32, is_green: bool) -> i32 {
         let Ok(key) = u64::try_from(ordinal) else { return call.ask() };
-        let again = |table: &mut crate::table::Table| {
+        let owner = || if is_green { NOT_KNOWN } else { call.written(0) };
+        let again = |table: &mut Table| {
             let row = table.find(Class::Primary, key)?;
             row.references = row.references.saturating_add(1);
             Some(())
@@ -40,6 +44,9 @@ impl Limited {
             let result = call.ask();
             if result != 0 {
                 self.unretain(key, false);
+            } else if !is_green {
+                self.table
+                    .with(|table| table.find(Class::Primary, key).map(|row| row.owner = owner()));
             }
             return result;
         }
@@ -54,15 +61,8 @@ impl Limited {
             self.release(device, bytes);
             return result;
         }
-        let row = Row {
-            key,
-            owner: call.written(0),
-            bytes,
-            references: 1,
-            device,
-            class: Class::Primary,
-            mapped: 0,
-        };
+        let (owner, class) = (owner(), Class::Primary);
+        let row = Row { key, owner, bytes, references: 1, device, class, mapped: 0 };
         let other = self.table.with(|table| match table.find(Class::Primary, key) {
             // Another thread was faster.
             Some(known) => {
@@ -98,8 +98,36 @@ pub(crate) fn retain(call: &Call<'_>) -> i32 {
     match mode() {
         Mode::Off => call.ask(),
         Mode::Closed => OUT_OF_MEMORY,
-        Mode::Limited(limited) => limited.retain(call),
+        Mode::Limited(limited) => limited.retain(call, call.ordinal(1), false),
     }
+}
+
+/// Creates a green context, which retains the primary one of its device.
+pub(crate) fn create_green(call: &Call<'_>) -> i32 {
+    let limited = match mode() {
+        Mode::Off => return call.ask(),
+        Mode::Closed => return OUT_OF_MEMORY,
+        Mode::Limited(limited) => limited,
+    };
+    let result = limited.retain(call, call.ordinal(2), true);
+    if result == 0 {
+        let (key, owner, class) = (call.written(0), u64::from(call.half(2)), Class::Green);
+        let row = Row { key, owner, bytes: 0, references: 1, device: None, class, mapped: 0 };
+        limited.table.with(|table| table.insert(row));
+    }
+    result
+}
+
+/// Destroys a green context.
+pub(crate) fn destroy_green(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    let green = call.word(0);
+    let of = limited.table.with(|table| table.find(Class::Green, green).map(|row| row.owner));
+    let result = limited.put_back(call, Class::Green, green);
+    if let (0, Some(ordinal)) = (result, of) {
+        limited.unretain(ordinal, false);
+    }
+    result
 }
 
 /// Creates a context on a device.

@@ -71,6 +71,19 @@ impl Limited {
         }
     }
 
+    /// What a graph takes, another takes from now on, beside what it takes itself.
+    fn move_nodes(&self, from: u64, to: u64) {
+        for ordinal in in_use() {
+            let of = |graph| self.nodes(Class::GraphNodes, graph, ordinal);
+            let bytes = of(from);
+            if bytes != 0 {
+                let sum = of(to).saturating_add(bytes);
+                self.set_nodes(Class::GraphNodes, to, ordinal, sum);
+            }
+        }
+        self.forget_nodes(Class::GraphNodes, from);
+    }
+
     fn forget_nodes(&self, class: Class, graph: u64) {
         for ordinal in in_use() {
             self.table.with(|table| table.remove(class, key(graph, ordinal)));
@@ -193,6 +206,19 @@ struct AnyNode {
 
 const TAKES_MEMORY: u32 = 10;
 
+/// `CUgraphNodeParams` of a node that is a graph.
+#[repr(C)]
+struct ChildNode {
+    kind: u32,
+    reserved: [u32; 3],
+    graph: u64,
+    ownership: i32,
+}
+
+const IS_GRAPH: u32 = 4;
+/// Only a graph that is moved may have nodes that take memory.
+const MOVED: i32 = 1;
+
 /// A node that takes memory, if that could fit.
 pub(crate) fn add_memory(call: &Call<'_>) -> i32 {
     // SAFETY: null or whole, as in the program's own call of the driver.
@@ -204,7 +230,16 @@ pub(crate) fn add_any(call: &Call<'_>, at: usize) -> i32 {
     // SAFETY: null or whole, as in the program's own call of the driver; nodes of every kind begin
     // with it and have the same size.
     let node = unsafe { call.at::<AnyNode>(at) }.filter(|node| node.kind == TAKES_MEMORY);
-    add(call, node.map(|node| &node.memory))
+    // SAFETY: as above.
+    let child = unsafe { call.at::<ChildNode>(at) };
+    let child = child.filter(|node| node.kind == IS_GRAPH && node.ownership == MOVED);
+    // The driver writes to the description of a child.
+    let child = child.map(|node| node.graph);
+    let result = add(call, node.map(|node| &node.memory));
+    if let (0, Some(child), Mode::Limited(limited)) = (result, child, mode()) {
+        limited.move_nodes(child, call.word(1));
+    }
+    result
 }
 
 #[inline(never)]

@@ -153,9 +153,11 @@ kept! {
         cuMemExportToShareableHandle => memory::change(call, Change::Keep(1)),
         cuMemMapArrayAsync | cuMemMapArrayAsync_ptsz => memory::change(call, Change::MapArrays),
         cuMulticastBindMem => memory::change(call, Change::Keep(2)),
-        cuMulticastBindMem_v2 => memory::change(call, Change::Keep(3)),
+        cuMulticastBindMem_v2 | cuLogicalEndpointBindMem => memory::change(call, Change::Keep(3)),
         cuMulticastBindAddr => memory::change(call, Change::KeepAt(2)),
-        cuMulticastBindAddr_v2 => memory::change(call, Change::KeepAt(3)),
+        cuMulticastBindAddr_v2 | cuLogicalEndpointBindAddr => {
+            memory::change(call, Change::KeepAt(3))
+        },
         cuMemMap => memory::change(call, Change::Map),
         cuMemUnmap => memory::change(call, Change::Unmap),
 
@@ -171,6 +173,8 @@ kept! {
         cuCtxCreate_v4 => contexts::create(call, call.ordinal(3)),
         cuCtxDestroy | cuCtxDestroy_v2 => contexts::destroy(call),
         cuDevicePrimaryCtxRetain => contexts::retain(call),
+        cuGreenCtxCreate => contexts::create_green(call),
+        cuGreenCtxDestroy => contexts::destroy_green(call),
         cuDevicePrimaryCtxRelease | cuDevicePrimaryCtxRelease_v2 => contexts::release(call, false),
         cuDevicePrimaryCtxReset | cuDevicePrimaryCtxReset_v2 => contexts::release(call, true),
 

@@ -27,6 +27,8 @@ pub(crate) enum Class {
     Context,
     /// The primary context of a device; the key is the device.
     Primary,
+    /// A green context; the owner is the device whose primary context it retains.
+    Green,
     /// The memory that graphs keep on a device; the key is the device.
     Graphs,
     /// What the nodes of a graph take on a device, charged when it is launched.

@@ -1,8 +1,8 @@
 //! Virtual memory management. Owns: handles of physical memory, which stay charged until nothing
 //! refers to them and they are mapped nowhere. The device is that of the request, never that of the
 //! current context; memory of the host costs nothing. What is imported is the exporter's, so what
-//! was exported stays charged until its process ends; so does what was bound to a sparse array or a
-//! multicast object, which hold it in ways that are not followed. Does not know about: address ranges,
+//! was exported stays charged until its process ends; so does what was bound to a sparse array, a
+//! multicast object or a logical endpoint, which hold it in ways that are not followed. Does not know about: address ranges,
 //! which take no memory.
 
 use crate::call::Call;

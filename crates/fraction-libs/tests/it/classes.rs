@@ -158,7 +158,9 @@ fn what_was_exported_counts_until_its_process_ends() {
 
 #[test]
 fn failure_9_what_a_sparse_array_or_a_multicast_object_holds_counts_until_the_process_ends() {
-    for bound in ["mem", "mem2", "address", "address2", "array", "array_ptsz"] {
+    for bound in
+        ["mem", "mem2", "address", "address2", "endpoint", "endpointat", "array", "array_ptsz"]
+    {
         assert_eq!(
             after_init(&format!("create:2G map:2G bind:{bound} unmap:2G release info create:2G")),
             "create 0, map 0, bind 0, unmap 0, release 0, info 0 1748 of 4096, create 2",
@@ -265,6 +267,33 @@ fn a_node_of_any_kind_that_takes_memory_counts() {
         after_init("anynode:1G info trimgraphs info anynode:5G"),
         "anynode 0, info 0 2772 of 4096, trimgraphs 0, info 0 3796 of 4096, anynode 2",
     );
+}
+
+#[test]
+fn a_graph_that_is_moved_into_another_counts_with_it_before_it_is_launched() {
+    // Each of the two fits alone; the device has room for both.
+    assert_eq!(
+        after_init("child:1G info trimgraphs child:2G info child:1G:clone info"),
+        "child 0, info 0 1748 of 4096, trimgraphs 0, child 2, info 0 3796 of 4096, child 1, \
+         info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn a_green_context_counts_as_the_primary_one_that_it_retains() {
+    let machine = Machine::new();
+    let run = machine.run("run", HALF);
+    assert_eq!(
+        run.prints(
+            "dlsym",
+            "init green:0 info retain info letgo info green:0 info endgreen endgreen context:0 info"
+        ),
+        "init 0, green 0, info 0 3796 of 4096, retain 0, info 0 3796 of 4096, letgo 0, \
+         info 0 3796 of 4096, green 0, info 0 3796 of 4096, endgreen 0, endgreen 0, context 0, \
+         info 0 3796 of 4096",
+    );
+    let small = machine.run("small", MIB);
+    assert_eq!(small.prints("dlsym", "init green:0 endgreen"), "init 0, green 2, endgreen 201");
 }
 
 #[test]

@@ -71,6 +71,11 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuMulticastBindMem_v2, cuMulticastBindMem_v2, 13010, (u64, int, u64, u64, u64, u64, u64)) \
   F(cuMulticastBindAddr, cuMulticastBindAddr, 12010, (u64, u64, u64, u64, u64)) \
   F(cuMulticastBindAddr_v2, cuMulticastBindAddr_v2, 13010, (u64, int, u64, u64, u64, u64)) \
+  F(cuLogicalEndpointBindMem, cuLogicalEndpointBindMem, 13030, (unsigned, int, u64, u64, u64, u64, u64)) \
+  F(cuLogicalEndpointBindAddr, cuLogicalEndpointBindAddr, 13030, (unsigned, int, u64, u64, u64, u64)) \
+  F(cuGreenCtxCreate, cuGreenCtxCreate, 12040, (void **, void *, int, unsigned)) \
+  F(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, (void *)) \
+  F(cuCtxFromGreenCtx, cuCtxFromGreenCtx, 12040, (void **, void *)) \
   F(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, (struct ipc *, u64)) \
   F(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, 11000, (u64 *, struct ipc, unsigned)) \
   F(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, (u64)) \
@@ -230,6 +235,8 @@ static int step(const char *word) {
   else if (IS("context")) { r = p_cuCtxCreate(&made, 0, (int)number(&a)); stack[top++] = (u64)made; }
   else if (IS("destroy")) r = p_cuCtxDestroy((void *)stack[0]);
   else if (IS("retain")) { r = p_cuDevicePrimaryCtxRetain(&made, 0); if (!r) p_cuCtxSetCurrent(made); }
+  else if (IS("green")) { r = p_cuGreenCtxCreate(&made, 0, (int)number(&a), 0); if (!r) { stack[top++] = (u64)made; p_cuCtxFromGreenCtx(&made, (void *)stack[top - 1]); p_cuCtxSetCurrent(made); } }
+  else if (IS("endgreen")) { r = p_cuGreenCtxDestroy((void *)stack[top - 1]); if (!r) top--; }
   else if (IS("letgo")) r = p_cuDevicePrimaryCtxRelease(0);
   else if (IS("reset")) r = p_cuDevicePrimaryCtxReset(0);
   else if (IS("alloc")) { r = p_cuMemAlloc(&x, number(&a)); if (!r) stack[top++] = x; }
@@ -290,6 +297,17 @@ static int step(const char *word) {
     for (u64 i = 0; i < n && !r; i++) { struct node one; memset(&one, 0, sizeof one); one.pool = on(1, 0); one.bytes = size; r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &one); }
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }
+  else if (IS("child")) {
+    /* a graph with a node that takes so much, moved into another one with a node of its own */
+    struct { int type, reserved[3]; void *graph; int ownership; uint8_t rest[220]; } p; struct node n; void *graph, *child, *ignored;
+    memset(&n, 0, sizeof n); n.pool = on(1, 0); n.bytes = number(&a); memset(&p, 0, sizeof p);
+    p_cuGraphCreate(&graph, 0); p_cuGraphCreate(&child, 0);
+    r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &n);
+    if (!r) r = p_cuGraphAddMemAllocNode(&ignored, child, 0, 0, &n);
+    p.type = 4; p.graph = child; p.ownership = *a == 'c' ? 0 : 1;
+    if (!r) r = p_cuGraphAddNode(&ignored, graph, 0, 0, 0, &p);
+    if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
   else if (IS("capture")) {
     /* the same by capturing a stream */
     u64 n = number(&a), size = number(&a); void *graph, *stream; r = p_cuStreamCreate(&stream, 0);
@@ -318,6 +336,8 @@ static int step(const char *word) {
     if (!strcmp(a, "mem2")) r = p_cuMulticastBindMem_v2(x, 0, 0, stack[1], 0, 4096, 0);
     if (!strcmp(a, "address")) r = p_cuMulticastBindAddr(x, 0, stack[2] + 4096, 4096, 0);
     if (!strcmp(a, "address2")) r = p_cuMulticastBindAddr_v2(x, 0, 0, stack[2], 4096, 0);
+    if (!strcmp(a, "endpoint")) r = p_cuLogicalEndpointBindMem(1, 0, 0, stack[1], 0, 4096, 0);
+    if (!strcmp(a, "endpointat")) r = p_cuLogicalEndpointBindAddr(1, 0, 0, stack[2], 4096, 0);
     if (!strcmp(a, "array")) r = p_cuMemMapArrayAsync(&m, 1, 0);
     if (!strcmp(a, "array_ptsz")) r = p_cuMemMapArrayAsync_ptsz(&m, 1, 0);
     if (!strcmp(a, "nothing")) { m.operation = 2; r = p_cuMemMapArrayAsync(&m, 1, 0); }

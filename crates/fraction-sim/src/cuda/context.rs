@@ -60,6 +60,26 @@ impl State {
         self.contexts.iter().find(|(_, context)| is(context)).map(|(id, _)| *id)
     }
 
+    /// Retains the primary context of a device.
+    fn retain(&mut self, ordinal: i32) -> Answer<usize> {
+        let id = match self.primary(self.device(ordinal)?.0) {
+            Some(id) => id,
+            None => self.create_context(ordinal, true)?,
+        };
+        if let Some(Context { retained: Some(retained), .. }) = self.contexts.get_mut(&id) {
+            *retained += 1;
+        }
+        Ok(id)
+    }
+
+    fn release(&mut self, ordinal: i32, all: bool) -> Answer<()> {
+        let id = self.primary(self.device(ordinal)?.0).ok_or(INVALID_CONTEXT)?;
+        let context = self.contexts.get_mut(&id).ok_or(INVALID_CONTEXT)?;
+        let left = context.retained.unwrap_or(1).saturating_sub(1);
+        context.retained = Some(left);
+        if left == 0 || all { self.destroy_context(id) } else { Ok(()) }
+    }
+
     /// The context that memory belongs to.
     pub(super) fn context(&self) -> Answer<usize> {
         self.current_context().ok_or(INVALID_CONTEXT)
@@ -76,14 +96,7 @@ unsafe fn create(into: *mut usize, device: i32) -> i32 {
 }
 
 fn release(device: i32, all: bool) -> i32 {
-    with(|state| {
-        let (device, _) = state.device(device)?;
-        let id = state.primary(device).ok_or(INVALID_CONTEXT)?;
-        let context = state.contexts.get_mut(&id).ok_or(INVALID_CONTEXT)?;
-        let left = context.retained.unwrap_or(1).saturating_sub(1);
-        context.retained = Some(left);
-        if left == 0 || all { state.destroy_context(id) } else { Ok(()) }
-    })
+    with(|state| state.release(device, all))
 }
 
 unsafe fn uuid(into: *mut [u8; 16], device: i32) -> i32 {
@@ -201,15 +214,28 @@ driver! {
         })
     }
     7000 fn cuDevicePrimaryCtxRetain(into: *mut usize, device: i32) {
+        // SAFETY: as the interface demands.
+        with(|state| state.retain(device).and_then(|id| unsafe { give(into, id) }))
+    }
+    12040 fn cuGreenCtxCreate(into: *mut usize, _resources: usize, device: i32, _flags: u32) {
         with(|state| {
-            let (index, _) = state.device(device)?;
-            let id = match state.primary(index) {
-                Some(id) => id,
-                None => state.create_context(device, true)?,
-            };
-            if let Some(Context { retained: Some(retained), .. }) = state.contexts.get_mut(&id) {
-                *retained += 1;
-            }
+            state.retain(device)?;
+            let id = state.id();
+            state.greens.insert(id, device);
+            // SAFETY: as the interface demands.
+            unsafe { give(into, id) }
+        })
+    }
+    12040 fn cuGreenCtxDestroy(green: usize) {
+        with(|state| {
+            let device = state.greens.remove(&green).ok_or(INVALID_CONTEXT)?;
+            state.release(device, false)
+        })
+    }
+    12040 fn cuCtxFromGreenCtx(into: *mut usize, green: usize) {
+        with(|state| {
+            let device = *state.greens.get(&green).ok_or(INVALID_CONTEXT)?;
+            let id = state.primary(state.device(device)?.0).ok_or(INVALID_CONTEXT)?;
             // SAFETY: as the interface demands.
             unsafe { give(into, id) }
         })

@@ -125,11 +125,43 @@ fn reserved(state: &State, device: usize) -> u64 {
     state.graphs.reserved.get(&device).copied().unwrap_or(0)
 }
 
+/// `CUgraphNodeParams` of a node that is a graph.
+#[repr(C)]
+struct ChildNode {
+    kind: u32,
+    reserved: [u32; 3],
+    graph: usize,
+    ownership: i32,
+}
+
+/// As the driver, it lets memory only into a graph that becomes a part of the other for good.
+unsafe fn add_child(into: *mut usize, graph: usize, child: &ChildNode) -> i32 {
+    with(|state| {
+        let nodes = state.graphs.graphs.get(&child.graph).ok_or(INVALID_HANDLE)?.clone();
+        let takes = nodes.iter().any(|node| matches!(node, Node::Memory { .. }));
+        let moves = child.ownership == 1;
+        if takes && !moves {
+            return Err(INVALID_VALUE);
+        }
+        state.graphs.graphs.get_mut(&graph).ok_or(INVALID_HANDLE)?.extend(nodes);
+        if moves {
+            state.graphs.graphs.remove(&child.graph);
+        }
+        let id = state.id();
+        // SAFETY: as the interface demands.
+        unsafe { give(into, id) }
+    })
+}
+
 unsafe fn add_any(into: *mut usize, graph: usize, parameters: *mut AnyNode) -> i32 {
     // SAFETY: the interface demands null or the whole structure.
     match unsafe { parameters.as_mut() } {
         // SAFETY: as the interface demands.
         Some(node) if node.kind == 10 => unsafe { add_memory(into, graph, &mut node.memory) },
+        Some(node) if node.kind == 4 => {
+            // SAFETY: as the interface demands; this is what such a node has.
+            unsafe { add_child(into, graph, &*core::ptr::from_mut(node).cast()) }
+        }
         Some(_) => NOT_SUPPORTED,
         None => INVALID_VALUE,
     }

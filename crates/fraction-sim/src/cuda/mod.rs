@@ -94,6 +94,8 @@ pub(super) struct State {
     fault: Option<i32>,
     pub(super) devices: Vec<Device>,
     pub(super) contexts: BTreeMap<usize, context::Context>,
+    /// Green contexts and the devices whose primary context they retain.
+    pub(super) greens: BTreeMap<usize, i32>,
     /// The stacks of contexts by thread.
     pub(super) current: BTreeMap<usize, Vec<usize>>,
     pub(super) memory: memory::Memory,

@@ -183,4 +183,25 @@ driver! {
     ) {
         with(|state| state.bind_address(address))
     }
+    13030 fn cuLogicalEndpointBindMem(
+        _endpoint: u32,
+        _device: i32,
+        _at: u64,
+        handle: u64,
+        _o: u64,
+        _bytes: u64,
+        _flags: u64,
+    ) {
+        with(|state| state.bind(handle))
+    }
+    13030 fn cuLogicalEndpointBindAddr(
+        _endpoint: u32,
+        _device: i32,
+        _at: u64,
+        address: u64,
+        _bytes: u64,
+        _flags: u64,
+    ) {
+        with(|state| state.bind_address(address))
+    }
 }
