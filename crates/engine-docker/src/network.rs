@@ -2,6 +2,9 @@
 //! cannot reach each other, and one for each gang, in which pods have names. A gang's network is
 //! removed with its last container, the server's when the server is removed.
 
+use std::io;
+
+use bollard::errors::Error as Fault;
 use bollard::models::NetworkCreateRequest;
 use engine::{Error, RunSpec};
 use uuid::Uuid;
@@ -13,6 +16,11 @@ use crate::{failed, status, unless};
 
 /// Isolates containers of a network from each other (Docker's option).
 const ENABLE_ICC: &str = "com.docker.network.bridge.enable_icc";
+
+/// What Docker says where each range of addresses that it may use has a network or a route.
+const NO_ADDRESSES: &str = "address pool";
+const ADVICE: &str = "remove networks without containers with `docker network prune`, or give the \
+                      daemon more addresses with `default-address-pools` in its daemon.json";
 
 /// The network of a run. Names are unique across servers, which may share a daemon.
 pub(crate) fn name(spec: &RunSpec, owner: &Owner) -> String {
@@ -47,7 +55,13 @@ pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &Owner) -> Result<(
         ..NetworkCreateRequest::default()
     };
     let made = daemon.docker.create_network(wanted).await;
-    made.map(drop).map_err(|fault| failed(format!("make the network {name}"), fault))
+    let what = format!("make the network {name}");
+    made.map(drop).map_err(|fault| match fault {
+        Fault::DockerResponseServerError { message, .. } if message.contains(NO_ADDRESSES) => {
+            Error::Io { what, source: io::Error::other(format!("{message}; {ADVICE}")) }
+        }
+        fault => failed(what, fault),
+    })
 }
 
 /// Removes the network of a gang, unless a container is in it.

@@ -18,8 +18,15 @@ use crate::shared::{Shared, blocking, now};
 use crate::user::ContainerUser;
 use crate::{base_image, chain, container, events, failed, files, image, names, network, status};
 
-/// Errors of a daemon that shuts down or has lost its helpers: not the container's fault.
-const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
+/// Errors of a daemon that shuts down, has lost its helpers, or cannot connect a network now: not
+/// the container's fault.
+const PASSING: [&str; 5] = [
+    "unavailable",
+    "context canceled",
+    "shutting down",
+    "ttrpc: closed",
+    "failed to create endpoint",
+];
 
 /// The signal that a run ended with which was stopped before it ran.
 pub(crate) const TERM: i32 = 15;
@@ -92,10 +99,7 @@ async fn fetch(
         Ok(true) => None,
         Ok(false) => Some(Exit::Signal(TERM)),
         Err(Error::Invalid(why)) => Some(Exit::CannotRun(why)),
-        Err(other) => {
-            tracing::warn!("run {key} is lost: {}", chain(&other));
-            Some(Exit::Lost)
-        }
+        Err(other) => Some(Exit::NotStarted(chain(&other))),
     };
     let failed = exit.is_some();
     if let Some(exit) = exit

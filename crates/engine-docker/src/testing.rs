@@ -25,6 +25,8 @@ use crate::Daemon;
 pub const IMAGE: &str = "elastane-test:latest";
 
 const POLL_PAUSE: Duration = Duration::from_millis(50);
+/// Many small networks: each test uses some.
+const ADDRESSES: &str = "base=10.211.0.0/16,size=26";
 /// Its first start writes databases to the disk, which may be busy for minutes.
 const UP_WAIT: Duration = Duration::from_secs(240);
 /// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder. Interfaces
@@ -44,6 +46,8 @@ rm -rf "$0""#;
 #[derive(Debug)]
 pub struct DockerServer {
     dir: PathBuf,
+    /// What networks it may make.
+    addresses: &'static str,
     /// Stops everything when its input closes: when this is dropped, or this process has ended.
     _keeper: Child,
 }
@@ -63,7 +67,7 @@ impl DockerServer {
                 import_shell(&daemon, &busybox()?);
                 Ok(daemon.socket)
             }
-            None => Self::start().map(|server| OWN.get_or_init(|| server).socket()),
+            None => Self::start(ADDRESSES).map(|server| OWN.get_or_init(|| server).socket()),
         };
         match SOCKET.get_or_init(find) {
             Ok(socket) => Some(socket),
@@ -78,13 +82,26 @@ impl DockerServer {
     /// A daemon should start and does not.
     #[must_use]
     pub fn own() -> Option<Self> {
+        Self::alone(ADDRESSES)
+    }
+
+    /// As [`Self::own`], with addresses for one network.
+    ///
+    /// # Panics
+    /// A daemon should start and does not.
+    #[must_use]
+    pub fn with_one_network() -> Option<Self> {
+        Self::alone("base=10.210.0.0/26,size=26")
+    }
+
+    fn alone(addresses: &'static str) -> Option<Self> {
         match machines() {
             Some(_) => skip::missing("no Docker of its own: this machine has one that is in use"),
-            None => Self::start().map_or_else(skip::missing, Some),
+            None => Self::start(addresses).map_or_else(skip::missing, Some),
         }
     }
 
-    fn start() -> Result<Self, &'static str> {
+    fn start(addresses: &'static str) -> Result<Self, &'static str> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::getuid().is_root() {
             return Err("no Docker: only root can start one for a test");
@@ -105,7 +122,7 @@ impl DockerServer {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let server = Self { dir, _keeper: keeper };
+        let server = Self { dir, addresses, _keeper: keeper };
         server.up();
         let daemon = block_on(Daemon::at(&server.socket())).unwrap();
         import_shell(&daemon, &busybox);
@@ -137,8 +154,7 @@ impl DockerServer {
                 .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
                 .args(["--host", &self.host(), "--pidfile", &pid, "--bridge", "none"])
                 .args(["--shutdown-timeout", "5"])
-                // Many small networks: each test uses some.
-                .args(["--default-address-pool", "base=10.211.0.0/16,size=26"])
+                .args(["--default-address-pool", self.addresses])
                 .stdin(Stdio::null())
                 .stdout(log.try_clone().unwrap())
                 .stderr(log.try_clone().unwrap())
