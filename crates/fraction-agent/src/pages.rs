@@ -251,6 +251,24 @@ mod tests {
     }
 
     #[test]
+    fn on_a_full_disk_there_is_an_error_and_the_pages_before_it_stay() {
+        let (_top, pages) = pages();
+        let claim = pages.0.join(CLAIM_FILE);
+        let before = fs::read(&claim).unwrap();
+        std::os::unix::fs::symlink("/dev/full", pages.0.join("claim.new")).unwrap();
+        let error = pages.make(&GRANTS, Writer::Server).unwrap_err();
+        assert!(error.to_string().ends_with("/claim"), "{error}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.starts_with("No space left"), "{cause}");
+        assert_eq!(fs::read(&claim).unwrap(), before);
+        let other = Pages::at(&pages.0.join("other"));
+        fs::create_dir(&other.0).unwrap();
+        std::os::unix::fs::symlink("/dev/full", other.0.join("control.new")).unwrap();
+        assert!(other.make(&GRANTS, Writer::Server).is_err());
+        assert!(other.limits().is_err() && !other.0.join(CLAIM_FILE).exists());
+    }
+
+    #[test]
     fn it_is_written_down_that_a_program_is_not_reached() {
         let (_top, pages) = pages();
         assert_eq!(pages.unreached(), None);

@@ -10,6 +10,7 @@ mod cudart;
 mod driver;
 mod lookup;
 mod old;
+mod random;
 mod runs;
 mod support;
 mod turns;

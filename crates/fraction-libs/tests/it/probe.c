@@ -244,6 +244,11 @@ static int step(const char *word) {
   else if (IS("pitch")) { u64 w = number(&a); r = p_cuMemAllocPitch(&x, &y, w, number(&a), 4); if (!r) stack[top++] = x; }
   else if (IS("host")) r = p_cuMemHostAlloc(&made, number(&a), 0);
   else if (IS("free")) { r = p_cuMemFree(stack[top - 1]); if (!r) top--; }
+  else if (IS("pop")) { /* what was made last, whatever it is */
+    u64 last = top > 1 ? stack[top - 1] : 0; r = -3;
+    if (last) { r = p_cuMemFree(last); if (r) r = p_cuArrayDestroy((void *)last); if (r) r = p_cuMipmappedArrayDestroy((void *)last); }
+    if (!r) top--;
+  }
   else if (IS("wrongfree")) r = p_cuMemFree(4096);
   else if (IS("many")) { u64 n = number(&a), size = number(&a); r = 0; while (n-- && !r) { r = p_cuMemAlloc(&x, size); if (!r) stack[top++] = x; } }
   else if (IS("parallel")) {

@@ -1,6 +1,7 @@
 //! Processes of a run together, and pages that are missing or wrong.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 
 use fraction_abi::control::Limit;
 
@@ -214,6 +215,36 @@ fn failure_15_pages_that_cannot_be_used_refuse_and_never_crash() {
     let run = machine.run("nowhere", 4096 * MIB);
     std::fs::remove_dir_all(&run.pages).unwrap();
     assert_eq!(run.prints("dlsym", steps), refused);
+}
+
+#[test]
+fn pages_of_another_account_refuse() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skip::skipped("only root starts programs of other accounts");
+    }
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let limited = run.command("dlsym", "init context:0 alloc:3796M alloc:1");
+    let program = machine.folder.path().join("program");
+    std::fs::copy(limited.get_program(), &program).unwrap();
+    let open = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(machine.folder.path(), 0o755);
+    open(&machine.folder.path().join("broker"), 0o777);
+    let claim = run.pages.join("claim");
+    open(&claim, 0o600);
+    let as_other = || {
+        let mut other = std::process::Command::new(&program);
+        other.args(limited.get_args()).env_clear().uid(65534).gid(65534).current_dir("/");
+        prints(other.envs(limited.get_envs().filter_map(|(name, value)| Some((name, value?)))))
+    };
+    assert_eq!(as_other(), "init 0, context 2, alloc 2, alloc 2");
+    chown(&claim, Some(65534), None).unwrap();
+    assert_eq!(as_other(), "init 0, context 0, alloc 0, alloc 2");
+    // It may read what it may have, and not change it.
+    open(&run.pages.join("control"), 0o600);
+    assert_eq!(as_other(), "init 0, context 2, alloc 2, alloc 2");
 }
 
 #[test]
