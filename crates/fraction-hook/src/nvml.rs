@@ -10,6 +10,7 @@ const INVALID_ARGUMENT: i32 = 2;
 pub(crate) const NOT_SUPPORTED: i32 = 3;
 pub(crate) const NO_PERMISSION: i32 = 4;
 const INSUFFICIENT_SIZE: i32 = 7;
+const VERSION_MISMATCH: i32 = 25;
 
 /// The device of the pages; none: not listed, so there is nothing to narrow by.
 fn device(limited: &Limited, handle: usize) -> Option<u8> {
@@ -50,6 +51,10 @@ struct MemoryV2 {
     free: u64,
     used: u64,
 }
+
+/// What `version` says in it: its size and its number.
+const MEMORY_V2: u32 = 40 | 2 << 24;
+const _: () = assert!(size_of::<MemoryV2>() == 40);
 
 /// `nvmlProcessInfo_v1_t`.
 #[repr(C)]
@@ -147,8 +152,14 @@ pub(crate) fn memory(call: &Call<'_>) -> i32 {
     result
 }
 
-/// The same in the form of the second version; what the driver keeps for itself is none of it.
+/// The same in the form of the second version; what the driver keeps for itself is none of it. A
+/// newer form, of which it is not known where what stands, this driver does not have.
 pub(crate) fn memory_v2(call: &Call<'_>) -> i32 {
+    // SAFETY: null or whole, as in the program's own call of NVML.
+    let version = unsafe { call.at::<MemoryV2>(1) }.map(|memory| memory.version);
+    if version.is_some_and(|version| version != MEMORY_V2) && is_of_run(call) {
+        return VERSION_MISMATCH;
+    }
     let result = call.ask();
     // SAFETY: null, or the driver has just written there.
     if let (0, Some(memory)) = (result, unsafe { call.pointer::<MemoryV2>(1).as_mut() }) {

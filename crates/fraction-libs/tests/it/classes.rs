@@ -397,6 +397,21 @@ fn no_function_of_nvml_shows_or_limits_processes_of_others() {
 }
 
 #[test]
+fn a_newer_structure_of_nvml_shows_nothing_of_a_device_of_the_run() {
+    let machine = Machine::new();
+    let nvml = compile_nvml("neighbours.c");
+    std::fs::copy(nvml, machine.folder.path().join("libnvidia-ml.so.1")).unwrap();
+    assert_eq!(
+        prints(&mut machine.command("dlsym", "nvml")),
+        "nvml 0 8192 8192 0, nvml2 0 8192 0 8192 0, nvml2 wrong 0",
+    );
+    let run = machine.run("run", HALF);
+    let shown = "init 0, context 0, nvml 0 4096 3796 300, nvml2 0 4096 0 3796 300, nvml2 wrong 25";
+    assert_eq!(run.prints("dlsym", "init context:0 nvml"), shown);
+    assert_eq!(prints(&mut run.with_proxies("dlsym", "init context:0 nvml")), shown);
+}
+
+#[test]
 fn nvml_shows_the_part_and_only_processes_of_the_run() {
     let machine = Machine::new();
     let (run, other) = (machine.run("run", HALF), machine.run("other", 2048 * MIB));

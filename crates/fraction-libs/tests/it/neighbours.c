@@ -1,4 +1,5 @@
-/* A libnvidia-ml.so.1 whose every list has a process of another run. */
+/* A libnvidia-ml.so.1 whose every list has a process of another run, and which knows a structure of
+   memory that is newer than any that the libraries know. */
 #include <string.h>
 
 int nvmlInit_v2(void) { return 0; }
@@ -26,3 +27,8 @@ int nvmlDeviceGetProcessesUtilizationInfo(void *device, void *into) { return 0; 
 int nvmlDeviceGetAccountingStats(void *device, unsigned pid, void *into) { return 0; }
 int nvmlDeviceGetAccountingStats_v2(void *device, void *into) { return 0; }
 int nvmlDeviceSetMemoryLimits_v1(void *device, void *limits) { return 0; }
+int nvmlDeviceGetMemoryInfo(void *device, unsigned long *into) { into[0] = 8ul << 30; into[1] = 8ul << 30; into[2] = 0; return 0; }
+int nvmlDeviceGetMemoryInfo_v2(void *device, unsigned long *into) {
+  for (int at = 1; at < 5; at++) into[at] = at == 2 || at == 4 ? 0 : 8ul << 30;
+  return 0;
+}
