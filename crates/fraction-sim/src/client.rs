@@ -1,8 +1,10 @@
 //! The connections to the brokers of the devices. Owns: finding their sockets, which device is whose,
 //! and one question at a time. Does not know about: what the answers are used for.
 
+use alloc::string::String;
 use alloc::sync::Arc as Shared;
 use alloc::vec::Vec;
+use core::fmt::Write as _;
 
 use fraction_abi::sys::{self, Access, Descriptor};
 use fraction_abi::wire::{
@@ -27,7 +29,39 @@ pub(crate) struct Device {
     pub(crate) context_bytes: u64,
 }
 
+impl Device {
+    /// Its UUID as drivers write it.
+    pub(crate) fn uuid_text(&self) -> String {
+        let mut text = String::from("GPU");
+        for (at, byte) in self.uuid.into_iter().enumerate() {
+            let dash = if matches!(at, 0 | 4 | 6 | 8 | 10) { "-" } else { "" };
+            // Writing to a string cannot fail.
+            let _infallible = write!(text, "{dash}{byte:02x}");
+        }
+        text
+    }
+}
+
 impl Client {
+    /// Leaves the devices that the program chose when it began, in its order: their UUIDs, which may be
+    /// cut short, up to the first that is not there. Numbers are those of the machine, of which a run
+    /// has only its own devices, so they choose nothing here.
+    #[cfg_attr(elastane_library = "nvml", expect(dead_code, reason = "NVML shows all devices"))]
+    pub(crate) fn choose(&mut self, devices: &mut Vec<Device>) {
+        let list = variable("CUDA_VISIBLE_DEVICES").filter(|list| list.starts_with(b"GPU-"));
+        let Some(list) = list else { return };
+        let mut chosen = Vec::new();
+        for name in list.split(|byte| *byte == b',') {
+            let is = |device: &Device| device.uuid_text().as_bytes().starts_with(name);
+            match devices.iter().position(is) {
+                Some(at) if !chosen.contains(&at) => chosen.push(at),
+                _ => break,
+            }
+        }
+        *devices = chosen.iter().filter_map(|at| devices.get(*at).copied()).collect();
+        self.places = chosen.iter().filter_map(|at| self.places.get(*at).cloned()).collect();
+    }
+
     /// Connects to all brokers; also the devices, in their order, and the oldest CUDA version.
     pub(crate) fn connect() -> Result<(Self, Vec<Device>, u32), u64> {
         let from_environment = variable(SOCKET_VARIABLE);

@@ -5,7 +5,6 @@
 use alloc::format;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char};
-use core::fmt::Write as _;
 
 use fraction_abi::lock::Lock;
 use fraction_abi::wire::Operation;
@@ -65,17 +64,6 @@ unsafe fn give_text(into: *mut u8, room: u32, text: &str) -> Answer<()> {
     // SAFETY: promised by the caller.
     if unsafe { put_text(into, room as usize, text) } { Ok(()) } else { Err(INVALID_ARGUMENT) }
 }
-
-fn uuid_text(uuid: [u8; 16]) -> alloc::string::String {
-    let mut text = alloc::string::String::from("GPU");
-    for (at, byte) in uuid.into_iter().enumerate() {
-        let dash = if matches!(at, 0 | 4 | 6 | 8 | 10) { "-" } else { "" };
-        // Writing to a string cannot fail.
-        let _infallible = write!(text, "{dash}{byte:02x}");
-    }
-    text
-}
-
 /// Total, free and used bytes.
 fn memory(state: &State, index: u64, device: &Device) -> Answer<(u64, u64, u64)> {
     let [free, ..] = state.client.ask(Operation::State, index, 0).map_err(|_| UNINITIALIZED)?;
@@ -259,7 +247,7 @@ nvml! {
             }
             // SAFETY: see above.
             let wanted = unsafe { CStr::from_ptr(uuid) }.to_bytes();
-            let is = |device: &Device| uuid_text(device.uuid).as_bytes() == wanted;
+            let is = |device: &Device| device.uuid_text().as_bytes() == wanted;
             let index = state.devices.iter().position(is).ok_or(NOT_FOUND)?;
             // SAFETY: see above.
             unsafe { give_handle(state, u32::try_from(index).unwrap_or(u32::MAX), into) }
@@ -276,7 +264,7 @@ nvml! {
     fn nvmlDeviceGetUUID(handle: usize, into: *mut u8, room: u32) {
         // SAFETY: see above.
         with_device(handle, |_, _, device| unsafe {
-            give_text(into, room, &uuid_text(device.uuid))
+            give_text(into, room, &device.uuid_text())
         })
     }
     fn nvmlDeviceGetPciInfo_v3(handle: usize, into: *mut PciInfo) {

@@ -365,6 +365,34 @@ fn failure_16_devices_are_told_by_their_uuid() {
 }
 
 #[test]
+fn failure_16_devices_that_a_program_chooses_or_hides_keep_their_limits() {
+    let machine = Machine::new();
+    let limit = |uuid, bytes| Limit { uuid, bytes, uncounted: 0, context: CONTEXT };
+    let both = [limit([1; 16], 1024 * MIB), limit([2; 16], 2048 * MIB)];
+    let run = machine.run_with("both", &both, 0);
+    let [first, second] = ["GPU-01010101-0101-0101-0101-010101010101", "GPU-0202"];
+    for (chosen, shown) in [
+        (
+            format!("{second},{first}"),
+            "context 0, info 0 1748 of 2048, context 0, info 0 724 of 1024",
+        ),
+        (second.to_owned(), "context 0, info 0 1748 of 2048, context 101, info 0 1748 of 2048"),
+        (
+            format!("{first},{first}"),
+            "context 0, info 0 724 of 1024, context 101, info 0 724 of 1024",
+        ),
+        (format!("GPU-03,{first}"), "none"),
+    ] {
+        let mut command = run.command("dlsym", "init context:0 info context:1 info");
+        let printed = prints(command.env("CUDA_VISIBLE_DEVICES", &chosen));
+        match printed.strip_prefix("init 0, ") {
+            Some(printed) => assert_eq!(printed, shown, "{chosen}"),
+            None => assert!(shown == "none" && printed.starts_with("init 100"), "{printed}"),
+        }
+    }
+}
+
+#[test]
 fn a_pool_of_a_device_that_the_run_does_not_have_gives_nothing() {
     assert_eq!(
         after_init("poolon:1 frompool:1M defaultpool:1 frompool:1M defaultpool:0 frompool:4G"),

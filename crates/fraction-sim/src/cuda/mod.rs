@@ -155,7 +155,8 @@ impl State {
         if chosen.lost {
             return Err(NO_DEVICE);
         }
-        let (client, devices, cuda_version) = Client::connect().map_err(|_| NO_DEVICE)?;
+        let (mut client, mut devices, cuda_version) = Client::connect().map_err(|_| NO_DEVICE)?;
+        client.choose(&mut devices);
         if devices.is_empty() {
             return Err(NO_DEVICE);
         }
