@@ -21,3 +21,9 @@ pub const WINDOW_BYTES: u32 = 8 << 20;
 pub use credentials::{Credentials, CredentialsError, PROTOCOL, Sign};
 pub use tensor::{TensorError, floats, server_of, tensor};
 pub use tls::TLS_NAME;
+
+/// The pod of a worker: one of several processes of a pod is called `POD/N`.
+#[must_use]
+pub fn pod_of(worker: &str) -> &str {
+    worker.split_once('/').map_or(worker, |(pod, _)| pod)
+}

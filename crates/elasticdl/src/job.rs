@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 
 use elastic::High;
 
-pub(crate) use sharing::is_all_reduced;
+pub(crate) use sharing::{is_all_reduced, processes};
 
 use crate::parse::{Form, Values};
 use crate::values::{self, Resources, Volume, VolumeSource};
@@ -65,6 +65,9 @@ pub struct Job {
     /// What the master gets to know: flags of the form.
     pub told: Vec<(&'static str, String)>,
 }
+
+/// The flag that says how many GPUs a worker has.
+pub(crate) const WORKER_REQUEST: &str = "worker_resource_request";
 
 /// What a pod asks for, and the most it may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -305,7 +308,7 @@ fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
             "worker_cpu_limit",
             "worker_memory_request",
             "worker_memory_limit",
-            "worker_resource_request",
+            WORKER_REQUEST,
             "worker_resource_limit",
         ],
         // The first form has none.
@@ -398,11 +401,13 @@ fn told(
     }
     let mut told = Vec::new();
     for (name, value) in values.iter().filter(|(_, value)| !value.is_empty()) {
+        // How many workers train together is more than how many pods there are.
+        let counts = name == WORKER_REQUEST && form != Form::Seed && processes(values) > 1;
         let about_pods = OF_PODS.contains(&name)
             || ["_cpu_", "_memory_", "_resource_", "_pod_priority"]
                 .iter()
                 .any(|part| name.contains(part));
-        if about_pods {
+        if about_pods && !counts {
             continue;
         }
         let is_path = PATHS.contains(&name);
@@ -506,6 +511,7 @@ mod tests {
             ),
             (format!("{REDUCED} --checkpoint_steps=9"), "add --checkpoint_dir, a folder that all"),
             (format!("{REDUCED} --sync_version_tolerance=2"), "no gradient is old; leave it out"),
+            (format!("{REDUCED} --staleness_max=2"), "no gradient is old; leave it out"),
             (format!("{REDUCED} --relaunch_timeout_worker"), "wait for the slowest one, so all"),
             (format!("{TRAIN} --aux_params=relaunch=1"), "disable_relaunch is"),
             (

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::job::Job;
+use crate::job::{Job, WORKER_REQUEST};
 use crate::master::{self, Log, SAVE_MAX, TERMINATED, failed};
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
@@ -36,7 +36,8 @@ pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
     let here = std::env::current_dir()?;
     let job = Job::new(form, values, &here).map_err(|error| Error::Usage(error.to_string()))?;
     refuse(&job, values)?;
-    let told = job.told.iter().map(|(name, value)| format!("--{name}={value}"));
+    let told = job.told.iter().filter(|(name, _)| *name != WORKER_REQUEST);
+    let told = told.map(|(name, value)| format!("--{name}={value}"));
     let words: Vec<String> = told.chain([format!("--job_name={}", job.name)]).collect();
     let told = Values::of_pairs(form, &words).map_err(Error::Usage)?;
     let mut stops = Stops::new()?;

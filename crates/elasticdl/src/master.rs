@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::job::is_all_reduced;
+use crate::job::{is_all_reduced, processes};
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 
@@ -274,7 +274,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         parameter_servers: values.count("num_ps_pods").max(1),
         world: is_all_reduced(form, values).then(|| WorldLimits {
             min: 1,
-            max: values.count("num_workers").max(1),
+            max: values.count("num_workers").max(1).saturating_mul(processes(values)),
             unit: 1,
             first_ms: FIRST_WORLD_MS,
             gather_ms: GATHER_MS,
@@ -422,6 +422,8 @@ mod tests {
         let job = of(&format!("train {flags}")).unwrap();
         let world = job.world.expect("a world");
         assert_eq!((world.min, world.max, world.unit), (1, 3, 1));
+        let two = format!("train {flags} --worker_resource_request=cpu=1,gpu=2");
+        assert_eq!(of(&two).unwrap().world.map(|world| world.max), Some(6));
         assert_eq!(of(&format!("evaluate {flags} --validation_data=/d")).unwrap().world, None);
         let by_servers = flags.replace("Allreduce", "ParameterServer");
         assert_eq!(of(&format!("train {by_servers}")).unwrap().world, None);

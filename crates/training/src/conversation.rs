@@ -9,7 +9,7 @@ use api_types::{JobTraining, Millis, PodTraining, Time};
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::tell_request::Event;
 use elastic_proto::v1::{PodGone, PodLeaves, StatusReply, WorkerStatus};
-use elastic_proto::{Credentials, Sign};
+use elastic_proto::{Credentials, Sign, pod_of};
 use hyper_util::rt::TokioIo;
 use spec::{Framework, MASTER};
 use tonic::service::interceptor::InterceptedService;
@@ -81,7 +81,7 @@ pub(crate) fn news(workload: &WorkloadView, workers: &[WorkerStatus]) -> Vec<Eve
 
 fn news_of(workload: &WorkloadView, worker: &WorkerStatus) -> Option<Event> {
     let pod = worker.pod.clone();
-    let index = workload.pods.iter().position(|one| one.name == pod);
+    let index = workload.pods.iter().position(|one| one.name == pod_of(&pod));
     match index.map(|index| workload.pods[index].state) {
         Some(PodState::Starting | PodState::Running) => None,
         Some(PodState::Terminating) if worker.leaving => None,
@@ -104,10 +104,12 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn of(status: &StatusReply, checkpointed_ms: Option<u64>) -> Self {
-        let pods: BTreeMap<_, _> = (0..)
-            .zip(&status.workers)
-            .map(|(number, worker)| (worker.pod.clone(), of_worker(number, worker)))
-            .collect();
+        let mut pods = BTreeMap::<String, PodTraining>::new();
+        for (number, worker) in (0..).zip(&status.workers) {
+            let process = of_worker(number, worker);
+            let name = pod_of(&worker.pod).to_owned();
+            pods.entry(name).and_modify(|pod| add(pod, &process)).or_insert(process);
+        }
         let rate = pods.values().map(|pod| pod.samples_per_second.0).sum();
         let job = JobTraining {
             epoch: status.epoch,
@@ -126,6 +128,15 @@ impl Progress {
     }
 }
 
+/// The processes of a pod are shown as one: its rank is that of the first of them.
+fn add(pod: &mut PodTraining, process: &PodTraining) {
+    pod.rank = pod.rank.min(process.rank);
+    pod.tasks.extend(&process.tasks);
+    pod.model_version = pod.model_version.max(process.model_version);
+    pod.samples_per_second.0 += process.samples_per_second.0;
+    pod.leaving |= process.leaving;
+}
+
 /// Workers that train each for itself have ranks by age, as those of a world have.
 fn of_worker(number: u32, worker: &WorkerStatus) -> PodTraining {
     let report = worker.report.unwrap_or_default();
@@ -137,5 +148,34 @@ fn of_worker(number: u32, worker: &WorkerStatus) -> PodTraining {
         model_version: report.model_version,
         samples_per_second: Millis(rate),
         leaving: worker.leaving,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elastic_proto::v1::WorkerReport;
+
+    use super::*;
+
+    #[test]
+    fn the_processes_of_a_pod_are_shown_as_one() {
+        let worker = |pod: &str, rank, task| WorkerStatus {
+            pod: pod.to_owned(),
+            rank: Some(rank),
+            task_ids: vec![task],
+            report: Some(WorkerReport {
+                model_version: u64::from(rank),
+                samples_per_second: 10.0,
+                ..WorkerReport::default()
+            }),
+            ..WorkerStatus::default()
+        };
+        let workers = vec![worker("b", 0, 7), worker("a/0", 1, 8), worker("a/1", 2, 9)];
+        let found = Progress::of(&StatusReply { workers, ..StatusReply::default() }, None);
+        assert_eq!((found.job.workers, found.job.samples_per_second), (3, Millis(30_000)));
+        assert_eq!(found.pods.keys().collect::<Vec<_>>(), ["a", "b"]);
+        let pod = &found.pods["a"];
+        assert_eq!((pod.rank, pod.model_version, &*pod.tasks), (1, 2, &[8, 9][..]));
+        assert_eq!(pod.samples_per_second, Millis(20_000));
     }
 }

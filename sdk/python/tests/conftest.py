@@ -26,13 +26,15 @@ def start_worker(tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
 
-    def start(job, pod="worker-0", patience_s=30, token_file=token, before=None):
-        """`before` is Python that the process runs first, with the worker as `w`."""
+    def start(job, pod="worker-0", patience_s=30, token_file=token, before=None, more=()):
+        """`before` is Python that the process runs first, with the worker as `w`; `more` are further
+        arguments."""
         program = ["-m", "elastane.worker"]
         if before:
             program = ["-c", f"{before}; raise SystemExit(w.main())"]
         command = [sys.executable, *program, "--master", job.address]
         command += ["--token-file", str(token_file), "--pod", pod, "--patience-s", str(patience_s)]
+        command += more
         log = open(tmp_path / f"{pod}.log", "w+")
         # More threads than free cores would wait for each other.
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

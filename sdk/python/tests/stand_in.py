@@ -33,6 +33,7 @@ class Job:
             "ReportEvaluation",
             "Watch",
             "Leave",
+            "Tell",
         ),
         "ParameterServer": ("InitModel", "Pull", "PullRows", "PushGradients"),
     }
@@ -50,6 +51,7 @@ class Job:
         self.arguments, self.kind, self.minibatch = arguments, kind, minibatch
         self.records_per_task, self.epochs, self.saves = records_per_task, epochs, saves
         self.protocol_version = protocol_version
+        self.lost = []
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.todo, self.doing, self.next_task = None, {}, 1
@@ -266,6 +268,13 @@ class Job:
         self.left[request.worker_id] = (request.reason, request.message)
         self.give_up(request.worker_id)
         return pb.LeaveReply()
+
+    def Tell(self, request):
+        gone = [id for id, pod in self.workers.items() if pod == request.pod_gone.pod]
+        for worker in gone:
+            self.lost.append(self.workers[worker])
+            self.give_up(worker)
+        return pb.TellReply()
 
     def give_up(self, worker):
         with self.lock:

@@ -14,6 +14,7 @@ mod document;
 mod elastic_allreduce;
 mod elastic_containers;
 mod elastic_crash;
+mod elastic_gpus;
 mod elastic_training;
 mod examples;
 mod faults;

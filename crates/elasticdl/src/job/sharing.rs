@@ -3,11 +3,19 @@
 
 use super::JobError;
 use crate::parse::{Form, Values};
+use crate::values;
 
 /// Whether the workers of a job hold its model themselves and add up their gradients. What is not
 /// trained is read from a parameter server in any case.
 pub(crate) fn is_all_reduced(form: Form, values: &Values) -> bool {
     form == Form::Train && values.text("distribution_strategy") == "AllreduceStrategy"
+}
+
+/// How many processes a worker has: one for each of its GPUs, as the Python package starts them.
+pub(crate) fn processes(values: &Values) -> u32 {
+    // It was checked when the job was submitted.
+    let asked = values::resources(values.text(super::WORKER_REQUEST)).unwrap_or_default();
+    asked.gpus.unwrap_or(1).max(1)
 }
 
 /// Flags that no job of its strategy can have.
@@ -28,6 +36,7 @@ pub(super) fn strategy(form: Form, values: &Values) -> Result<(), JobError> {
         ("get_model_steps", is_reduced && values.count("get_model_steps") > 1, all),
         ("use_async", is_reduced && values.is_on("use_async"), all),
         ("gradients", is_reduced && values.text("gradients") == "reject", none_is_old),
+        ("staleness_max", is_reduced && values.count("staleness_max") > 0, none_is_old),
         (
             "sync_version_tolerance",
             is_reduced && values.count("sync_version_tolerance") > 0,

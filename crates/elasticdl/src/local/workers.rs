@@ -67,6 +67,8 @@ impl<'a> Workers<'a> {
         command.env("MASTER_ADDR", self.place.address).env("POD_NAME", &pod);
         command.env("ELASTANE_JOB_TOKEN_FILE", self.place.token_file);
         command.env("WORKER_ID", self.next.to_string());
+        // In a pod by hand: its GPUs are those of all workers, which are one process each.
+        command.env_remove("RUNAI_NUM_OF_GPUS");
         // Ctrl-C is for this process: workers are asked to leave by the master.
         let child = command.process_group(0).kill_on_drop(true).spawn();
         let child = child.map_err(|error| {

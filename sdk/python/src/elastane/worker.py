@@ -7,7 +7,7 @@ A worker registers with the master, loads the model and the data that the settin
 through tasks until there are no more. SIGTERM, or the master's word, makes it finish the minibatch
 that it computes, hand its tasks back with the number of finished records, and leave. Exit codes: 0
 done, 143 it was to leave, 1 the model, the data or the code failed, 2 the master refuses this worker
-or cannot be reached.
+or cannot be reached. In a pod with several GPUs it runs once for each of them (`processes`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import traceback
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
-from . import backends, codec, master
+from . import backends, codec, master, processes
 from .allreduce import ByAllReduce
 from .backends import Backend, Batch
 from .connection import CallError, Connection, Interrupted, Outdated
@@ -457,6 +457,12 @@ def _options(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--pod", default=environment("POD_NAME") or socket.gethostname())
     parser.add_argument("--host", default=environment("MY_POD_IP") or "127.0.0.1")
     parser.add_argument(
+        "--devices",
+        type=processes.split,
+        default=processes.of_pod(),
+        help="GPUs as 0,1: with several a process runs for each (default: those of the pod)",
+    )
+    parser.add_argument(
         "--patience-s",
         type=float,
         default=600.0,
@@ -480,6 +486,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         print(f"error: the token of the job cannot be read: {error}", file=sys.stderr)
         return EXIT_REFUSED
     connection = Connection("Master", lambda: options.master, token, options.patience_s)
+    if len(options.devices) > 1:
+        own = sys.argv[1:] if arguments is None else arguments
+        return processes.run(
+            options.devices, options.pod, own, lambda name: _gone(connection, name)
+        )
     terminated: List[bool] = []
     worker: List[Worker] = []
 
@@ -496,6 +507,15 @@ def main(arguments: Optional[List[str]] = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_REFUSED
     return _work(worker[0])
+
+
+def _gone(connection: Connection, name: str) -> None:
+    """Says to the master that a process of this pod has failed: the others need not wait for it."""
+    request = pb.TellRequest(pod_gone=pb.PodGone(pod=name))
+    try:
+        connection.call("Tell", request, interrupted=lambda: True)
+    except (CallError, Interrupted) as error:
+        log(f"the master finds out by itself that {name} is gone: {error}")
 
 
 def _work(worker: Worker) -> int:
