@@ -1,6 +1,7 @@
 """Embedding tables: adding up gradients, the models that have some, and the worker with them."""
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from stand_in import Job
 from elastane import backends, contract, embedding
 from elastane.embedding import Embedding, EmbeddingError
 from elastane.parameters import ParameterServers
+from elastane.protocol import messages as pb
 
 MODEL = os.path.join(EXAMPLES, "digits_embedding.py")
 
@@ -104,6 +106,33 @@ def test_rows_go_to_the_server_of_their_id():
         assert np.frombuffer(rows.values, "<f4").size == 2 * len(found[-1])
         assert (rows.table, rows.dim) == ("t", 2)
     assert found == [[0, 2**64 - 1], [1, 4], [5]]
+
+
+def test_all_servers_are_asked_for_rows_at_the_same_time():
+    both_are_asked = threading.Barrier(2)
+
+    class Server:
+        def call(self, name, request, wait_ms, interrupted):
+            if name == "PushGradients":
+                return None
+            # One after the other would wait here in vain.
+            both_are_asked.wait(20)
+            ids = np.frombuffer(request.ids, "<u8")
+            if request.stored:
+                ids = np.array([4] if self is servers[0] else [3], np.uint64)
+            values = np.stack([ids, ids + 1], axis=1).astype("<f4")
+            rows = pb.Rows(table="t", dim=2, ids=ids.tobytes(), values=values.tobytes())
+            return pb.PullRowsReply(rows=rows)
+
+    servers = [Server(), Server()]
+    one = table()
+    both = ParameterServers(servers, lambda: False)
+    both.serve([one])
+    both._at = (0, 1)
+    ids = np.array([2, 5, 0], np.uint64)
+    assert both.rows(one, ids).tolist() == [[2, 3], [5, 6], [0, 1]]
+    stored = both.stored_rows(one)
+    assert [part.tolist() for part in stored] == [[3, 4], [[3, 4], [4, 5]]]
 
 
 def check_gradient(backend, batch, one, id_, column):

@@ -24,8 +24,8 @@ def never():
 def listeners():
     made = []
 
-    def make(count, token=TOKEN):
-        made.extend(Listener("127.0.0.1", token) for _ in range(count))
+    def make(count, token=TOKEN, host="127.0.0.1"):
+        made.extend(Listener(host, token) for _ in range(count))
         return made[-count:]
 
     yield make
@@ -96,6 +96,18 @@ def test_blocks_and_messages_reach_all(listeners, size):
     found = together(listeners(size), work)
     assert found[0][0] == [bytes([rank]) * 7 for rank in range(size)]
     assert found[0][2] == b"" and all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]", "localhost"])
+def test_members_are_reached_by_ipv6_and_by_name(listeners, host):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    members = listeners(2, host=host)
+    name = "localhost" if host == "localhost" else "[::1]"
+    assert all(one.address.rpartition(":")[0] == name for one in members)
+    assert together(members, lambda ring: ring.gather(b"-")) == [[b"-"] * 2] * 2
 
 
 def test_a_member_that_dies_breaks_the_round_in_all_others(listeners):

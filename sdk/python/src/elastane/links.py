@@ -20,7 +20,7 @@ import ssl
 import struct
 import threading
 import time
-from typing import Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple, Union
 
 from . import credentials
 
@@ -33,6 +33,7 @@ _HANDSHAKE_S = 5.0
 # So many connections prove themselves at the same time; more are closed at once.
 _HANDSHAKES_MAX = 64
 _PAUSE_S = 0.02
+Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 
 class Refused(Exception):
@@ -62,13 +63,29 @@ def _read(connection: socket.socket, count: int, until: float) -> bytes:
     return found
 
 
-def _bind_to(host: str) -> str:
-    """An address of this machine alone stays that; else all that this one has."""
+def _listen(host: str) -> socket.socket:
+    """At an address of this machine alone if it is one; else at all that this one has."""
     try:
-        address = ipaddress.ip_address(host)
+        address: Optional[Address] = ipaddress.ip_address(host)
     except ValueError:
-        return ""
-    return host if address.is_loopback else ""
+        address = None
+    if address is not None and address.is_loopback:
+        family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+        return socket.create_server((host, 0), family=family, backlog=128)
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(
+                ("", 0), family=socket.AF_INET6, backlog=128, dualstack_ipv6=True
+            )
+        except OSError:
+            # It knows IPv6 and has no address of it.
+            pass
+    return socket.create_server(("", 0), backlog=128)
+
+
+def _at(host: str, port: int) -> str:
+    """As the master takes it: colons of IPv6 are not those before the port."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Listener:
@@ -78,8 +95,9 @@ class Listener:
         text, pem = credentials.split(token)
         self._token = text.encode()
         self._tls = credentials.context(pem, ssl.Purpose.CLIENT_AUTH)
-        self._socket = socket.create_server((_bind_to(host), 0), backlog=128)
-        self.address = f"{host}:{self._socket.getsockname()[1]}"
+        host = host.strip("[]")
+        self._socket = _listen(host)
+        self.address = _at(host, self._socket.getsockname()[1])
         self._arrived: Dict[Tuple[int, int], socket.socket] = {}
         self._generation = 0
         self._changed = threading.Condition()
@@ -202,7 +220,8 @@ def _connect(
     token, tls = known_by
     host, _, port = address.rpartition(":")
     until = min(until, time.monotonic() + _HANDSHAKE_S)
-    connection = socket.create_connection((host, int(port)), max(0.01, until - time.monotonic()))
+    to = (host.strip("[]"), int(port))
+    connection = socket.create_connection(to, max(0.01, until - time.monotonic()))
     try:
         if tls is not None:
             connection.settimeout(_HANDSHAKE_S)

@@ -8,7 +8,8 @@ leader. So an update is made on all servers or on none.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -56,6 +57,7 @@ class ParameterServers:
         self._tables: List[Embedding] = []
         # Of the last pull: who, and of which life of the model.
         self._at = (0, 0)
+        self._threads: Optional[ThreadPoolExecutor] = None
 
     def serve(self, tables: Sequence[Embedding]) -> None:
         """These embedding tables have their rows here."""
@@ -146,7 +148,9 @@ class ParameterServers:
         out = np.zeros((len(ids), table.dim), np.float32)
         if generation == 0:
             return out
-        for index, mine in self._shares(ids):
+
+        def pull(share: Tuple[int, np.ndarray]) -> None:
+            index, mine = share
             request = pb.PullRowsRequest(
                 worker_id=worker,
                 model_generation=generation,
@@ -155,13 +159,24 @@ class ParameterServers:
             )
             reply = self._call(index, "PullRows", request)
             out[mine] = _matrix(table, reply.rows)
+
+        self._at_once(pull, list(self._shares(ids)))
         return out
+
+    def _at_once(self, call: Callable[[Any], Any], each: Sequence[Any]) -> List[Any]:
+        """Calls several servers at the same time; the answers in this order, or the first error."""
+        if len(each) < 2:
+            return [call(one) for one in each]
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(len(self._servers), "rows")
+        return list(self._threads.map(call, each))
 
     def stored_rows(self, table: Embedding) -> Tuple[np.ndarray, np.ndarray]:
         """All rows that were trained: rising ids and their rows."""
         worker, generation = self._at
-        ids, rows = [np.empty(0, np.uint64)], [np.empty((0, table.dim), np.float32)]
-        for index in range(len(self._servers)):
+
+        def pull(index: int) -> Tuple[List[np.ndarray], List[np.ndarray]]:
+            ids, rows = [np.empty(0, np.uint64)], [np.empty((0, table.dim), np.float32)]
             start, more = 0, True
             while more:
                 request = pb.PullRowsRequest(
@@ -173,7 +188,11 @@ class ParameterServers:
                 rows.append(_matrix(table, reply.rows))
                 more = reply.more
                 start = int(ids[-1][-1]) + 1 if more else 0
-        all_ids, all_rows = np.concatenate(ids), np.concatenate(rows)
+            return ids, rows
+
+        found = self._at_once(pull, range(len(self._servers)))
+        all_ids = np.concatenate([part for ids, _ in found for part in ids])
+        all_rows = np.concatenate([part for _, rows in found for part in rows])
         order = np.argsort(all_ids)
         return all_ids[order], all_rows[order]
 
