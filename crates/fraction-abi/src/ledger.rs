@@ -115,12 +115,12 @@ impl<'a, P: Probe> Ledger<'a, P> {
     pub fn attach(&self, owner: Owner) -> Option<Seat> {
         let life = |other: &Owner| other.life(&owner);
         let same = |slot: &Slot| OwnerWord(slot.owner.load(SeqCst)).pid() == owner.pid;
-        self.free_those(same, &life);
+        self.free_those(&same, &life);
         self.attach_with(owner, &life)
     }
 
     /// [`Self::attach`] with another way to find out who has ended.
-    pub fn attach_with(&self, owner: Owner, life: &impl Fn(&Owner) -> Life) -> Option<Seat> {
+    pub fn attach_with(&self, owner: Owner, life: &dyn Fn(&Owner) -> Life) -> Option<Seat> {
         self.take(owner).or_else(|| {
             self.reap_with(life);
             self.take(owner)
@@ -179,7 +179,7 @@ impl<'a, P: Probe> Ledger<'a, P> {
         device: usize,
         bytes: u64,
         limit: u64,
-        life: &impl Fn(&Owner) -> Life,
+        life: &dyn Fn(&Owner) -> Life,
     ) -> Result<(), Over> {
         let first = self.try_reserve(seat, device, bytes, Some(limit));
         if first.is_ok() || bytes > limit {
@@ -195,6 +195,7 @@ impl<'a, P: Probe> Ledger<'a, P> {
         let _counted = self.try_reserve(seat, device, bytes, None);
     }
 
+    #[inline(never)]
     fn try_reserve(
         &self,
         seat: Seat,
@@ -259,11 +260,12 @@ impl<'a, P: Probe> Ledger<'a, P> {
     }
 
     /// [`Self::reap`] with another way to find out who has ended.
-    pub fn reap_with(&self, life: &impl Fn(&Owner) -> Life) -> usize {
-        self.free_those(|_| true, life)
+    pub fn reap_with(&self, life: &dyn Fn(&Owner) -> Life) -> usize {
+        self.free_those(&|_| true, life)
     }
 
-    fn free_those(&self, which: impl Fn(&Slot) -> bool, life: &impl Fn(&Owner) -> Life) -> usize {
+    #[inline(never)]
+    fn free_those(&self, which: &dyn Fn(&Slot) -> bool, life: &dyn Fn(&Owner) -> Life) -> usize {
         let slots = self.claim.slot.iter().enumerate().filter(|(_, slot)| which(slot));
         let freed = slots.filter(|(at, slot)| self.free_if_ended(*at, slot, life)).count();
         if freed > 0 {
@@ -272,7 +274,8 @@ impl<'a, P: Probe> Ledger<'a, P> {
         freed
     }
 
-    fn free_if_ended(&self, at: usize, slot: &Slot, life: &impl Fn(&Owner) -> Life) -> bool {
+    #[inline(never)]
+    fn free_if_ended(&self, at: usize, slot: &Slot, life: &dyn Fn(&Owner) -> Life) -> bool {
         let word = OwnerWord(slot.owner.load(SeqCst));
         let owner = match word.state() {
             State::Free => return false,
