@@ -218,3 +218,26 @@ def test_digits_are_learned(make_job, start_worker, digits, tmp_path):
     assert [worker.wait(120) for worker in workers] == [0, 0], said(workers[0])
     total, weight = job.metrics["accuracy"]
     assert weight == 297 and total / weight >= 0.93
+
+
+def test_workers_of_keras_learn_digits_and_one_may_be_lost(make_job, start_worker, digits):
+    pytest.importorskip("tensorflow", reason="the model is one of TensorFlow-Keras")
+    arguments = {
+        "model_file": os.path.join(EXAMPLES, "digits_keras.py"),
+        "training_data": str(digits / "train"),
+        "validation_data": str(digits / "test"),
+    }
+    job = make_job(arguments=arguments, epochs=3, first_size=2)
+    workers = [start_worker(job, f"worker-{n}") for n in range(2)]
+    with job.lock:
+        # TensorFlow begins slowly.
+        assert job.changed.wait_for(lambda: job.version >= 20, 240), said(workers[0])
+        (number,) = [id for id, pod in job.workers.items() if pod == "worker-0"]
+    workers[0].kill()
+    workers[0].wait(60)
+    job.give_up(number)
+    assert workers[1].wait(240) == 0, said(workers[1])
+    assert number not in job.left and len(job.left) == 1
+    total, weight = job.metrics["accuracy"]
+    # What moves beside the gradients, such as the means of a normalisation, counts as well.
+    assert weight == 297 and total / weight >= 0.9, total / weight

@@ -71,6 +71,35 @@ fn a_killed_parameter_server_comes_again_where_the_others_look_for_it() {
 }
 
 #[test]
+fn workers_in_containers_add_up_their_gradients_and_one_that_is_killed_is_replaced() {
+    let Some((sandbox, image)) = served() else { return };
+    let made = sandbox.shell("mkdir -m 777 kept");
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let submitted = sandbox.shell(&format!(
+        "elasticdl train --job_name=r --model_zoo=zoo --model_def=digits_numpy.custom_model \
+         --training_data=$PWD/plain/train --num_epochs=12 --minibatch_size=10 --num_workers=2 --tls \
+         --distribution_strategy=AllreduceStrategy --image_name={} --checkpoint_dir=$PWD/kept \
+         --volume=host_path=$PWD/kept,mount_path=$PWD/kept --checkpoint_steps=20 \
+         --worker_resource_request=cpu=1,memory=1024Mi",
+        image.name()
+    ));
+    assert_eq!(submitted.code, Some(0), "{}", submitted.text);
+    await_text(&sandbox, "elasticdl logs r", "epoch 2: ", TRAINING_PATIENCE);
+    // Each has a network of its own, and is reached there.
+    let of_second = "elasticdl logs r --pod elasticdl-r-worker-1";
+    await_text(&sandbox, of_second, ": rank 1 of 2", PATIENCE);
+    kill_pod("elasticdl-r-worker-0");
+    await_text(&sandbox, of_second, ": rank 0 of 2", TRAINING_PATIENCE);
+    let ended = "job r succeeded: 18000 records (0 unreadable) in ";
+    await_text(&sandbox, "elasticdl logs r", ended, TRAINING_PATIENCE);
+    let log = sandbox.shell("elasticdl logs r").text;
+    assert!(log.contains(", 0 failed"), "{log}");
+    let kept = sandbox.shell("ls kept").text;
+    assert!(kept.contains("version-"), "{kept}");
+    sandbox.shell("elastane down");
+}
+
+#[test]
 fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
     let Some((sandbox, image)) = served() else { return };
     submit_with(&sandbox, "c", MODEL, image.name());
