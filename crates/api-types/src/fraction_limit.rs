@@ -11,7 +11,7 @@ use crate::scalar::Millis;
 pub struct FractionLimit {
     /// How well: `none`, `cooperative`, `hard`.
     pub enforcement: String,
-    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`.
+    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`, `mig`.
     pub mechanism: String,
     /// What that means, in one sentence.
     pub meaning: String,

@@ -8,7 +8,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use control::node_on_host;
-use gpu::{Gpu, HostPart, NodeGpus};
+use engine_fractions::FractionPolicy;
+use gpu::{Gpu, HostPart, MigInstance, NodeGpus};
 use orchestrator::NodeList;
 use spec::NodeSpec;
 
@@ -33,6 +34,8 @@ pub(crate) struct Found {
     layout: Option<String>,
     /// Why GPUs are simulated without being requested.
     because: Option<&'static str>,
+    /// The MIG instances of GPUs in MIG mode, by UUID of the GPU.
+    pub(crate) instances: BTreeMap<String, Vec<MigInstance>>,
 }
 
 impl Found {
@@ -42,6 +45,17 @@ impl Found {
         let found = || if self.because.is_some() { simulated() } else { "found".to_owned() };
         let origin = self.layout.clone().unwrap_or_else(found);
         NodeList { nodes: self.nodes.clone(), origin }
+    }
+
+    /// The same where GPUs that what keeps fractions cannot use say so.
+    pub(crate) fn for_fractions(mut self, fractions: FractionPolicy) -> Self {
+        for node in self.nodes.iter_mut().filter(|node| node.has_real_gpus()) {
+            for (at, gpu) in node.gpus.iter_mut().enumerate().filter(|(_, gpu)| gpu.fault.is_none())
+            {
+                gpu.fault = mig_fault(at, self.instances.get(&gpu.uuid), fractions);
+            }
+        }
+        self
     }
 }
 
@@ -62,7 +76,8 @@ pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Res
         Machines::Nodes(given) => Some(format!("nodes {}", given.text)),
         Machines::Found => None,
     };
-    Ok(Found { nodes: asked_for.into_iter().map(node_on_host).collect(), layout, because: None })
+    let nodes = asked_for.into_iter().map(node_on_host).collect();
+    Ok(Found { nodes, layout, because: None, instances: BTreeMap::new() })
 }
 
 /// Checks the nodes that a setting asks for; those that the machine has are not looked at.
@@ -146,13 +161,43 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
         None => "no NVIDIA driver is installed here",
         Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
         Some(gpus) => {
+            let of = |gpu: &Gpu| Some((gpu.uuid.clone(), gpu.instances.clone()?));
+            let instances = gpus.iter().filter_map(of).collect();
             let (labels, host) = (BTreeMap::new(), HostPart::default());
             let found = NodeGpus { name: name.to_owned(), gpus, labels, host };
-            return Ok(Found { nodes: vec![node_on_host(found)], layout: None, because: None });
+            let nodes = vec![node_on_host(found)];
+            return Ok(Found { nodes, layout: None, because: None, instances });
         }
     };
     let simulated = gpu::simulate_gpus(SIMULATED_DEFAULT, name).map_err(failed)?;
-    Ok(Found { nodes: vec![node_on_host(simulated)], layout: None, because: Some(because) })
+    let (nodes, instances) = (vec![node_on_host(simulated)], BTreeMap::new());
+    Ok(Found { nodes, layout: None, because: Some(because), instances })
+}
+
+/// Why a GPU in MIG mode with these instances, or in none, cannot be used. Programs have nothing of one
+/// in MIG mode but its instances, and the scheduler does not know which GPUs have some: so all that a
+/// server uses have some, or none has.
+fn mig_fault(
+    at: usize,
+    instances: Option<&Vec<MigInstance>>,
+    fractions: FractionPolicy,
+) -> Option<String> {
+    let divide = format!("`nvidia-smi mig -i {at} -cgi PROFILES -C`");
+    match (instances, fractions == FractionPolicy::Mig) {
+        (None, false) => None,
+        (Some(instances), true) if !instances.is_empty() => None,
+        (Some(_), true) => Some(format!(
+            "it is in MIG mode and has no instance; make some with {divide}, and restart the server"
+        )),
+        (None, true) => Some(format!(
+            "it is not in MIG mode, and this server gives out MIG instances only (`--fractions mig`); \
+             divide it with `nvidia-smi -i {at} -mig 1` and {divide}, or start the server otherwise"
+        )),
+        (Some(_), false) => Some(format!(
+            "it is in MIG mode, and only a server with `--fractions mig` gives out MIG instances; start \
+             it so, or make the GPU whole with `nvidia-smi -i {at} -mig 0` and restart it"
+        )),
+    }
 }
 
 fn failed(error: gpu::Error) -> Error {
@@ -206,7 +251,7 @@ pub(crate) fn announce(found: &Found) -> String {
         text.push_str(&format!("  Node       {}: {gpus}{labels}\n", node.name));
         for (number, gpu) in node.gpus.iter().enumerate() {
             if let Some(why) = &gpu.fault {
-                text.push_str(&format!("             GPU {number} is lost (E207): {why}\n"));
+                text.push_str(&format!("             GPU {number} cannot be used (E207): {why}\n"));
             }
         }
     }

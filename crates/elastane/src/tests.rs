@@ -378,6 +378,7 @@ fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
         product: "H100".into(),
         memory_bytes: 80 << 30,
         simulated: false,
+        instances: None,
         fault: fault.map(str::to_owned),
     };
     let announced = |driver| announce(&super::initial_nodes::of_driver(driver, "box").unwrap());
@@ -397,9 +398,45 @@ fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
           Node       box: 4x simulated 16GiB
 
           Node       box: 2x H100 80GiB
-                     GPU 1 is lost (E207): the driver does not have it any more
+                     GPU 1 cannot be used (E207): the driver does not have it any more
     "#]]
     .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_divided_gpu_is_used_with_fractions_mig_only_and_says_so_otherwise() {
+    let gpu = |index, instances| gpu::Gpu {
+        index,
+        uuid: format!("GPU-{index}"),
+        product: "H100".into(),
+        memory_bytes: 80 << 30,
+        simulated: false,
+        instances,
+        fault: None,
+    };
+    let (uuid, profile) = ("MIG-1".to_owned(), "3g.40gb".to_owned());
+    let instance = gpu::MigInstance { uuid, profile, memory_bytes: 39 << 30 };
+    let driver = vec![gpu(0, Some(vec![instance])), gpu(1, Some(Vec::new())), gpu(2, None)];
+    let faults = |policy: &str| {
+        let found = super::initial_nodes::of_driver(Some(driver.clone()), "box").unwrap();
+        let found = found.for_fractions(engine_fractions::FractionPolicy::named(policy).unwrap());
+        assert_eq!(found.instances["GPU-0"].len(), 1);
+        found.nodes[0]
+            .gpus
+            .iter()
+            .map(|gpu| gpu.fault.clone().unwrap_or_default())
+            .collect::<Vec<_>>()
+    };
+    for policy in ["auto", "hard", "none", "mps"] {
+        let [divided, empty, whole] = &*faults(policy) else { panic!("three GPUs") };
+        assert!(divided.contains("`nvidia-smi -i 0 -mig 0`"), "{divided}");
+        assert!(empty.contains("only a server with `--fractions mig`"), "{empty}");
+        assert_eq!(whole, "");
+    }
+    let [divided, empty, whole] = &*faults("mig") else { panic!("three GPUs") };
+    assert_eq!(divided, "");
+    assert!(empty.contains("`nvidia-smi mig -i 1 -cgi PROFILES -C`"), "{empty}");
+    assert!(whole.contains("`nvidia-smi -i 2 -mig 1`"), "{whole}");
 }
 
 #[test]

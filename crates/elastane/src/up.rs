@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use control::{Clock as _, SystemClock};
 use engine::{Engine, Isolation, IsolationKind};
-use orchestrator::NodeList;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use spec::NodeSpec;
@@ -108,7 +107,7 @@ async fn serve(
     let dir = state_dir(&config.settings.state_dir)?;
     let opening = async {
         let mut found = find_machines(config, &dir).await?;
-        let server = open(config, &dir, found.list(), umask, shutdown.clone()).await?;
+        let server = open(config, &dir, &found, umask, shutdown.clone()).await?;
         // Some may have been added or removed since the server was first started with these.
         let view = server.state.control.view();
         found.nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
@@ -206,7 +205,7 @@ fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
 async fn open(
     config: &Config,
     dir: &Path,
-    nodes: NodeList,
+    found: &initial_nodes::Found,
     umask: u32,
     shutdown: http_kit::Shutdown,
 ) -> Result<Server, Error> {
@@ -220,13 +219,14 @@ async fn open(
     let listener = listen(config.settings.listen).await?;
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
+    let nodes = found.list();
     let real_gpus = nodes.nodes.iter().any(NodeSpec::has_real_gpus);
     let setup = runtime::Setup {
         state_dir: dir,
         umask: Some(umask),
         separation: Some(separation(config)),
         copy_bytes_max: config.settings.copies_max,
-        fractions: Some(fractions(config, &nodes)),
+        fractions: Some(fractions(config, found)),
     };
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
     check_isolation(config, &opened.engine.capabilities().isolation)?;
@@ -374,8 +374,11 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 /// The nodes; the driver may need a moment.
 async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::Found, Error> {
     let (machines, replaced) = (config.machines.clone(), config.settings.replace_nodes);
-    let dir = dir.to_owned();
-    let find = move || initial_nodes::find(&machines, &dir, replaced);
+    let (dir, fractions) = (dir.to_owned(), config.settings.fractions);
+    let find = move || {
+        let found = initial_nodes::find(&machines, &dir, replaced)?;
+        Ok(found.for_fractions(fractions))
+    };
     let found = tokio::task::spawn_blocking(find).await;
     found.map_err(|error| Error::Failed(format!("failed to find the nodes: {error}")))?
 }
@@ -435,9 +438,10 @@ fn banner(
 }
 
 /// What keeps fractions of the real GPUs.
-fn fractions(config: &Config, nodes: &NodeList) -> engine_fractions::FractionOptions {
-    let real = nodes.nodes.iter().filter(|node| node.has_real_gpus());
-    let gpus = real.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
+fn fractions(config: &Config, found: &initial_nodes::Found) -> engine_fractions::FractionOptions {
+    let real = found.nodes.iter().filter(|node| node.has_real_gpus());
+    let works = real.flat_map(|node| &node.gpus).filter(|gpu| gpu.fault.is_none());
+    let gpus = works.map(|gpu| gpu.uuid.clone()).collect();
     let mut mps = engine_fractions::MpsPlace::default();
     if let Some(pipes) = super::env("CUDA_MPS_PIPE_DIRECTORY").filter(|pipes| !pipes.is_empty()) {
         mps.pipes = pipes.into();
@@ -448,6 +452,7 @@ fn fractions(config: &Config, nodes: &NodeList) -> engine_fractions::FractionOpt
         over: config.settings.gpu_memory_over,
         time_slicing: config.settings.gpu_time_slicing,
         mps,
+        instances: found.instances.clone(),
         ..engine_fractions::FractionOptions::default()
     }
 }

@@ -11,7 +11,7 @@ use engine::{
     Error, Framework, Gang, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member, RunSpec, SecretPlace,
     environment,
 };
-use engine_fractions::Added;
+use engine_fractions::{Added, Instance};
 
 use crate::daemon::{DaemonProperties, Gpus};
 use crate::image::ImageDefaults;
@@ -105,7 +105,7 @@ pub(crate) fn body(
         labels: Some(labels(spec, owner).into_iter().collect()),
         open_stdin: Some(spec.stdin),
         tty: Some(spec.tty),
-        host_config: Some(host(spec, owner, network, facts)),
+        host_config: Some(host(spec, owner, network, (facts, added))),
         networking_config: Some(NetworkingConfig {
             endpoints_config: Some([(network.to_owned(), endpoint)].into()),
         }),
@@ -161,7 +161,12 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     Ok(env)
 }
 
-fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &DaemonProperties) -> HostConfig {
+fn host(
+    spec: &RunSpec,
+    owner: &Owner,
+    network: &str,
+    (facts, added): (&DaemonProperties, Option<&Added>),
+) -> HostConfig {
     let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
     let within = spec.container.limits.memory_bytes_max.unwrap_or(u64::MAX);
     let reserved = Some(spec.memory_bytes.min(within))
@@ -182,7 +187,8 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &DaemonProperties) 
         }),
         ..Mount::default()
     };
-    let (device_requests, devices) = gpus(spec, facts);
+    let instance = added.and_then(|added| added.fraction.instance.as_ref());
+    let (device_requests, devices) = gpus(spec, instance, facts);
     HostConfig {
         // Reaps orphans and forwards signals.
         init: Some(true),
@@ -201,13 +207,18 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &DaemonProperties) 
     }
 }
 
-/// GPUs by the driver's names. Simulated ones are only variables.
+/// GPUs by the driver's names, or a MIG instance in the place of its GPU. Simulated ones are only
+/// variables.
 fn gpus(
     spec: &RunSpec,
+    instance: Option<&Instance>,
     facts: &DaemonProperties,
 ) -> (Option<Vec<DeviceRequest>>, Option<Vec<DeviceMapping>>) {
     let uuids = spec.devices.iter().filter(|device| !device.simulated);
-    let uuids: Vec<String> = uuids.map(|device| device.uuid.clone()).collect();
+    let uuids: Vec<String> = match instance {
+        Some(instance) => vec![instance.uuid.clone()],
+        None => uuids.map(|device| device.uuid.clone()).collect(),
+    };
     let by_name = |uuid: &String| format!("nvidia.com/gpu={uuid}");
     let request = |driver: &str, ids, capabilities| DeviceRequest {
         driver: Some(driver.to_owned()),
@@ -255,14 +266,17 @@ pub(crate) mod tests {
     }
 
     fn made(spec: &RunSpec, facts: &DaemonProperties) -> (ContainerCreateBody, HostConfig) {
-        let mut body = body(
-            spec,
-            &crate::owner::tests::owner(),
-            "net",
-            facts,
-            (&ImageDefaults::default(), None),
-        )
-        .expect("a container");
+        made_with(spec, facts, None)
+    }
+
+    fn made_with(
+        spec: &RunSpec,
+        facts: &DaemonProperties,
+        added: Option<&Added>,
+    ) -> (ContainerCreateBody, HostConfig) {
+        let owner = crate::owner::tests::owner();
+        let image = ImageDefaults::default();
+        let mut body = body(spec, &owner, "net", facts, (&image, added)).expect("a container");
         let host = body.host_config.take().expect("always there");
         (body, host)
     }
@@ -305,6 +319,27 @@ pub(crate) mod tests {
         let (_, host) = made(&with_gpu(false), &facts(Gpus::Cdi, true));
         let path = host.devices.expect("a device")[0].path_on_host.clone();
         assert_eq!((path.as_deref(), host.device_requests), (Some("nvidia.com/gpu=GPU-1"), None));
+    }
+
+    #[test]
+    fn a_mig_instance_is_handed_over_in_the_place_of_its_gpu() {
+        let uuid = "MIG-7".to_owned();
+        let instance = Some(Instance { uuid: uuid.clone(), bytes: 8 << 30 });
+        let fraction = engine_fractions::Fraction { instance, ..Default::default() };
+        let mut added = Added { fraction, delivery: Default::default() };
+        added.delivery.variables.insert("CUDA_VISIBLE_DEVICES".to_owned(), uuid);
+        let asked = |facts| {
+            let (body, host) = made_with(&with_gpu(false), &facts, Some(&added));
+            let env = body.env.expect("variables");
+            assert!(env.contains(&"CUDA_VISIBLE_DEVICES=MIG-7".to_owned()), "{env:?}");
+            let paths = host.devices.unwrap_or_default().into_iter();
+            let ids = host.device_requests.unwrap_or_default().into_iter();
+            let paths = paths.filter_map(|device| device.path_on_host);
+            ids.flat_map(|one| one.device_ids.unwrap_or_default()).chain(paths).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(facts(Gpus::Requests, false)), ["MIG-7"]);
+        assert_eq!(asked(facts(Gpus::Cdi, false)), ["nvidia.com/gpu=MIG-7"]);
+        assert_eq!(asked(facts(Gpus::Cdi, true)), ["nvidia.com/gpu=MIG-7"]);
     }
 
     #[test]

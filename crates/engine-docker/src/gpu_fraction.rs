@@ -92,6 +92,11 @@ impl GpuFractions {
         self.folder(key).join("pages")
     }
 
+    /// Whether a run could get its part of a GPU, if no other were there.
+    pub(crate) fn check(&self, spec: &RunSpec) -> Result<(), Error> {
+        self.fractions.check(spec, &self.pages(spec.key))
+    }
+
     /// What a run gets; none: nothing.
     pub(crate) fn of(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
         self.fractions.of(spec, &self.pages(spec.key))

@@ -99,6 +99,7 @@ async fn fetch(
         Ok(true) => None,
         Ok(false) => Some(Exit::Signal(TERM)),
         Err(Error::Invalid(why)) => Some(Exit::CannotRun(why)),
+        Err(Error::NotKept(why)) => Some(Exit::NotKept(why)),
         Err(other) => Some(Exit::NotStarted(chain(&other))),
     };
     let failed = exit.is_some();

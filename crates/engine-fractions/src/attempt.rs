@@ -1,7 +1,10 @@
 //! Trying, at the start of a server, a limit that something else than our libraries keeps. Owns: what is
 //! tried, on which GPU, and what it proves. Does not know about: how a program gets the limit.
 
+use std::ffi::OsStr;
 use std::process::Command;
+
+use fraction_agent::Report;
 
 pub(crate) const MIB: u64 = 1 << 20;
 /// The limit that is tried. A context takes some of it.
@@ -9,8 +12,8 @@ pub(crate) const LIMIT_MIB: u64 = 1024;
 /// What is granted within it, and what is refused.
 const SIZES: [&str; 2] = ["16MiB", "1025MiB"];
 /// What the driver answers: it is done, or memory is out.
-const GRANTED: i32 = 0;
-const OUT_OF_MEMORY: i32 = 2;
+pub(crate) const GRANTED: i32 = 0;
+pub(crate) const OUT_OF_MEMORY: i32 = 2;
 
 /// Whether a limit was proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,12 @@ pub(crate) fn attempt<'g>(
     program: impl Fn(&str, bool) -> Result<Command, String>,
 ) -> Result<Tried, String> {
     for gpu in gpus {
-        let seen = |limited| answers(program(gpu, limited)?);
+        let seen = |limited| {
+            let (reports, seen) = answers(program(gpu, limited)?, &SIZES)?;
+            let first = reports.into_iter().next().map(|first| first.allocations);
+            let answers = first.unwrap_or_default().iter().map(|one| one.answer).collect();
+            Ok::<(Vec<i32>, _), String>((answers, seen))
+        };
         let wrong = |(_, seen)| format!("on {gpu} a program without a limit saw {seen}");
         match seen(false).map_err(|why| format!("{gpu}: {why}"))? {
             (answers, _) if answers == [GRANTED, GRANTED] => {}
@@ -66,10 +74,11 @@ pub(crate) fn attempt<'g>(
     Ok(Tried::NoRoom)
 }
 
-/// What a program was answered, and its words.
-fn answers(mut command: Command) -> Result<(Vec<i32>, String), String> {
-    command.args(["gpu-check", "--json"]).args(SIZES);
-    let (reports, seen) = fraction_agent::reports(&mut command)?;
-    let first = reports.into_iter().next().map(|first| first.allocations).unwrap_or_default();
-    Ok((first.iter().map(|one| one.answer).collect(), seen))
+/// What a program sees and is answered that asks for these sizes, and its words.
+pub(crate) fn answers(
+    mut command: Command,
+    sizes: &[impl AsRef<OsStr>],
+) -> Result<(Vec<Report>, String), String> {
+    command.args(["gpu-check", "--json"]).args(sizes);
+    fraction_agent::reports(&mut command)
 }

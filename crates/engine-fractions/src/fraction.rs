@@ -32,6 +32,9 @@ pub struct Fraction {
     /// Its limits are in a library that only some programs load.
     #[serde(default)]
     pub preloaded: bool,
+    /// Its MIG instance.
+    #[serde(default)]
+    pub instance: Option<Instance>,
     /// What its control group may have of memory of GPUs, by the region of the kernel; [`UNLIMITED`]: all.
     #[serde(default)]
     pub regions: BTreeMap<String, u64>,
@@ -76,6 +79,15 @@ impl Limit {
     }
 }
 
+/// A MIG instance that a run has as its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// What the driver calls it.
+    pub uuid: String,
+    /// Its memory.
+    pub bytes: u64,
+}
+
 /// A simulated GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulatedGpu {
@@ -90,7 +102,9 @@ impl Fraction {
     /// none: it has none.
     #[must_use]
     pub fn check(&self) -> Option<[String; 3]> {
-        let most = match (self.limits.iter().map(Limit::most).max(), self.mps_bytes) {
+        let instance = self.instance.as_ref().map(|instance| instance.bytes);
+        let most = self.limits.iter().map(Limit::most).chain(instance).max();
+        let most = match (most, self.mps_bytes) {
             (Some(most), _) => format!("--most={most}B"),
             (None, 0) => return None,
             // It shows the whole GPU as the total.

@@ -27,8 +27,11 @@ use crate::burst::{Holder, divide};
 use crate::contexts;
 use crate::dmem::Dmem;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
+use crate::mig::Mig;
 use crate::mps::{self, Granted, Mps};
-use crate::policy::{FractionOptions, FractionPolicy, MemoryOver, Runs};
+use crate::policy::{
+    FractionOptions, FractionPolicy, MemoryOver, Runs, refuse_lifting, with_whole_gpus,
+};
 use crate::run::{Run, held};
 use crate::way::{Chosen, choose, kept, log_unkept, open_point};
 
@@ -76,6 +79,7 @@ enum Keeper {
     Libraries,
     Mps(Mps),
     Dmem(Dmem),
+    Mig(Mig),
 }
 
 /// The fractions of this machine's runs.
@@ -168,6 +172,7 @@ impl Fractions {
         let found = match options.policy {
             FractionPolicy::Mps => Mps::find(program, runs, options).map(Keeper::Mps),
             FractionPolicy::Dmem => Dmem::find(program, runs, options).map(Keeper::Dmem),
+            FractionPolicy::Mig => Mig::find(program, runs, options).map(Keeper::Mig),
             FractionPolicy::Best | FractionPolicy::Counted => {
                 return Ok(Self::with_libraries(folder, program, runs, options));
             }
@@ -190,6 +195,7 @@ impl Fractions {
         let installed = match &keeper {
             Keeper::Mps(mps) => mps.kept(options),
             Keeper::Dmem(dmem) => dmem.kept(runs, options),
+            Keeper::Mig(mig) => mig.kept(runs),
             Keeper::Libraries => libraries.installed,
         };
         Ok(Self { installed, keeper, ..libraries })
@@ -277,21 +283,36 @@ impl Fractions {
         matches!(self.keeper, Keeper::Mps(_)) && mps::is_server(Path::new("/proc"), pid)
     }
 
-    /// What a run gets, whose pages are in this folder; none: nothing.
+    /// Whether a run could start, if no other held what there is once only.
+    ///
+    /// # Errors
+    /// Its part of a GPU would not be kept as the administrator wants it.
+    pub fn check(&self, spec: &RunSpec, pages: &Path) -> Result<(), Error> {
+        match &self.keeper {
+            Keeper::Mig(mig) if spec.devices.iter().any(|device| !device.simulated) => {
+                self.refuse_soft(spec, false)?;
+                refuse_lifting(spec, self.way)?;
+                mig.check(spec).map_err(Error::NotKept)
+            }
+            _ => self.of(spec, pages).map(drop),
+        }
+    }
+
+    /// What a run gets, whose pages are in this folder; none: nothing. What there is once only it has
+    /// until it is forgotten, also if it does not start.
     ///
     /// # Errors
     /// Its part of a GPU would not be kept as the administrator wants it.
     pub fn of(&self, spec: &RunSpec, pages: &Path) -> Result<Option<Added>, Error> {
         let devices = &spec.devices;
         let simulated = !devices.is_empty() && devices.iter().all(|device| device.simulated);
+        let level = self.refuse_soft(spec, simulated)?;
         let is_counted = spec.fractions == Some(PoolFractions::Counted);
-        let level = if is_counted { Enforcement::None } else { self.limit(simulated).level };
         let is_shared = |device: &Device| device.millis < GPU_MILLIS;
-        if level != Enforcement::Hard && devices.iter().any(is_shared) {
-            self.policy.allow_soft(spec)?;
-        }
         if !simulated && !matches!(self.keeper, Keeper::Libraries) {
-            return if is_counted {
+            // Of a GPU that is divided there is nothing but instances.
+            let is_whole = is_counted && !matches!(self.keeper, Keeper::Mig(_));
+            return if is_whole {
                 self.without_libraries(&with_whole_gpus(spec))
             } else {
                 self.without_libraries(spec)
@@ -314,7 +335,10 @@ impl Fractions {
         });
         let own =
             |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
-        let limits = self.allowed(spec, limits.collect())?;
+        let limits: Vec<Limit> = limits.collect();
+        if !limits.is_empty() {
+            refuse_lifting(spec, self.way)?;
+        }
         let fraction = Fraction {
             preloaded: !limits.is_empty() && self.is_preloaded(has_driver),
             limits,
@@ -341,6 +365,16 @@ impl Fractions {
         Ok(Some(Added { fraction, delivery }))
     }
 
+    /// How well the part of a run is kept.
+    fn refuse_soft(&self, spec: &RunSpec, simulated: bool) -> Result<Enforcement, Error> {
+        let is_counted = spec.fractions == Some(PoolFractions::Counted);
+        let level = if is_counted { Enforcement::None } else { self.limit(simulated).level };
+        if level != Enforcement::Hard && spec.devices.iter().any(|one| one.millis < GPU_MILLIS) {
+            self.policy.allow_soft(spec)?;
+        }
+        Ok(level)
+    }
+
     /// What a run gets whose GPUs are real, from what keeps parts of those; none: nothing.
     fn without_libraries(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
         let own = self.unlimited();
@@ -355,6 +389,14 @@ impl Fractions {
                 let added = Added { fraction, delivery: Delivery::default() };
                 (!added.fraction.regions.is_empty()).then_some(added)
             }),
+            Keeper::Mig(mig) => {
+                refuse_lifting(spec, self.way)?;
+                mig.take(spec).map(|instance| {
+                    let instance = instance?;
+                    let delivery = instance.delivery();
+                    Some(Added { fraction: Fraction { instance: Some(instance), ..own }, delivery })
+                })
+            }
         };
         added.map_err(Error::NotKept)
     }
@@ -376,23 +418,6 @@ impl Fractions {
             Way::Variables => true,
             Way::Containers => !has_driver,
         }
-    }
-
-    /// The limits of a run that could not lift them.
-    fn allowed(&self, spec: &RunSpec, limits: Vec<Limit>) -> Result<Vec<Limit>, Error> {
-        let security = &spec.container.security;
-        let mounts = |capability: &String| ["ALL", "SYS_ADMIN"].contains(&capability.as_str());
-        let lifts = security.privileged || security.capabilities.iter().any(mounts);
-        if lifts && !limits.is_empty() && self.way == Way::Containers {
-            return Err(Error::NotHere {
-                field: "security",
-                why: "a container that is privileged or has SYS_ADMIN could lift the limit of its \
-                      part of a GPU; ask for whole GPUs, or start the server with \
-                      `--fractions none`"
-                    .to_owned(),
-            });
-        }
-        Ok(limits)
     }
 
     fn sockets(&self) -> PathBuf {
@@ -440,6 +465,9 @@ impl Fractions {
     pub fn adopt(&self, key: RunKey, fraction: &Fraction, pages: &Path) -> Result<(), Error> {
         let (fraction, pages) = (fraction.clone(), pages.to_owned());
         let mut each = fraction.simulated.iter();
+        if let (Keeper::Mig(mig), Some(instance)) = (&self.keeper, &fraction.instance) {
+            mig.adopt(key, instance);
+        }
         let run = Run::new(fraction.clone(), pages);
         self.give_turns(&run);
         open(&self.runs).insert(key, run);
@@ -475,6 +503,9 @@ impl Fractions {
 
     /// The run is gone.
     pub fn forget(&self, key: RunKey) {
+        if let Keeper::Mig(mig) = &self.keeper {
+            mig.free(key);
+        }
         let mut runs = open(&self.runs);
         let Some(gone) = runs.remove(&key) else { return };
         let simulated = runs.values().flat_map(|run| &run.fraction.simulated);
@@ -495,7 +526,8 @@ impl Fractions {
     pub fn set_most(&self, key: RunKey, most: &BTreeMap<String, u64>) -> Result<(), Error> {
         let mut changed = Vec::new();
         if let Some(run) = open(&self.runs).get_mut(&key) {
-            if run.fraction.mps_bytes > 0 || !run.fraction.regions.is_empty() {
+            let Fraction { mps_bytes, regions, instance, .. } = &run.fraction;
+            if *mps_bytes > 0 || !regions.is_empty() || instance.is_some() {
                 tracing::warn!("{key} has the limit of its start: what keeps it has no other");
             }
             for limit in &mut run.fraction.limits {
@@ -540,12 +572,6 @@ impl Fractions {
         }
         done
     }
-}
-
-/// The same as if its parts were whole GPUs, which nothing limits.
-fn with_whole_gpus(spec: &RunSpec) -> RunSpec {
-    let whole = |device: &Device| Device { millis: GPU_MILLIS, ..device.clone() };
-    RunSpec { devices: spec.devices.iter().map(whole).collect(), ..spec.clone() }
 }
 
 const fn policy(time_slicing: TimeSlicing) -> Option<Policy> {

@@ -18,6 +18,8 @@ mod fraction;
 #[cfg(target_arch = "x86_64")]
 mod fractions;
 #[cfg(target_arch = "x86_64")]
+mod mig;
+#[cfg(target_arch = "x86_64")]
 mod mps;
 mod newest;
 mod policy;
@@ -32,7 +34,9 @@ mod way;
 pub use cdi::{Specification, cdi};
 #[cfg(target_arch = "x86_64")]
 pub use checked::{gpu_check, note_unlimited, simulated_driver, start_checked};
-pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, UNLIMITED, not_kept, refusal, silent};
+pub use fraction::{
+    Fraction, Instance, Limit, REFUSED, SimulatedGpu, UNLIMITED, not_kept, refusal, silent,
+};
 #[cfg(target_arch = "x86_64")]
 pub use fractions::{Added, Fractions, Held, hold};
 pub use newest::end_newest;

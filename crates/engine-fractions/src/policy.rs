@@ -1,11 +1,15 @@
 //! What an administrator chooses about GPU fractions. Owns: the choices. Does not know about: how they
 //! are kept.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
 use engine::{Error, PoolFractions, RunSpec, TimeSlicing};
+#[cfg(target_arch = "x86_64")]
+use fraction_agent::Way;
+use gpu::MigInstance;
 
 /// Which limits of GPU fractions are relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub enum FractionPolicy {
     Mps,
     /// Control groups, for real GPUs.
     Dmem,
+    /// MIG instances, for real GPUs.
+    Mig,
 }
 
 impl FractionPolicy {
@@ -33,9 +39,10 @@ impl FractionPolicy {
             "hard" => Ok(Self::HardOnly),
             "mps" => Ok(Self::Mps),
             "dmem" => Ok(Self::Dmem),
+            "mig" => Ok(Self::Mig),
             "none" => Ok(Self::Counted),
             other => Err(format!(
-                "`{}` is not a policy; write auto, hard, mps, dmem or none",
+                "`{}` is not a policy; write auto, hard, mig, mps, dmem or none",
                 units::shown(other)
             )),
         }
@@ -61,6 +68,34 @@ impl FractionPolicy {
              it so; ask for whole GPUs"
         )))
     }
+}
+
+/// Rejects a container that could lift the limit of its part of a GPU.
+///
+/// # Errors
+/// It could.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn refuse_lifting(spec: &RunSpec, way: Way) -> Result<(), Error> {
+    let security = &spec.container.security;
+    let mounts = |capability: &String| ["ALL", "SYS_ADMIN"].contains(&capability.as_str());
+    let lifts = security.privileged || security.capabilities.iter().any(mounts);
+    if !lifts || way != Way::Containers || spec.devices.is_empty() {
+        return Ok(());
+    }
+    Err(Error::NotHere {
+        field: "security",
+        why: "a container that is privileged or has SYS_ADMIN could lift the limit of its part of a GPU; \
+              ask for whole GPUs, or start the server with `--fractions none`"
+            .to_owned(),
+    })
+}
+
+/// The same as if its parts were whole GPUs, which nothing limits.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn with_whole_gpus(spec: &RunSpec) -> RunSpec {
+    let whole =
+        |device: &engine::Device| engine::Device { millis: units::GPU_MILLIS, ..device.clone() };
+    RunSpec { devices: spec.devices.iter().map(whole).collect(), ..spec.clone() }
 }
 
 /// The control groups of runs that limit memory of GPUs.
@@ -114,6 +149,8 @@ pub struct FractionOptions {
     pub mps: MpsPlace,
     /// The control groups that limit memory of GPUs, which the engine finds; else why there are none.
     pub groups: Result<DeviceGroups, String>,
+    /// The MIG instances of GPUs in MIG mode, by UUID of the GPU.
+    pub instances: BTreeMap<String, Vec<MigInstance>>,
     /// Where NVIDIA's driver shows a folder for each GPU, by its place on the bus.
     pub driver_gpus: PathBuf,
 }
@@ -128,6 +165,7 @@ impl Default for FractionOptions {
             time_slicing: TimeSlicing::None,
             mps: MpsPlace::default(),
             groups: Err("this engine makes none".to_owned()),
+            instances: BTreeMap::new(),
             driver_gpus: "/proc/driver/nvidia/gpus".into(),
         }
     }

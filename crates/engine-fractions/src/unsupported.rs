@@ -63,7 +63,9 @@ impl Fractions {
         options: &FractionOptions,
     ) -> Result<Self, Error> {
         match options.policy {
-            FractionPolicy::Mps | FractionPolicy::Dmem => Err(Error::Invalid(WHY.to_owned())),
+            FractionPolicy::Mps | FractionPolicy::Dmem | FractionPolicy::Mig => {
+                Err(Error::Invalid(WHY.to_owned()))
+            }
             FractionPolicy::Best | FractionPolicy::Counted | FractionPolicy::HardOnly => {
                 Ok(Self { policy: options.policy })
             }
@@ -83,6 +85,13 @@ impl Fractions {
             self.policy.allow_soft(spec)?;
         }
         Ok(None)
+    }
+    /// The same without a run that gets something.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(&self, spec: &RunSpec, pages: &Path) -> Result<(), Error> {
+        self.of(spec, pages).map(drop)
     }
     /// None.
     #[must_use]

@@ -179,7 +179,8 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     if shared.state(key).is_some() {
         return Ok(());
     }
-    let file = resolve(shared, &spec)?;
+    let resolved = resolve(shared, &spec);
+    let file = resolved.inspect_err(|_| shared.fractions.forget(key))?;
     if engine::copy::copies(&spec.container).next().is_none() {
         return launch(shared, &spec, &file);
     }

@@ -40,8 +40,11 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
         Err(error) => {
             shared.channels.close(key);
             // A directory that existed before may have a supervisor that is starting.
-            if fresh && let Err(left) = shared.paths.discard(dir.path()) {
-                tracing::warn!("cannot delete {}: {left}", dir.path().display());
+            if fresh {
+                shared.fractions.forget(key);
+                if let Err(left) = shared.paths.discard(dir.path()) {
+                    tracing::warn!("cannot delete {}: {left}", dir.path().display());
+                }
             }
             Err(error)
         }

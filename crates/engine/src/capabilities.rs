@@ -44,6 +44,8 @@ pub enum Mechanism {
     Mps,
     /// The kernel, by the control group of a run.
     ControlGroup,
+    /// The hardware, by a MIG instance of the run's own.
+    Mig,
 }
 
 impl Mechanism {
@@ -57,6 +59,7 @@ impl Mechanism {
             Self::Variables => "variables",
             Self::Mps => "mps",
             Self::ControlGroup => "dmem",
+            Self::Mig => "mig",
         }
     }
 
@@ -84,6 +87,9 @@ impl Mechanism {
             Self::ControlGroup => {
                 "the kernel refuses memory beyond the share to all programs in the control group of a run"
             }
+            Self::Mig => {
+                "each run has a MIG instance, a part of the hardware with its own memory and compute"
+            }
         }
     }
 
@@ -92,7 +98,9 @@ impl Mechanism {
     pub const fn divides(self, time_slicing: TimeSlicing) -> bool {
         match (self, time_slicing) {
             (_, TimeSlicing::None) => true,
-            (Self::None | Self::ControlGroup, _) | (Self::Mps, TimeSlicing::Fair) => false,
+            (Self::None | Self::ControlGroup | Self::Mig, _) | (Self::Mps, TimeSlicing::Fair) => {
+                false
+            }
             (Self::MountedLibraries | Self::PreloadedLibraries | Self::Variables, _) => true,
             (Self::Mps, TimeSlicing::Strict) => true,
         }

@@ -1,11 +1,11 @@
 //! The GPUs the driver reports. Owns: the difference between no driver, which is an answer, a
 //! broken one, which is an error, and one that has lost some of its GPUs.
 
-use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{Device, Nvml};
 
-use crate::health::fault_of;
-use crate::{Error, Gpu};
+use crate::health::{fault_of, is_divided};
+use crate::{Error, Gpu, MigInstance};
 
 /// The GPUs of this machine in PCI bus order, those that do not answer included. `None`: no NVIDIA
 /// driver is installed.
@@ -32,6 +32,7 @@ struct Answer {
     uuid: String,
     product: String,
     memory_bytes: u64,
+    instances: Option<Vec<MigInstance>>,
 }
 
 fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
@@ -40,7 +41,34 @@ fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
         uuid: device.uuid()?,
         product: device.name()?,
         memory_bytes: device.memory_info()?.total,
+        instances: match is_divided(&device) {
+            Some(true) => Some(instances(&device)?),
+            Some(false) | None => None,
+        },
     })
+}
+
+/// The instances of a GPU in MIG mode that programs can use. Their numbers may have gaps.
+fn instances(device: &Device<'_>) -> Result<Vec<MigInstance>, NvmlError> {
+    let instance = |index| match device.mig_device_by_index(index) {
+        Ok(instance) => Some(described(&instance)),
+        Err(NvmlError::NotFound) => None,
+        Err(error) => Some(Err(error)),
+    };
+    (0..device.mig_device_count()?).filter_map(instance).collect()
+}
+
+fn described(instance: &Device<'_>) -> Result<MigInstance, NvmlError> {
+    Ok(MigInstance {
+        uuid: instance.uuid()?,
+        profile: profile(&instance.name()?).to_owned(),
+        memory_bytes: instance.memory_info()?.total,
+    })
+}
+
+/// The driver calls one `NVIDIA H100 80GB HBM3 MIG 3g.40gb`.
+fn profile(name: &str) -> &str {
+    name.rsplit_once(" MIG ").map_or(name, |(_, profile)| profile)
 }
 
 /// One that does not answer keeps its number, so that the others keep theirs. Nothing will come to
@@ -52,11 +80,14 @@ fn settle(answers: Vec<Result<Answer, String>>) -> Result<Vec<Gpu>, Error> {
         return Err(Error::Driver(format!("of {count} GPUs none answers; the first: {first}")));
     };
     let gpu = |(index, answer): (u32, Result<Answer, String>)| {
-        let (Answer { uuid, product, memory_bytes }, fault) = match answer {
+        let (Answer { uuid, product, memory_bytes, instances }, fault) = match answer {
             Ok(answer) => (answer, None),
-            Err(why) => (Answer { uuid: format!("GPU-lost-{index}"), ..known.clone() }, Some(why)),
+            Err(why) => {
+                let uuid = format!("GPU-lost-{index}");
+                (Answer { uuid, instances: None, ..known.clone() }, Some(why))
+            }
         };
-        Gpu { index, uuid, product, memory_bytes, simulated: false, fault }
+        Gpu { index, uuid, product, memory_bytes, simulated: false, instances, fault }
     };
     Ok((0..).zip(answers).map(gpu).collect())
 }
@@ -66,7 +97,16 @@ mod tests {
     use super::*;
 
     fn works(uuid: &str) -> Result<Answer, String> {
-        Ok(Answer { uuid: uuid.into(), product: "H100".into(), memory_bytes: 80 << 30 })
+        let instances = Some(Vec::new());
+        let (uuid, product) = (uuid.into(), "H100".into());
+        Ok(Answer { uuid, product, memory_bytes: 80 << 30, instances })
+    }
+
+    #[test]
+    fn an_instance_is_known_by_its_profile() {
+        assert_eq!(profile("NVIDIA H100 80GB HBM3 MIG 3g.40gb"), "3g.40gb");
+        assert_eq!(profile("NVIDIA A30 MIG 1g.6gb+me"), "1g.6gb+me");
+        assert_eq!(profile("other"), "other");
     }
 
     #[test]
@@ -81,6 +121,7 @@ mod tests {
         );
         assert_eq!(works.fault, None);
         assert_ne!(lost.uuid, works.uuid);
+        assert_eq!((&lost.instances, &works.instances), (&None, &Some(Vec::new())));
     }
 
     #[test]

@@ -154,7 +154,7 @@ pub(crate) fn fault_of(error: &NvmlError) -> String {
 }
 
 /// None where the device cannot be divided.
-fn is_divided(device: &Device<'_>) -> Option<bool> {
+pub(crate) fn is_divided(device: &Device<'_>) -> Option<bool> {
     device.mig_mode().ok().map(|mode| mode.current == 1)
 }
 

@@ -37,9 +37,22 @@ pub struct Gpu {
     pub memory_bytes: u64,
     /// Whether it is simulated.
     pub simulated: bool,
+    /// Its MIG instances, if it is in MIG mode: programs can use those only.
+    pub instances: Option<Vec<MigInstance>>,
     /// Why it cannot be used; none if it can. The driver tells no UUID, product and memory of one
     /// that it has lost: those are made up.
     pub fault: Option<String>,
+}
+
+/// A MIG instance of a GPU, which an administrator made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MigInstance {
+    /// What the driver calls it.
+    pub uuid: String,
+    /// Its slices and memory, such as `3g.40gb`.
+    pub profile: String,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
 }
 
 /// A node and its GPUs; none for a CPU-only node.

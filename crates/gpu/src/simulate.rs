@@ -176,6 +176,7 @@ fn node(name: String, count: u32, memory_bytes: u64) -> NodeGpus {
         product: "simulated".to_owned(),
         memory_bytes,
         simulated: true,
+        instances: None,
         fault: None,
     };
     NodeGpus {

@@ -123,13 +123,14 @@ settings! {
             any), else processes",
     }
 
-    /// Limits of GPU fractions: auto for the best that is safe, hard, mps, dmem, or none
+    /// Limits of GPU fractions: auto for the best that is safe, hard, mig, mps, dmem, or none
     fractions: FractionPolicy = runtime::fractions {
         value: Some("POLICY"),
         default: "auto",
         meaning: "what keeps workloads within their [part of a GPU](../guides/fractions.md): `auto` \
             for the best that is safe on this machine, `hard` to start no part of a GPU where its \
-            user could work around the limit, `mps` for limits by [NVIDIA's \
+            user could work around the limit, `mig` for [MIG instances](../guides/fractions.md#mig) that an \
+            administrator made, `mps` for limits by [NVIDIA's \
             MPS](../guides/fractions.md#mps), `dmem` for limits by [control \
             groups](../guides/fractions.md#control-groups), or `none` to count only",
     }

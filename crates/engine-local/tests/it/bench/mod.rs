@@ -22,6 +22,7 @@ pub(crate) const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// The fixture. Runs that a failed test leaves are killed when it is dropped.
 pub(crate) struct Bench {
     folder: TempDir,
+    supervisor: PathBuf,
     engine: Option<Arc<LocalEngine>>,
     next: AtomicU32,
     separation: Option<Separation>,
@@ -50,7 +51,8 @@ impl Bench {
     ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let engine = Some(open(folder.path(), supervisor, separation.clone(), fractions.clone()));
-        Self { folder, engine, next: AtomicU32::new(0), separation, fractions }
+        let supervisor = supervisor.to_owned();
+        Self { folder, supervisor, engine, next: AtomicU32::new(0), separation, fractions }
     }
 
     /// Drops the engine as a crash of the server would.
@@ -127,7 +129,8 @@ impl Fixture for Bench {
         self.close();
         let separation = self.separation.clone();
         let folder = self.folder.path();
-        self.engine = Some(open(folder, Path::new(SUPERVISOR), separation, self.fractions.clone()));
+        let fractions = self.fractions.clone();
+        self.engine = Some(open(folder, &self.supervisor, separation, fractions));
     }
 
     fn script(&self, text: &str) -> RunSpec {
