@@ -13,7 +13,7 @@ use cli_kit::exit::Error;
 #[derive(Debug, Args)]
 pub(crate) struct Cdi {
     /// Part of a GPU as a device: half=GPU-7c2f…:40GiB (as `nvidia-smi -L` prints it) or
-    /// half=simulated:16GiB:8GiB
+    /// half=simulated:16GiB:8GiB; with a comma between several GPUs
     #[arg(required = true, value_name = "NAME=GPU:MEMORY")]
     parts: Vec<String>,
     /// Folder for libraries and limits; it has to stay while containers use them

@@ -2,14 +2,15 @@
 //! Device Interface (CDI). Owns: what a part is made of, and the form of the specification. Does not
 //! know about: who starts containers, and what else they need of a real GPU.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::Error;
 use fraction_agent::{
-    CLAIM_FILE, Delivery, Grant, Libraries, Pages, Simulated, Target, Way, Writer, parse_uuid,
+    CLAIM_FILE, Delivery, Grant, Libraries, POINT, Pages, Simulated, Target, Way, Writer,
+    parse_uuid,
 };
 use serde_json::{Value, json};
 
@@ -22,11 +23,19 @@ const VERSION: &str = "0.6.0";
 const KIND: &str = "elastane/gpu";
 /// How a GPU is named that does not exist, before its memory.
 const SIMULATED: &str = "simulated:";
+const FORM: &str = "write NAME=GPU:MEMORY, such as half=GPU-7c2f…:40GiB or half=simulated:16GiB:8GiB, \
+                    with a comma between several GPUs";
 
-/// A part of a GPU, as a device of the specification.
+/// Parts of one or more GPUs, as one device of the specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     name: String,
+    of: Vec<Of>,
+}
+
+/// A part of one GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Of {
     /// As it was written: a UUID, or `simulated:` and memory.
     gpu: String,
     place: Gpu,
@@ -51,32 +60,59 @@ pub struct Specification {
 impl Part {
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |why: &str| Error::Invalid(format!("`{text}`: {why}"));
-        let form =
-            "write NAME=GPU:MEMORY, such as half=GPU-7c2f…:40GiB or half=simulated:16GiB:8GiB";
-        let (name, rest) = text.split_once('=').ok_or_else(|| invalid(form))?;
-        let (gpu, memory) = rest.rsplit_once(':').ok_or_else(|| invalid(form))?;
+        let (name, rest) = text.split_once('=').ok_or_else(|| invalid(FORM))?;
         if !is_device_name(name) {
             let why = "the name has letters, digits, and `_`, `-`, `.` between them";
             return Err(invalid(why));
         }
+        let of = rest.split(',').map(|one| Of::parse(one).map_err(|why| invalid(&why)));
+        let of = of.collect::<Result<Vec<_>, _>>()?;
+        let gpus: BTreeSet<_> = of.iter().map(Of::uuid).collect();
+        if gpus.len() < of.len() {
+            return Err(invalid("it names a GPU twice; write all of its memory once"));
+        }
+        let real = of.iter().filter(|one| matches!(one.place, Gpu::Real(_))).count();
+        if real != 0 && real != of.len() {
+            return Err(invalid("a container has real GPUs or simulated ones, not both"));
+        }
+        Ok(Self { name: name.to_owned(), of })
+    }
+
+    /// A file of its pages that has no other name in any container.
+    fn mark(&self) -> String {
+        format!("part-{}", self.name)
+    }
+}
+
+impl Of {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (gpu, memory) = text.rsplit_once(':').ok_or(FORM)?;
         let memory_of = |text: &str| {
-            let bytes = units::parse_bytes(text).map_err(|error| invalid(&error.to_string()))?;
-            if bytes == 0 { Err(invalid("the memory must be above 0")) } else { Ok(bytes) }
+            let bytes = units::parse_bytes(text).map_err(|error| error.to_string())?;
+            if bytes == 0 { Err("the memory must be above 0".to_owned()) } else { Ok(bytes) }
         };
         let bytes = memory_of(memory)?;
         let place = match gpu.strip_prefix(SIMULATED) {
             Some(whole) => {
                 let whole = memory_of(whole)?;
                 if bytes > whole {
-                    return Err(invalid("it is more than the GPU has"));
+                    return Err("it is more than the GPU has".to_owned());
                 }
                 Gpu::Simulated(Simulated { name: format!("GPU-cdi-{whole}"), bytes: whole })
             }
-            None => Gpu::Real(parse_uuid(gpu).ok_or_else(|| {
-                invalid("the GPU is a UUID as `nvidia-smi -L` prints it, or simulated:MEMORY")
-            })?),
+            None => Gpu::Real(
+                parse_uuid(gpu)
+                    .ok_or("the GPU is a UUID as `nvidia-smi -L` prints it, or simulated:MEMORY")?,
+            ),
         };
-        Ok(Self { name: name.to_owned(), gpu: gpu.to_owned(), place, bytes })
+        Ok(Self { gpu: gpu.to_owned(), place, bytes })
+    }
+
+    fn uuid(&self) -> [u8; 16] {
+        match &self.place {
+            Gpu::Real(uuid) => *uuid,
+            Gpu::Simulated(gpu) => gpu.uuid(),
+        }
     }
 }
 
@@ -88,25 +124,59 @@ fn is_device_name(name: &str) -> bool {
         && name.chars().all(|c| alone(c) || ['_', '-', '.'].contains(&c))
 }
 
-/// Two parts do not have one name, and those of a simulated GPU fit on it.
+/// Two parts do not have one name.
 fn check(parts: &[Part]) -> Result<(), Error> {
-    let mut names = BTreeMap::new();
-    let mut taken = BTreeMap::<_, u64>::new();
-    for part in parts {
-        if names.insert(&part.name, ()).is_some() {
-            return Err(Error::Invalid(format!("two parts are called `{}`", part.name)));
-        }
-        if let Gpu::Simulated(gpu) = &part.place {
-            let taken = taken.entry(&part.gpu).or_default();
-            *taken = taken.saturating_add(part.bytes);
-            if *taken > gpu.bytes {
-                let why = format!("the parts of {} are together more than it has", part.gpu);
-                return Err(Error::Invalid(why));
-            }
-        }
+    let mut names = BTreeSet::new();
+    if let Some(part) = parts.iter().find(|part| !names.insert(&part.name)) {
+        return Err(Error::Invalid(format!("two parts are called `{}`", part.name)));
     }
     if parts.is_empty() {
         return Err(Error::Invalid("a specification needs a part: NAME=GPU:MEMORY".to_owned()));
+    }
+    Ok(())
+}
+
+/// All parts of a GPU fit on it: these, and those that an earlier command made in this folder.
+/// `memory`: of a real GPU, where it is known.
+fn check_room(
+    parts: &[Part],
+    folder: &Path,
+    memory: impl Fn(&str) -> Option<u64>,
+) -> Result<(), Error> {
+    let names: BTreeSet<&str> = parts.iter().map(|part| &*part.name).collect();
+    let mut taken = BTreeMap::<[u8; 16], (u64, Vec<String>)>::new();
+    let mut take = |uuid, bytes: u64, name: &str| {
+        let (sum, by) = taken.entry(uuid).or_default();
+        *sum = sum.saturating_add(bytes);
+        by.push(name.to_owned());
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !names.contains(&*name) && entry.path().join(CLAIM_FILE).exists() {
+            let limits = Pages::at(&entry.path()).limits().map_err(broken)?;
+            limits.iter().for_each(|limit| take(limit.uuid, limit.bytes, &name));
+        }
+    }
+    for part in parts {
+        part.of.iter().for_each(|of| take(of.uuid(), of.bytes, &part.name));
+    }
+    for of in parts.iter().flat_map(|part| &part.of) {
+        let whole = match &of.place {
+            Gpu::Real(_) => memory(&of.gpu),
+            Gpu::Simulated(gpu) => Some(gpu.bytes),
+        };
+        if let (Some((sum, by)), Some(whole)) = (taken.get(&of.uuid()), whole)
+            && *sum > whole
+        {
+            let (sum, whole) = (units::format_bytes(*sum), units::format_bytes(whole));
+            return Err(Error::Invalid(format!(
+                "the parts of {} are together {sum}, more than its {whole} ({}); ask for less, or delete \
+                 the folder of one that no container uses any more, in {}",
+                of.gpu,
+                by.join(", "),
+                folder.display()
+            )));
+        }
     }
     Ok(())
 }
@@ -121,7 +191,7 @@ fn broken(error: fraction_agent::Error) -> Error {
 }
 
 /// Writes libraries and pages into a folder, which has to stay while containers use them, and says
-/// how containers get them. `parts`: `NAME=GPU:MEMORY` each. Parts that are there already have the memory
+/// how containers get them. `parts`: `NAME=GPU:MEMORY` each, with a comma between several GPUs. Parts that are there already have the memory
 /// that is given now, and keep what their containers hold, unless they are `reset`: no server notices
 /// that a container has ended, so its memory stays counted until then. `program` is this one.
 ///
@@ -143,38 +213,50 @@ pub fn cdi(
     let mut private = fs::DirBuilder::new();
     private.recursive(true).mode(0o700).create(&pages).map_err(failed("make a folder"))?;
     fraction_agent::open_folder(&sockets).map_err(failed("make a folder"))?;
-    let real = parts.iter().filter(|part| matches!(part.place, Gpu::Real(_)));
-    let contexts =
-        contexts::measure(program, &real.map(|part| part.gpu.clone()).collect::<Vec<_>>());
+    let all = parts.iter().flat_map(|part| &part.of);
+    let real = all.filter(|of| matches!(of.place, Gpu::Real(_))).map(|of| of.gpu.clone());
+    let real: Vec<String> = real.collect();
+    let driver = if real.is_empty() { None } else { gpu::discover().unwrap_or_default() };
+    let known = driver.unwrap_or_default();
+    check_room(&parts, &pages, |uuid| {
+        known.iter().find(|gpu| gpu.uuid == uuid).map(|gpu| gpu.memory_bytes)
+    })?;
+    let contexts = contexts::measure(program, &real);
     let mut drivers = BTreeMap::new();
     let mut devices = Vec::new();
     for part in &parts {
-        let (uuid, context, target) = match &part.place {
-            Gpu::Real(uuid) => {
-                let context = contexts.get(&part.gpu).copied().unwrap_or(0);
-                (*uuid, context, Target::Installed)
-            }
-            Gpu::Simulated(gpu) => {
-                let socket = gpu.socket(&sockets).map_err(broken)?;
-                let socket = socket.display().to_string();
-                let words =
-                    ["simulated-driver", &socket, &gpu.name, &gpu.bytes.to_string(), "stay"];
-                drivers.insert(gpu.clone(), words.map(str::to_owned).to_vec());
-                let seen = gpu.socket(Path::new(SOCKETS_IN_CONTAINERS)).map_err(broken)?;
-                (gpu.uuid(), gpu.context_bytes(), Target::Simulated(vec![seen]))
-            }
-        };
+        let (mut grants, mut seen) = (Vec::new(), Vec::new());
+        for of in &part.of {
+            let context = match &of.place {
+                Gpu::Real(_) => contexts.get(&of.gpu).copied().unwrap_or(0),
+                Gpu::Simulated(gpu) => {
+                    let socket = gpu.socket(&sockets).map_err(broken)?;
+                    let socket = socket.display().to_string();
+                    let words =
+                        ["simulated-driver", &socket, &gpu.name, &gpu.bytes.to_string(), "stay"];
+                    drivers.insert(gpu.clone(), words.map(str::to_owned).to_vec());
+                    seen.push(gpu.socket(Path::new(SOCKETS_IN_CONTAINERS)).map_err(broken)?);
+                    gpu.context_bytes()
+                }
+            };
+            grants.push(Grant { uuid: of.uuid(), bytes: of.bytes, context });
+        }
+        let target = if seen.is_empty() { Target::Installed } else { Target::Simulated(seen) };
         let own = pages.join(&part.name);
-        let grant = Grant { uuid, bytes: part.bytes, context };
         if reset || !own.join(CLAIM_FILE).exists() {
-            Pages::at(&own).make(&[grant], Writer::Container).map_err(broken)?;
+            Pages::at(&own).make(&grants, Writer::Container).map_err(broken)?;
         } else {
-            change(&Pages::at(&own), grant, part)?;
+            change(&Pages::at(&own), &grants, part)?;
         }
         let mut delivery = Delivery::of(&libraries, &target, Some(&own), Way::Containers);
         if target != Target::Installed {
             delivery.mounts.push((sockets.clone(), PathBuf::from(SOCKETS_IN_CONTAINERS)));
         }
+        // A container with two parts would have the pages of one, and no limit of the other's GPUs. The
+        // mark of a part is in no other's pages, which are read-only: so it cannot be mounted there.
+        let mark = own.join(part.mark());
+        fs::write(&mark, "").map_err(failed(format!("write {}", mark.display())))?;
+        delivery.mounts.push((mark, Path::new(POINT).join(part.mark())));
         devices.push(json!({ "name": part.name, "containerEdits": edits(&delivery) }));
     }
     let all = json!({ "cdiVersion": VERSION, "kind": KIND, "devices": devices });
@@ -182,17 +264,17 @@ pub fn cdi(
 }
 
 /// Changes the pages of a part that is there.
-fn change(pages: &Pages, grant: Grant, part: &Part) -> Result<(), Error> {
-    match &pages.limits().map_err(broken)?[..] {
-        [limit] if limit.uuid == grant.uuid => {
-            pages.set_limit(grant.uuid, grant.bytes).map(drop).map_err(broken)
-        }
-        _ => Err(Error::Invalid(format!(
-            "the part `{}` is one of another GPU in this folder; choose another name or folder, \
+fn change(pages: &Pages, grants: &[Grant], part: &Part) -> Result<(), Error> {
+    let before = pages.limits().map_err(broken)?;
+    if before.iter().map(|limit| limit.uuid).ne(grants.iter().map(|grant| grant.uuid)) {
+        return Err(Error::Invalid(format!(
+            "the part `{}` is one of other GPUs in this folder; choose another name or folder, \
              or add --reset if no container uses it",
             part.name
-        ))),
+        )));
     }
+    let mut each = grants.iter();
+    each.try_for_each(|grant| pages.set_limit(grant.uuid, grant.bytes).map(drop)).map_err(broken)
 }
 
 fn edits(delivery: &Delivery) -> Value {

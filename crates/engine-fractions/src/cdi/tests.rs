@@ -75,6 +75,7 @@ fn a_part_is_mounts_of_libraries_and_pages() {
             mount("lib", "/run/elastane/gpu/lib", "ro"),
             mount("lib/ld.so.preload", "/etc/ld.so.preload", "ro"),
             mount("parts/half", "/run/elastane/fraction", "ro"),
+            mount("parts/half/part-half", "/run/elastane/fraction/part-half", "ro"),
             mount("parts/half/claim", "/run/elastane/fraction/claim", "rw"),
         ] }),
     );
@@ -114,7 +115,7 @@ fn made_again_a_part_changes_its_memory_and_keeps_its_claims() {
     cdi(top.path(), &part, true, Path::new(NONE)).expect("reset");
     assert!(fs::read(&claims).expect("there") != marked, "what containers held that have ended");
     let why = made(top.path(), &[&format!("a={GPU}:1GiB")]).expect_err("another GPU");
-    assert!(why.contains("`a` is one of another GPU"), "{why}");
+    assert!(why.contains("`a` is one of other GPUs"), "{why}");
 }
 
 #[test]
@@ -134,16 +135,64 @@ fn what_cannot_be_is_refused_with_what_is_wrong() {
         (vec!["a=simulated:1GiB:2GiB".to_owned()], "more than the GPU has"),
         (
             vec!["a=simulated:8GiB:5GiB".to_owned(), "b=simulated:8GiB:4GiB".to_owned()],
-            "together more",
+            "together 9GiB, more than its 8GiB (a, b)",
         ),
+        (vec![real("a", "1GiB") + "," + &real("", "2GiB")[1..]], "names a GPU twice"),
+        (vec![real("a", "1GiB") + ",simulated:1GiB:1GiB"], "not both"),
+        (vec![real("a", "1GiB") + ","], "NAME=GPU:MEMORY"),
     ] {
         let words: Vec<&str> = parts.iter().map(String::as_str).collect();
         let why = made(&top.path().join("none"), &words).expect_err("refused");
         assert!(why.contains(expected), "{why}");
     }
-    assert!(!top.path().join("none").exists(), "nothing was made");
+    assert!(!top.path().join("none/parts/a").exists(), "no part was made");
     let file = top.path().join("file");
     fs::write(&file, "").expect("written");
     let why = made(&file, &[&real("a", "1GiB")]).expect_err("no folder");
     assert!(why.contains("make "), "{why}");
+}
+
+#[test]
+fn parts_that_other_commands_made_in_the_folder_are_added_up() {
+    let top = tempfile::tempdir().expect("a folder");
+    made(top.path(), &["a=simulated:16GiB:10GiB"]).expect("made");
+    let why = made(top.path(), &["b=simulated:16GiB:8GiB"]).expect_err("too much");
+    assert!(why.contains("together 18GiB, more than its 16GiB (a, b)"), "{why}");
+    made(top.path(), &["a=simulated:16GiB:8GiB"]).expect("less than before");
+    made(top.path(), &["b=simulated:16GiB:8GiB"]).expect("all of it");
+    // The memory of a real GPU is the driver's to say.
+    let real = Part::parse(&format!("c={GPU}:50GiB")).expect("a part");
+    let fits =
+        |whole| check_room(std::slice::from_ref(&real), &top.path().join("parts"), |_| whole);
+    fits(None).expect("it is not known");
+    fits(Some(50 << 30)).expect("it fits");
+    assert!(fits(Some((50 << 30) - 1)).is_err());
+}
+
+#[test]
+fn a_part_can_be_of_several_gpus() {
+    let top = tempfile::tempdir().expect("a folder");
+    let other = GPU.replace("01", "02");
+    let both = format!("both={GPU}:40GiB,{other}:20GiB");
+    let all = parsed(&made(top.path(), &[&both]).expect("made"));
+    assert_eq!(all["devices"].as_array().map(Vec::len), Some(1));
+    let limits = || {
+        let limits = Pages::at(&top.path().join("parts/both")).limits().expect("limits");
+        limits.iter().map(|limit| (limit.uuid, limit.bytes >> 30)).collect::<Vec<_>>()
+    };
+    assert_eq!(limits(), [([1; 16], 40), ([2; 16], 20)]);
+    made(top.path(), &[&both.replace("20GiB", "10GiB")]).expect("changed");
+    assert_eq!(limits(), [([1; 16], 40), ([2; 16], 10)]);
+    let why = made(top.path(), &[&format!("both={GPU}:40GiB")]).expect_err("one less");
+    assert!(why.contains("one of other GPUs"), "{why}");
+    let parts = ["two=simulated:16GiB:8GiB,simulated:8GiB:4GiB"];
+    let found = made(&top.path().join("more"), &parts).expect("made");
+    assert_eq!(found.drivers.len(), 2);
+    let all = parsed(&found);
+    let sockets = all["devices"][0]["containerEdits"]["env"][0].as_str().expect("sockets");
+    assert_eq!(
+        sockets.matches(".sock").count().max(sockets.matches(':').count() + 1),
+        2,
+        "{sockets}"
+    );
 }

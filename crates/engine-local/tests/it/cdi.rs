@@ -41,6 +41,20 @@ fn script(edits: &Value, command: &str) -> String {
     script + command
 }
 
+/// What a container runtime makes of two devices: of two mounts in one place it takes the later one, and it
+/// makes those that are deeper after the others.
+fn both(one: &Value, other: &Value) -> Value {
+    let list = |edits: &Value| edits["mounts"].as_array().cloned().expect("mounts");
+    let place = |mount: &Value| mount["containerPath"].as_str().map(str::to_owned);
+    let mut mounts = list(one);
+    for mount in list(other) {
+        mounts.retain(|known| place(known) != place(&mount));
+        mounts.push(mount);
+    }
+    mounts.sort_by_key(|mount| place(mount).map(|place| place.matches('/').count()));
+    serde_json::json!({ "mounts": mounts, "env": other["env"] })
+}
+
 #[test]
 fn a_container_that_has_a_part_by_cdi_is_limited_without_a_server() {
     let mounts = Command::new("unshare").args(["-m", "true"]).output();
@@ -77,5 +91,15 @@ fn a_container_that_has_a_part_by_cdi_is_limited_without_a_server() {
     for file in ["/run/elastane/fraction/control", "/run/elastane/gpu/lib/ld.so.preload"] {
         let text = prints(0, &format!("echo x >{file}"));
         assert!(text.contains("Read-only"), "{text}");
+    }
+    // The limit of one part would be that of the container, and the other's GPU would have none.
+    for (one, other, missing) in [(0, 1, "part-a"), (1, 0, "part-b")] {
+        let edits = |device: usize| &all["devices"][device]["containerEdits"];
+        let script = script(&both(edits(one), edits(other)), "echo started");
+        let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
+        let output = output.expect("started");
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(why.contains(missing) && why.contains("Read-only"), "{why}");
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
     }
 }
