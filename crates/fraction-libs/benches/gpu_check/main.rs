@@ -9,21 +9,23 @@ mod frameworks;
 mod small;
 #[path = "../support/mod.rs"]
 mod support;
+mod watch;
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fraction_abi::control::Limit;
 use fraction_broker::{Broker, Device, Driver};
-use fraction_lease::Policy;
 use fraction_libs::{PRELOAD, PROXY_CUDA, PROXY_NVML, SIMULATED_CUDA, SIMULATED_NVML, with_real};
 use frameworks::FRAMEWORKS;
 use support::{Result, compile, pages};
 use tempfile::TempDir;
+use watch::Hung;
 
 const MIB: u64 = 1 << 20;
 const NAMES: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
@@ -37,7 +39,7 @@ use Outcome::{Failed, Passed, Untried};
 
 fn main() -> ExitCode {
     let simulated = std::env::args().any(|word| word == "--simulated");
-    match Check::new(simulated).and_then(|check| check.run()) {
+    match patience().and_then(|patience| Ok((Check::new(simulated)?, patience))).and_then(run) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {
@@ -45,6 +47,117 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// How long is waited for a check: far longer than a slow machine takes for one.
+fn patience() -> Result<Duration> {
+    let given =
+        std::env::args().find_map(|word| word.strip_prefix("--seconds=").map(str::to_owned));
+    let seconds = given.map_or(Ok(1200), |text| match text.parse() {
+        Ok(0) | Err(_) => {
+            Err(format!("--seconds={text} is no time; write one such as --seconds=1200"))
+        }
+        Ok(seconds) => Ok(seconds),
+    });
+    Ok(Duration::from_secs(seconds?))
+}
+
+/// The table that is printed.
+struct Table {
+    check: Arc<Check>,
+    patience: Duration,
+    failures: u32,
+    /// A check that goes on although it was ended: the driver would answer none after it either.
+    stuck: Option<String>,
+}
+
+impl Table {
+    fn say(
+        &mut self,
+        what: &str,
+        check: impl FnOnce(&Check) -> Result<Outcome> + Send + 'static,
+    ) -> Result<()> {
+        let outcome = match &self.stuck {
+            Some(before) => Untried(format!("programs of `{before}` cannot be ended")),
+            None => self.outcome(what, check),
+        };
+        self.failures += u32::from(matches!(outcome, Failed(_)));
+        let (word, detail) = match outcome {
+            Passed(detail) => ("passed", detail),
+            Failed(detail) => ("FAILED", detail),
+            Untried(detail) => ("not tried", detail),
+        };
+        Ok(writeln!(std::io::stdout(), "{what:<52} {word:<10} {detail}")?)
+    }
+
+    fn outcome(
+        &mut self,
+        what: &str,
+        check: impl FnOnce(&Check) -> Result<Outcome> + Send + 'static,
+    ) -> Outcome {
+        let of = Arc::clone(&self.check);
+        let check = move || check(&of).unwrap_or_else(|why| Failed(why.to_string()));
+        match watch::within(self.patience, check) {
+            Ok(outcome) => outcome,
+            Err(Hung { ended, goes_on }) => {
+                let end = if goes_on { "and goes on" } else { "and ended then" };
+                self.stuck = goes_on.then(|| what.to_owned());
+                let seconds = self.patience.as_secs();
+                Failed(format!("it HANGS: no end within {seconds} s ({end}); ended was {ended}"))
+            }
+        }
+    }
+}
+
+fn run((check, patience): (Check, Duration)) -> Result<bool> {
+    let folder = check.folder.path().to_owned();
+    let mut table = Table { check: Arc::new(check), patience, failures: 0, stuck: None };
+    table.say("what a context takes", Check::measure_context)?;
+    table.say("nvidia-smi shows half, preloaded", |check| check.smi(Way::Preload))?;
+    table.say("nvidia-smi shows half, by proxies", |check| check.smi(Way::Proxies))?;
+    table.say("half is granted and more refused, preloaded", |check| check.limit(Way::Preload))?;
+    table.say("half is granted and more refused, by proxies", |check| check.limit(Way::Proxies))?;
+    table.say("every class of memory is refused beyond half", Check::classes)?;
+    table.say("pitched memory, arrays and mipmaps count", Check::small_classes)?;
+    table.say("memory of another process is its own", Check::shared_memory)?;
+    table.say("functions are found at one address", Check::addresses)?;
+    table.say("two processes share a limit; one is killed", Check::kill)?;
+    table.say("what is granted is what the driver shows", Check::accuracy)?;
+    table.say("a launch and a graph of 100 cost no more", Check::launches)?;
+    table.say("what a program alone does in 10 s", Check::measure_whole)?;
+    for shares in [[50, 50], [30, 70], [10, 90]] {
+        let what = format!("shares {}/{} by leases", shares[0], shares[1]);
+        table.say(&what, move |check| check.shares(shares))?;
+    }
+    table.say("a strict share of 30 alone on the device", Check::strict)?;
+    table.say("MPS together with the library", Check::mps)?;
+    for [what, module, allocator, script] in FRAMEWORKS {
+        table.say(what, move |check| check.python(module, allocator, script))?;
+    }
+    table.say("PyTorch, a launch and a step cost no more", Check::python_times)?;
+    table.say("without LD_PRELOAD, by proxies", Check::without_preload)?;
+    table.say("without the pages of its run", Check::without_pages)?;
+    table.say("with a cleared environment, by variables", Check::without_variables)?;
+    for (how, option, preloaded) in
+        [("deepbind", "RTLD_DEEPBIND", true), ("namespace", "dlmopen", false)]
+    {
+        for (way, name, refused) in
+            [(Way::Proxies, "by proxies", true), (Way::Preload, "preloaded", preloaded)]
+        {
+            let what = format!("the driver loaded with {option}, {name}");
+            table.say(&what, move |check| check.apart(how, way, refused))?;
+        }
+    }
+    table.say("with an own copy of the driver, preloaded", Check::own_copy)?;
+    for (what, why) in LEFT_OUT {
+        table.say(what, move |_| Ok(Untried(why.to_owned())))?;
+    }
+    writeln!(std::io::stdout(), "{} failed", table.failures)?;
+    // A check that goes on keeps what would do it.
+    let failures = table.failures;
+    drop(table);
+    let _gone = std::fs::remove_dir_all(folder);
+    Ok(failures == 0)
 }
 
 struct Check {
@@ -55,7 +168,9 @@ struct Check {
     name: String,
     total: u64,
     /// What a context takes, once that is known.
-    context: Cell<u64>,
+    context: AtomicU64,
+    /// What a program does that has the device for itself; not known before it was measured.
+    whole: OnceLock<f64>,
     /// Where the driver's libraries are.
     real: [PathBuf; 2],
 }
@@ -139,63 +254,16 @@ impl Check {
             broker = None;
             writeln!(std::io::stdout(), "{answer}")?;
         }
-        Ok(Self { folder, broker, uuid, name, total, context: Cell::new(0), real })
-    }
-
-    fn run(&self) -> Result<bool> {
-        let mut failures = 0;
-        let mut say = |what: &str, outcome: Result<Outcome>| -> Result<()> {
-            let outcome = outcome.unwrap_or_else(|why| Failed(why.to_string()));
-            failures += u32::from(matches!(outcome, Failed(_)));
-            let (word, detail) = match outcome {
-                Passed(detail) => ("passed", detail),
-                Failed(detail) => ("FAILED", detail),
-                Untried(detail) => ("not tried", detail),
-            };
-            Ok(writeln!(std::io::stdout(), "{what:<52} {word:<10} {detail}")?)
-        };
-        say("what a context takes", self.measure_context())?;
-        say("nvidia-smi shows half, preloaded", self.smi(Way::Preload))?;
-        say("nvidia-smi shows half, by proxies", self.smi(Way::Proxies))?;
-        say("half is granted and more refused, preloaded", self.limit(Way::Preload))?;
-        say("half is granted and more refused, by proxies", self.limit(Way::Proxies))?;
-        say("every class of memory is refused beyond half", self.classes())?;
-        say("pitched memory, arrays and mipmaps count", self.small_classes())?;
-        say("memory of another process is its own", self.shared_memory())?;
-        say("functions are found at one address", self.addresses())?;
-        say("two processes share a limit; one is killed", self.kill())?;
-        say("what is granted is what the driver shows", self.accuracy())?;
-        say("a launch and a graph of 100 cost no more", self.launches())?;
-        let whole = self.compete(&[(100, Policy::Fair)])?.iter().sum();
-        for shares in [[50, 50], [30, 70], [10, 90]] {
-            let what = format!("shares {}/{} by leases", shares[0], shares[1]);
-            say(&what, self.shares(whole, shares))?;
-        }
-        say("a strict share of 30 alone on the device", self.strict(whole))?;
-        say("MPS together with the library", self.mps())?;
-        for [what, module, allocator, script] in FRAMEWORKS {
-            say(what, self.python(module, allocator, script))?;
-        }
-        say("PyTorch, a launch and a step cost no more", self.python_times())?;
-        say("without LD_PRELOAD, by proxies", self.without_preload())?;
-        say("without the pages of its run", self.without_pages())?;
-        say("with a cleared environment, by variables", self.without_variables())?;
-        for (how, option, preloaded) in
-            [("deepbind", "RTLD_DEEPBIND", true), ("namespace", "dlmopen", false)]
-        {
-            for (way, name, refused) in
-                [(Way::Proxies, "by proxies", true), (Way::Preload, "preloaded", preloaded)]
-            {
-                let what = format!("the driver loaded with {option}, {name}");
-                say(&what, self.apart(how, way, refused))?;
-            }
-        }
-        say("with an own copy of the driver, preloaded", self.own_copy())?;
-        for (what, why) in LEFT_OUT {
-            say(what, Ok(Untried(why.to_owned())))?;
-        }
-        writeln!(std::io::stdout(), "{failures} failed")?;
-        Ok(failures == 0)
+        Ok(Self {
+            folder,
+            broker,
+            uuid,
+            name,
+            total,
+            context: AtomicU64::new(0),
+            whole: OnceLock::new(),
+            real,
+        })
     }
 
     fn half(&self) -> u64 {
@@ -203,7 +271,7 @@ impl Check {
     }
 
     fn pages(&self, name: &str, bytes: u64) -> Result<PathBuf> {
-        let context = self.context.get();
+        let context = self.context.load(Ordering::Relaxed);
         let limit = Limit { uuid: self.uuid, bytes, uncounted: 0, context };
         let folder = self.folder.path().join("runs").join(name);
         // What an earlier check claimed is gone with its processes.
@@ -330,7 +398,7 @@ impl Check {
         let pages = self.pages("context", self.total)?;
         let printed = self.probe(Way::None, &pages, "init retain info processes")?;
         let own = held(&printed, "self:").ok_or_else(|| printed.clone())?;
-        self.context.set(own * MIB);
+        self.context.store(own * MIB, Ordering::Relaxed);
         Ok(Passed(format!("{own} MiB; {printed}")))
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 
 use crate::{Check, Failed, MIB, Outcome, Passed, Result, Way};
 
@@ -20,7 +21,7 @@ const CLASSES: [[&str; 3]; 3] = [
 
 impl Check {
     pub(crate) fn small_limit(&self) -> Result<PathBuf> {
-        self.pages("small", self.context.get() + ROOM * MIB)
+        self.pages("small", self.context.load(Ordering::Relaxed) + ROOM * MIB)
     }
 
     pub(crate) fn small_classes(&self) -> Result<Outcome> {
