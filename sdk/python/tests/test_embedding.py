@@ -302,3 +302,18 @@ def test_a_worker_trains_a_table(digits, start_worker, monkeypatch, tmp_path):
         assert np.array_equal(rows, np.stack([job.rows[i] for i in ids.tolist()]))
     finally:
         job.stop()
+
+
+@pytest.mark.parametrize("has_fast_add", [True, False])
+def test_both_ways_of_adding_up_give_the_sum_of_each_id(monkeypatch, has_fast_add):
+    monkeypatch.setattr(embedding, "HAS_FAST_ADD", has_fast_add)
+    random = np.random.default_rng(5)
+    ids = random.zipf(1.3, 3000).astype(np.uint64) % np.uint64(700) * np.uint64(0x9E3779B97F4A7C15)
+    rows = random.standard_normal((3000, 5)).astype(np.float32)
+    one = embedding.Embedding("words", 5)
+    for start in (0, 1000, 2000):
+        one.add(ids[start : start + 1000], rows[start : start + 1000])
+    found, sums = one.gradient()
+    assert found.tolist() == sorted(set(ids.tolist())) and sums.dtype == np.float32
+    wanted = [rows[ids == id].sum(axis=0, dtype=np.float64) for id in found]
+    np.testing.assert_allclose(sums, wanted, atol=1e-4)

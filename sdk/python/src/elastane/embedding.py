@@ -33,6 +33,8 @@ import numpy as np
 from .protocol import messages as pb
 
 DIM_MAX = 65_536
+# Before that `add.at` is slower than sorting.
+HAS_FAST_ADD = tuple(int(part) for part in np.__version__.split(".")[:2]) >= (1, 25)
 
 
 class EmbeddingError(ValueError):
@@ -114,7 +116,7 @@ class Embedding:
         self.source: Optional[Source] = None
         # Of this step: lookups that wait for their derivative, and gradients by id.
         self._lookups: List[Tuple[np.ndarray, np.ndarray]] = []
-        self._gradients: List[Tuple[np.ndarray, np.ndarray]] = []
+        self._gradients: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def begin(self) -> None:
         """A new step: what the last one left is dropped."""
@@ -124,8 +126,8 @@ class Embedding:
     def pull(self, ids: Any) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The different ids among these (rising), of each of these its place among them (flat), and
         their rows, of shape [different, dim], which the caller owns."""
-        unique, places = np.unique(as_ids(ids, self.name).reshape(-1), return_inverse=True)
-        return unique, places.reshape(-1), self._rows_from().rows(self, unique)
+        unique, places = different(as_ids(ids, self.name).reshape(-1))
+        return unique, places, self._rows_from().rows(self, unique)
 
     def stored(self) -> Dict[str, np.ndarray]:
         """All rows that were trained, as arrays `NAME/ids` (uint64, rising) and `NAME/rows`."""
@@ -159,19 +161,21 @@ class Embedding:
                 f"embedding table {self.name!r}: {len(places)} ids were looked up, and backward got "
                 f"the derivative of {len(flat)}"
             )
-        self.add(unique[places], flat)
+        self._gradients.append((unique, places, flat))
 
     def add(self, ids: np.ndarray, gradient: np.ndarray) -> None:
         """A gradient of rows of these ids, which may come several times."""
-        self._gradients.append((ids, gradient))
+        self._gradients.append((*different(ids), gradient))
 
     def gradient(self) -> Tuple[np.ndarray, np.ndarray]:
         """Rising ids, and of each the sum of its gradients in this step."""
         if not self._gradients:
             return np.empty(0, np.uint64), np.empty((0, self.dim), np.float32)
-        ids = np.concatenate([ids for ids, _ in self._gradients])
-        rows = np.concatenate([rows for _, rows in self._gradients])
-        ids, rows = sum_by_id(ids, rows)
+        ids, places, rows = self._gradients[0]
+        if len(self._gradients) > 1:
+            ids, places = different(np.concatenate([ids[at] for ids, at, _ in self._gradients]))
+            rows = np.concatenate([rows for _, _, rows in self._gradients])
+        rows = sum_by_place(places, rows, len(ids))
         if not np.isfinite(rows).all():
             bad = ids[~np.isfinite(rows).all(axis=1)][0]
             raise FloatingPointError(
@@ -206,12 +210,25 @@ def as_ids(ids: Any, table: str) -> np.ndarray:
     )
 
 
-def sum_by_id(ids: np.ndarray, rows: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Each id once, rising, with the sum of its rows."""
-    order = np.argsort(ids, kind="stable")
-    ids = ids[order]
-    starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
-    return ids[starts], np.add.reduceat(rows[order], starts, axis=0, dtype=np.float32)
+def different(ids: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The different ids among these (rising), and of each of these its place among them."""
+    unique, places = np.unique(ids, return_inverse=True)
+    return unique, places.reshape(-1)
+
+
+def sum_by_place(places: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """Of each of so many places, all of which there are, the sum of its rows."""
+    if HAS_FAST_ADD:
+        # Single numbers: with whole rows it is not fast.
+        dim = rows.shape[1]
+        sums = np.zeros(count * dim, np.float32)
+        at = (places[:, None] * dim + np.arange(dim)).reshape(-1)
+        np.add.at(sums, at, np.asarray(rows, np.float32).reshape(-1))
+        return sums.reshape(count, dim)
+    order = np.argsort(places, kind="stable")
+    placed = places[order]
+    starts = np.flatnonzero(np.concatenate(([True], placed[1:] != placed[:-1])))
+    return np.add.reduceat(rows[order], starts, axis=0, dtype=np.float32)
 
 
 def check(tables: Sequence[Embedding]) -> List[Embedding]:
