@@ -136,7 +136,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Checkpoint {
     /// File that was written, or a folder with such files; the workload must be able to write it
-    #[arg(required_unless_present_any = ["next_in", "wanted"])]
+    #[arg(required_unless_present_any = ["next_in", "wanted", "finish"])]
     pub(crate) path: Option<PathBuf>,
     /// Step of the training that it has, which only rises
     #[arg(long, requires = "path", value_parser = whole(0..=u64::MAX))]
@@ -149,6 +149,9 @@ pub(crate) struct Checkpoint {
     /// exit code is 0 if so, with the seconds that it is waited for, 1 if not, 3 if that is not known
     #[arg(long, conflicts_with_all = ["path", "step", "next_in"])]
     pub(crate) wanted: bool,
+    /// Write what a run has left in memory; its supervisor starts this
+    #[arg(long, hide = true, value_name = "FOLDER", exclusive = true)]
+    pub(crate) finish: Option<PathBuf>,
 }
 
 /// A number of seconds that a channel takes.

@@ -14,8 +14,11 @@ pub(super) fn run(what: &Checkpoint) -> Result<(), Error> {
     if what.wanted {
         return wanted();
     }
+    if let Some(folder) = &what.finish {
+        return engine_channel::finish(folder).map_err(|left| Error::Failed(left.join("; ")));
+    }
     let channel = channel().map_err(Error::Failed)?;
-    let Checkpoint { path, step, next_in, wanted: _ } = what;
+    let Checkpoint { path, step, next_in, .. } = what;
     let all = Report { path: path.as_deref(), step: *step, next_in_s: *next_in };
     report(Path::new(&channel), all).map_err(|error| {
         let advice = match error {

@@ -6,18 +6,20 @@
 //! ```
 //!
 //! Owns: the sockets, the protocol on both of its sides, what counts as a checkpoint, and waiting for one
-//! that is due. Does not know about: which runs exist, and what a checkpoint holds.
+//! that is due; writing what a run leaves in memory. Does not know about: which runs exist, and what a checkpoint holds.
 
 mod client;
 mod environment;
 mod file;
+mod memory;
 mod progress;
 mod protocol;
 mod server;
 mod socket;
 
 pub use client::{ClientError, Report, report, wanted};
-pub use environment::CHANNEL_VARIABLE;
+pub use environment::{CHANNEL_VARIABLE, MEMORY_VARIABLE};
+pub use memory::{finish, has_copies};
 pub use protocol::NEXT_IN_S_MAX;
 pub use server::{Channels, IsOwn, Owner, Storage};
 

@@ -25,6 +25,7 @@ use crate::isolation::Account;
 use crate::launch::launch;
 use crate::logs;
 use crate::measure;
+use crate::memory::Pods;
 use crate::open::LocalEngine;
 use crate::paths::make_dir;
 use crate::ports;
@@ -90,6 +91,7 @@ impl Engine for LocalEngine {
     async fn forget_pod(&self, pod: Uuid) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         blocking(move || {
+            shared.memory.iter().for_each(|memory| memory.forget(pod));
             shared
                 .paths
                 .discard(&shared.paths.pod(pod))
@@ -204,6 +206,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     let argv = shared.images.argv(spec)?;
     let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
     check(shared, spec, &argv, account.as_ref())?;
+    let memory = shared.memory.as_ref().map(|memory| memory.of(spec.key.pod));
     let (shims, tools) = (shared.paths.shims(), shared.paths.tools());
     let folders = Folders {
         home: shared.paths.home(spec.key.pod),
@@ -215,6 +218,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         hostfile: shared.dir(spec.key).hostfile(),
         channel: shared.dir(spec.key).channel(),
         tools: &tools,
+        memory: memory.as_ref().map(|memory| memory.folder.clone()),
     };
     let inherited = environment::of_account(&shared.inherited, account.as_ref());
     let mut env = environment::environment(&inherited, spec, &folders)?;
@@ -237,12 +241,15 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     };
     let pod = shared.paths.pod(spec.key.pod);
     let mut visible = vec![pod, folders.secrets, folders.copies, folders.hostfile, folders.channel];
+    visible.extend(folders.memory);
     let mut fixed = vec![shims.clone(), tools.clone()];
     if fraction.is_some() {
         visible.push(dir.fraction());
         fixed.push(shared.fractions.folder().to_owned());
     }
     let boundary = shared.separator.boundary(account, visible, fixed);
+    let root = shared.memory.as_ref().map(Pods::root);
+    let boundary = boundary.map(|boundary| boundary.mounting(mounts).without_memory(root));
     Ok(SpecFile {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
@@ -257,10 +264,11 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             group: shared.place.group(spec.key),
             limits: spec.container.limits,
             output_bytes_max: shared.output_bytes_max,
-            boundary: boundary.map(|boundary| boundary.mounting(mounts)),
+            boundary,
             more_rights: spec.container.security.privilege_escalation == Some(true),
             fraction,
             port,
+            memory,
         }),
     })
 }

@@ -14,7 +14,7 @@ use engine::{
     RunSpec, Secret, SecretPlace,
 };
 
-use engine_channel::{CHANNEL_VARIABLE, SOCKET};
+use engine_channel::{CHANNEL_VARIABLE, MEMORY_VARIABLE, SOCKET};
 
 use crate::container;
 use crate::isolation::{Account, first_closed};
@@ -53,6 +53,8 @@ pub(crate) struct Folders<'a> {
     pub(crate) channel: PathBuf,
     /// Programs of the platform, where the search path has no others of their names.
     pub(crate) tools: &'a Path,
+    /// For copies of its checkpoints in memory, if the machine has that.
+    pub(crate) memory: Option<PathBuf>,
 }
 
 /// The variables of this process's environment that runs inherit.
@@ -127,6 +129,10 @@ pub(crate) fn environment(
     engine::environment::complete(&mut env, spec)?;
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), folders.checkpoint.display().to_string());
     env.insert(CHANNEL_VARIABLE.into(), folders.channel.join(SOCKET).display().to_string());
+    match &folders.memory {
+        Some(folder) => drop(env.insert(MEMORY_VARIABLE.into(), folder.display().to_string())),
+        None => drop(env.remove(MEMORY_VARIABLE)),
+    }
     put_last(&mut env, folders.tools);
     let in_file = |secret: &Secret| matches!(secret.to, SecretPlace::File { .. });
     if spec.secrets.iter().any(in_file) {
@@ -215,6 +221,7 @@ pub(crate) mod tests {
             hostfile: "/hosts".into(),
             channel: "/channel".into(),
             tools: Path::new("/tools"),
+            memory: Some("/memory".into()),
         };
         environment(&inherited, spec, &folders).expect("an environment")
     }
@@ -235,6 +242,7 @@ pub(crate) mod tests {
             ("PATH", "/bin:/tools"),
             ("HOME", "/h"),
             ("ELASTANE_CHANNEL", "/channel/socket"),
+            ("ELASTANE_MEMORY_DIR", "/memory"),
             ("ELASTANE_RUN", "00000000-0000-0000-0000-000000000007.2"),
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");

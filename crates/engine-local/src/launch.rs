@@ -83,6 +83,11 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
         let account = account.map(|account| (account.uid, account.gid));
         shared.fractions.prepare(key, fraction, &dir.fraction(), account)?;
     }
+    if let Some(memory) = &process.memory {
+        memory
+            .prepare(account)
+            .map_err(|source| Error::io(format!("make {}", memory.folder.display()), source))?;
+    }
     dir.write_spec_once(file)
         .map_err(|source| Error::io(format!("write the specification of {key}"), source))
 }

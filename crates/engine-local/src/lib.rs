@@ -48,6 +48,7 @@ mod launch;
 mod log_retention;
 mod logs;
 mod measure;
+mod memory;
 mod open;
 mod ownership;
 mod paths;

@@ -28,6 +28,7 @@ use crate::gpu_watch;
 use crate::image::ImageTable;
 use crate::isolation::{Boundary, Isolator, Separation};
 use crate::launch::spawn_supervisor;
+use crate::memory;
 use crate::paths::{Paths, make_dir};
 use crate::process;
 use crate::record::{ExitFile, RunDir, Runtime, StateFile};
@@ -123,6 +124,11 @@ impl LocalEngine {
         shared.fractions = fractions;
         shared.output_bytes_max = Some(output_bytes_max);
         shared.copy_bytes_max = copy_bytes_max;
+        // Landlock can close that folder only with all that is beside it.
+        if shared.separator.found().kind != IsolationKind::Landlock {
+            let (root, pods) = (&shared.paths.root, shared.paths.pods());
+            shared.memory = memory::Pods::open(root, &shared.supervisor, &pods);
+        }
         let shared = Arc::new(shared);
         recover_all(&shared)?;
         gpu_watch::spawn(&shared);

@@ -35,6 +35,7 @@ use units::Instant;
 
 use crate::cgroup::Group;
 use crate::isolation::Boundary;
+use crate::memory::Memory;
 use crate::secrets::{self, Secrets};
 
 /// Size of a reserved state file: one block on usual file systems; a state fits in it.
@@ -105,6 +106,9 @@ pub(crate) struct ProcessSpec {
     /// The port of its image, and the one assigned instead.
     #[serde(default)]
     pub(crate) port: Option<(u16, u16)>,
+    /// Where it may keep copies of its checkpoints in memory; none: nowhere.
+    #[serde(default)]
+    pub(crate) memory: Option<Memory>,
 }
 
 /// `state.json`, and one line on the pipe to the server.

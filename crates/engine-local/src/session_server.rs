@@ -36,7 +36,7 @@ pub(crate) const NO_MORE_INPUT: Signal = Signal::USR2;
 const SESSIONS_MAX: usize = 64;
 
 /// The context of the run's processes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunContext {
     pub(crate) key: String,
     pub(crate) env: BTreeMap<String, String>,

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::cgroup::Place;
 use crate::image::ImageTable;
 use crate::isolation::{Account, Isolator};
+use crate::memory::Pods;
 use crate::paths::Paths;
 use crate::process::{is_below, kill_marked};
 use crate::record::{RunDir, StateFile};
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) observations: Arc<Observations>,
     /// Where runs report their checkpoints.
     pub(crate) channels: Channels,
+    /// Where runs keep copies of their checkpoints in memory; none: not on this machine.
+    pub(crate) memory: Option<Pods>,
     /// Out-of-memory kills of each run that were reported.
     kills: Mutex<BTreeMap<RunKey, u64>>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
@@ -88,6 +91,7 @@ impl Shared {
             fractions: Fractions::none("nothing was looked for"),
             observations,
             channels,
+            memory: None,
             kills: Mutex::default(),
             states: Mutex::default(),
             turns: KeyedLock::default(),

@@ -93,6 +93,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
         let held = held.map_err(Fault::OfMachine)?;
         Ok((held, start(dir, &spec, secrets(dir, &spec)?)?))
     };
+    let mut context = None;
     let last = match begin() {
         Ok((_held, (main, console, around))) => {
             let running = StateFile::Running {
@@ -100,6 +101,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
                 started_at_ms: now_ms(),
             };
             let group = around.group.clone();
+            context = Some(around.clone());
             // Before the state is reported: a client may connect at once.
             let session_server = SessionServer::open(dir, around);
             let session_server = session_server
@@ -123,11 +125,21 @@ fn run(dir: &RunDir) -> io::Result<()> {
             StateFile::exited(ExitFile::Lost)
         }
     };
+    leave(process, context.as_ref());
+    record(dir, &last);
+    Ok(())
+}
+
+/// Ends what is left of a run whose processes are gone.
+fn leave(process: &ProcessSpec, context: Option<&RunContext>) {
     if process.group.as_ref().is_some_and(|group| !group.end()) {
         log_line("the control group of the run cannot be removed; the next server tries again");
     }
-    record(dir, &last);
-    Ok(())
+    if let (Some(memory), Some(context)) = (&process.memory, context)
+        && let Err(error) = memory.end(&context.env, context.boundary.as_ref())
+    {
+        log_line(&format!("checkpoints of the run are only in memory: {error}"));
+    }
 }
 
 /// The size limits of the output and of its times; none without a limit.

@@ -54,12 +54,13 @@ type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let python: [(&str, Test); 5] = [
+    let python: [(&str, Test); 6] = [
         ("runapy_plain", |bin| runapy(bin, "sync")),
         ("runapy_threaded", |bin| runapy(bin, "threaded")),
         ("runapy_asynchronous", |bin| runapy(bin, "async")),
         ("schemathesis", schemathesis),
         ("buckets", buckets),
+        ("checkpoints_in_buckets", checkpoints_in_buckets),
     ];
     let node: [(&str, Test); 5] = [
         ("login_rs256", |library| login::walk(library, "RS256")),
@@ -184,6 +185,15 @@ fn buckets(bin: &Path) -> Result<(), Failed> {
     let [python, script, token] = [&python, &script, &token].map(|path| path.display());
     let url = format!("http://127.0.0.1:{}", sandbox.port());
     passes(&sandbox, &format!("{python} {script} {url} {token}"))
+}
+
+fn checkpoints_in_buckets(bin: &Path) -> Result<(), Failed> {
+    let sandbox = Sandbox::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3_checkpoints.py");
+    let python = bin.join("python");
+    let [python, script] = [&python, &script].map(|path| path.display());
+    let line = format!("mkdir pod && PYTHONPATH={SDK}/python/src {python} {script} pod");
+    passes(&sandbox, &line)
 }
 
 fn schemathesis(bin: &Path) -> Result<(), Failed> {

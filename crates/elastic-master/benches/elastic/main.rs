@@ -251,6 +251,7 @@ fn main() {
     if let (Some(python), Some(data)) = (&python, &data) {
         runtime.block_on(training::step(&at("step"), python, data));
         training::sums(python);
+        training::saving(python, &at("saving"));
         runtime.block_on(training::recovery(&at("recovery"), python, data));
     }
     let rejections = at("rejections");

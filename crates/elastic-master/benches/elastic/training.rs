@@ -23,6 +23,9 @@ use crate::{Signed, channel, credentials, line, master, model};
 pub(crate) const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/step.py");
 const SUMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/allreduce.py");
+const SAVING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/saving.py");
+/// Of a checkpoint that is saved, and how often.
+const SAVED: [&str; 2] = ["536870912", "3"];
 const ROUNDS: usize = 7;
 const STEPS: usize = 1000;
 /// Between two looks at the version.
@@ -328,6 +331,23 @@ pub(crate) fn sums(python: &str) {
                 line("", f64::from(floats) * 4.0 / seconds / 1e6, "MB/s");
             }
         }
+    }
+}
+
+/// How long a training waits while a checkpoint of it is saved.
+pub(crate) fn saving(python: &str, folder: &Path) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let output = Command::new(python).arg(SAVING).args(SAVED).arg(folder).output();
+    let output = output.expect("Python");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let seconds: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&said);
+    for (how, name) in [
+        ("direct", "checkpoint stall, on disk, per GB"),
+        ("new", "checkpoint stall, new memory, per GB"),
+        ("again", "checkpoint stall, memory used before, per GB"),
+        ("load", "checkpoint loaded from memory, per GB"),
+    ] {
+        line(name, seconds[how].as_f64().expect("a number") * 1000.0, "ms");
     }
 }
 

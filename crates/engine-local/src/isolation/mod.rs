@@ -63,6 +63,9 @@ pub(crate) struct Boundary {
     /// What is mounted over what else; only where root makes the mounts.
     #[serde(default)]
     mounts: Vec<(PathBuf, PathBuf)>,
+    /// The folder in memory of all runs, of which it sees what is visible.
+    #[serde(default)]
+    memory: Option<PathBuf>,
 }
 
 /// The means of isolation.
@@ -126,6 +129,7 @@ impl Isolator {
             program: program.clone(),
             private_files: private_files.clone(),
             mounts: Vec::new(),
+            memory: None,
         };
         let works = |means| boundary(means).attempt();
         let is_root = getuid().is_root();
@@ -198,6 +202,7 @@ impl Isolator {
             program: self.program.clone(),
             private_files: self.private_files.clone(),
             mounts: Vec::new(),
+            memory: None,
         })
     }
 }
@@ -261,6 +266,11 @@ impl Boundary {
         Self { mounts, ..self }
     }
 
+    /// The same without the folder in memory of all runs.
+    pub(crate) fn without_memory(self, root: Option<&Path>) -> Self {
+        Self { memory: root.map(Path::to_owned), ..self }
+    }
+
     /// The account of the run, if it is not the server's.
     pub(crate) const fn account(&self) -> Option<&Account> {
         match &self.means {
@@ -302,8 +312,11 @@ impl Boundary {
 
     /// The steps in the child, and its working directory.
     pub(crate) fn entry(&self, working_dir: &Path) -> io::Result<Entry> {
-        let Self { private, visible, fixed, program, .. } = self;
-        let view = || View::new(self.account(), private, visible, fixed, program);
+        let Self { private, visible, fixed, program, memory, .. } = self;
+        let memory = memory.as_deref().filter(|root| root.is_dir());
+        let covered = [Some(private.as_path()), memory];
+        let covered: Vec<&Path> = covered.into_iter().flatten().collect();
+        let view = || View::new(self.account(), &covered, visible, fixed, program);
         let step = match &self.means {
             IsolationMeans::Account { account, hides_processes } => {
                 let groups = account.groups.iter().copied().map(Gid::from_raw).collect();

@@ -55,7 +55,7 @@ impl View {
     /// `program`, but nothing else of `private`.
     pub(crate) fn new(
         account: Option<&Account>,
-        private: &Path,
+        private: &[&Path],
         visible: &[PathBuf],
         fixed: &[PathBuf],
         program: &Path,
@@ -64,7 +64,8 @@ impl View {
             Some(account) => first_closed(path, account),
             None => None,
         };
-        let mut covers = vec![covered(private).unwrap_or_else(|| private.to_owned())];
+        let closed = |path: &&Path| covered(path).unwrap_or_else(|| (*path).to_owned());
+        let mut covers: Vec<PathBuf> = private.iter().map(closed).collect();
         covers.extend(program.parent().and_then(covered));
         covers.sort();
         // A cover hides the covers below it.
@@ -251,7 +252,7 @@ mod tests {
             let state = top.path().join("home/state");
             let own = state.join("pods/7");
             fs::create_dir_all(&own).unwrap();
-            let view = View::new(Some(&ann), &state, &[own], &[], Path::new("/bin/sh")).unwrap();
+            let view = View::new(Some(&ann), &[&state], &[own], &[], Path::new("/bin/sh")).unwrap();
             let top = top.path().display().to_string();
             let names = |of: &CString| of.to_str().unwrap().replace(&top, "");
             (view.covers.iter().map(names).collect::<Vec<_>>(), view.points.len())
@@ -273,9 +274,9 @@ mod tests {
         let (state, program) = (top.path().join("state"), top.path().join("bin/tool"));
         fs::write(&program, "").unwrap();
         let ann = Account::private(1_900_000_000);
-        let view = View::new(Some(&ann), &state, &[], &[], &program).unwrap();
+        let view = View::new(Some(&ann), &[&state], &[], &[], &program).unwrap();
         assert_eq!((view.covers.len(), view.shown.len()), (2, 1));
-        let own = View::new(None, &state, &[], &[], &program).unwrap();
+        let own = View::new(None, &[&state], &[], &[], &program).unwrap();
         assert_eq!((own.covers.len(), own.shown.len()), (1, 0), "the server's own account sees it");
     }
 }

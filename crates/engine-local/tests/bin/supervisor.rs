@@ -7,6 +7,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["checkpoint", "--finish", folder] => finish(Path::new(folder)),
         ["session", run_dir] => engine_local::session(Path::new(run_dir)),
         ["echo", port] => echo(port.parse().unwrap_or(0)),
         ["supervise", run_dir] => engine_local::supervise(Path::new(run_dir)),
@@ -28,6 +29,16 @@ fn print(answer: Result<String, engine::Error>) -> ExitCode {
         }
         Err(error) => {
             eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn finish(folder: &Path) -> ExitCode {
+    match engine_channel::finish(folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(left) => {
+            eprintln!("{left:?}");
             ExitCode::FAILURE
         }
     }

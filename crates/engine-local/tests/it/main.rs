@@ -6,6 +6,7 @@ mod conformance;
 mod fractions;
 mod limits;
 mod local;
+mod memory;
 mod mig;
 mod mps;
 mod output;

@@ -1,0 +1,274 @@
+//! Copies of checkpoints that a run leaves in memory. Owns: which of them are whole, and writing the
+//! newest where it belongs. Does not know how a copy is made: the Python package does that.
+//!
+//! ```text
+//! SLOT-N.bin    a checkpoint
+//! SLOT-N.json   says that it is whole, and where it belongs; written last
+//! SLOT.part     one that was being written
+//! SLOT.lock     held by the process that has the slot
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::Deserialize;
+
+/// What is said of a copy.
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    /// Where it belongs.
+    path: PathBuf,
+    bytes: u64,
+    /// When its content was taken, by the machine's clock.
+    saved_ns: u64,
+    written: bool,
+}
+
+/// A copy that is whole.
+#[derive(Debug)]
+struct Whole {
+    slot: String,
+    content: PathBuf,
+    of: Manifest,
+}
+
+/// What is in a slot.
+#[derive(Debug, Default)]
+struct Slot {
+    copies: Vec<Whole>,
+    files: Vec<PathBuf>,
+}
+
+/// Writes what a run has left in memory where it belongs, and frees the memory. To be called as the run,
+/// when its processes are gone.
+///
+/// # Errors
+/// Each checkpoint that is only in memory still, with the reason.
+pub fn finish(folder: &Path) -> Result<(), Vec<String>> {
+    let slots = slots(folder).map_err(|error| vec![format!("{}: {error}", folder.display())])?;
+    let mut unwritten = Vec::new();
+    for (name, mut slot) in slots {
+        slot.copies.sort_by_key(|copy| copy.of.saved_ns);
+        if let Err(error) = finish_slot(&folder.join(format!("{name}.lock")), &slot) {
+            let path = slot.copies.last().map_or(folder, |copy| &copy.of.path);
+            unwritten.push(format!("{} is only in memory: {error}", path.display()));
+        }
+    }
+    if unwritten.is_empty() { Ok(()) } else { Err(unwritten) }
+}
+
+/// Whether anything is left in memory.
+#[must_use]
+pub fn has_copies(folder: &Path) -> bool {
+    slots(folder).is_ok_and(|slots| !slots.is_empty())
+}
+
+fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
+    let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        let (Some(stem), Some(kind)) = (path.file_stem().and_then(|stem| stem.to_str()), kind)
+        else {
+            continue;
+        };
+        let name = match (kind, stem.rsplit_once('-')) {
+            ("part", _) => stem,
+            ("bin" | "json", Some((name, _))) => name,
+            _ => continue,
+        };
+        let slot = slots.entry(name.to_owned()).or_default();
+        if kind == "json" {
+            slot.copies.extend(whole(name, &path)?);
+        }
+        slot.files.push(path);
+    }
+    Ok(slots)
+}
+
+/// None: it is cut short, or this program does not understand it.
+fn whole(slot: &str, manifest: &Path) -> io::Result<Option<Whole>> {
+    let content = manifest.with_extension("bin");
+    let Ok(of) = serde_json::from_slice::<Manifest>(&fs::read(manifest)?) else { return Ok(None) };
+    let is_whole = fs::metadata(&content).is_ok_and(|meta| meta.len() == of.bytes);
+    Ok(is_whole.then(|| Whole { slot: slot.to_owned(), content, of }))
+}
+
+/// Writes the newest of a slot: who saved it wanted no other.
+fn finish_slot(lock: &Path, slot: &Slot) -> io::Result<()> {
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(lock)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        // The next run of the pod has begun, and does the same.
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(newest) = slot.copies.last().filter(|newest| !newest.of.written) {
+        write(newest)?;
+    }
+    // What a killed process was writing.
+    let partial = slot.copies.iter().map(partial).collect::<io::Result<Vec<_>>>()?;
+    slot.files.iter().chain(&partial).try_for_each(|file| remove(file))
+}
+
+/// The file that becomes the checkpoint when it is complete.
+fn partial(copy: &Whole) -> io::Result<PathBuf> {
+    let name = copy.of.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(copy.of.path.with_file_name(format!(".{name}.elastane-{}", copy.slot)))
+}
+
+fn write(copy: &Whole) -> io::Result<()> {
+    if !copy.of.path.is_absolute() {
+        return Err(io::Error::other(
+            "it belongs in a bucket, where the next run of the pod writes it",
+        ));
+    }
+    let (to, new) = (&copy.of.path, partial(copy)?);
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
+    if io::copy(&mut File::open(&copy.content)?, &mut file)? != copy.of.bytes {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the copy in memory is cut short",
+        ));
+    }
+    let saved = UNIX_EPOCH + Duration::from_nanos(copy.of.saved_ns);
+    file.set_times(FileTimes::new().set_modified(saved))?;
+    file.sync_all()?;
+    // The next run of the pod may have saved already.
+    let before = fs::metadata(to).ok().filter(fs::Metadata::is_file);
+    if before.and_then(|meta| meta.modified().ok()).is_some_and(|before| before > saved) {
+        return Ok(());
+    }
+    fs::rename(&new, to)?;
+    File::open(to.parent().unwrap_or(Path::new("/")))?.sync_all()
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pod {
+        memory: tempfile::TempDir,
+        disk: tempfile::TempDir,
+    }
+
+    impl Pod {
+        fn new() -> Self {
+            Self { memory: tempfile::tempdir().unwrap(), disk: tempfile::tempdir().unwrap() }
+        }
+
+        fn target(&self) -> PathBuf {
+            self.disk.path().join("model")
+        }
+
+        fn save(&self, name: &str, saved_s: u64, text: &str, bytes: usize, written: bool) {
+            let at = |kind: &str| self.memory.path().join(format!("{name}.{kind}"));
+            fs::write(at("bin"), text).unwrap();
+            let path = self.target();
+            let saved_ns = saved_s * 1_000_000_000;
+            let of = serde_json::json!({
+                "path": path, "bytes": bytes, "saved_ns": saved_ns, "step": 7, "crc32": null,
+                "written": written,
+            });
+            fs::write(at("json"), of.to_string()).unwrap();
+        }
+
+        fn finish(&self) -> Result<(), Vec<String>> {
+            finish(self.memory.path())
+        }
+
+        fn on_disk(&self) -> Option<String> {
+            fs::read_to_string(self.target()).ok()
+        }
+
+        fn entries(folder: &tempfile::TempDir) -> Vec<String> {
+            let names = fs::read_dir(folder.path()).unwrap();
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        }
+    }
+
+    #[test]
+    fn the_newest_whole_copy_is_written_and_the_memory_is_free() {
+        let pod = Pod::new();
+        pod.save("0-8", 2000, "second", 6, false);
+        pod.save("0-7", 1000, "first", 5, false);
+        pod.save("0-9", 3000, "cut", 5, false);
+        fs::write(pod.memory.path().join("0.part"), "torn").unwrap();
+        fs::write(pod.disk.path().join(".model.elastane-0"), "sec").unwrap();
+        assert!(has_copies(pod.memory.path()));
+        pod.finish().unwrap();
+        assert_eq!(pod.on_disk().as_deref(), Some("second"));
+        let written = fs::metadata(pod.target()).unwrap().modified().unwrap();
+        assert_eq!(written, UNIX_EPOCH + Duration::from_secs(2000), "the age of its content");
+        assert_eq!(Pod::entries(&pod.disk), ["model"]);
+        assert_eq!(Pod::entries(&pod.memory), ["0.lock"]);
+    }
+
+    #[test]
+    fn what_is_on_disk_already_or_older_than_that_is_not_written() {
+        let pod = Pod::new();
+        pod.save("0-1", 1000, "written", 7, true);
+        pod.finish().unwrap();
+        assert_eq!(pod.on_disk(), None);
+        fs::write(pod.target(), "of the next run").unwrap();
+        pod.save("0-1", 1000, "old", 3, false);
+        pod.finish().unwrap();
+        assert_eq!(pod.on_disk().as_deref(), Some("of the next run"));
+        fs::write(pod.memory.path().join("1.part"), "torn").unwrap();
+        assert!(has_copies(pod.memory.path()));
+        pod.finish().unwrap();
+        assert!(!has_copies(pod.memory.path()));
+    }
+
+    #[test]
+    fn a_slot_of_the_next_run_is_left_to_it() {
+        let pod = Pod::new();
+        pod.save("0-1", 1000, "first", 5, false);
+        let lock = File::create(pod.memory.path().join("0.lock")).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        pod.finish().unwrap();
+        assert!(pod.on_disk().is_none() && has_copies(pod.memory.path()));
+        drop(lock);
+        pod.finish().unwrap();
+        assert_eq!(pod.on_disk().as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn what_belongs_in_a_bucket_is_left_to_the_next_run() {
+        let pod = Pod::new();
+        fs::write(pod.memory.path().join("0-1.bin"), "first").unwrap();
+        let of = r#"{"path": "s3://bucket/model", "bytes": 5, "saved_ns": 1, "written": WRITTEN}"#;
+        let manifest = pod.memory.path().join("0-1.json");
+        fs::write(&manifest, of.replace("WRITTEN", "false")).unwrap();
+        let unwritten = pod.finish().unwrap_err();
+        assert!(unwritten[0].contains("it belongs in a bucket"), "{unwritten:?}");
+        fs::write(&manifest, of.replace("WRITTEN", "true")).unwrap();
+        pod.finish().unwrap();
+        assert!(!has_copies(pod.memory.path()));
+    }
+
+    #[test]
+    fn what_cannot_be_written_stays_in_memory_and_is_named() {
+        let pod = Pod::new();
+        pod.save("0-1", 1000, "first", 5, false);
+        fs::create_dir(pod.target()).unwrap();
+        let unwritten = pod.finish().unwrap_err();
+        assert!(unwritten[0].contains("model is only in memory"), "{unwritten:?}");
+        assert!(has_copies(pod.memory.path()));
+        fs::remove_dir(pod.target()).unwrap();
+        pod.finish().unwrap();
+        assert_eq!(pod.on_disk().as_deref(), Some("first"));
+    }
+}

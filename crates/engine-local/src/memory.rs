@@ -1,0 +1,139 @@
+//! Memory for copies of checkpoints. Owns: a folder for each pod in a file system of the machine's memory,
+//! and writing what a run has left there. What a process writes into such a folder is charged to the
+//! control group of its run; it is there for the next run of the pod on this machine. Does not know what is
+//! in a folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use engine::environment::RUN_VARIABLE;
+use rustix::process::getuid;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::isolation::{Account, Boundary};
+use crate::ownership;
+use crate::process::limit_mark;
+use crate::sys;
+
+/// The memory of the machine as a file system.
+const MACHINE: &str = "/dev/shm";
+const TMPFS: i64 = 0x0102_1994;
+
+/// The variables of a run.
+type Environment = BTreeMap<String, String>;
+
+/// Where the copies of a run are, and the program that writes them where they belong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    pub(crate) folder: PathBuf,
+    program: PathBuf,
+}
+
+/// The folders of all pods of a state directory.
+#[derive(Debug)]
+pub(crate) struct Pods {
+    root: PathBuf,
+    program: PathBuf,
+}
+
+impl Pods {
+    /// None: this machine has no such memory. Folders of pods that are gone are deleted.
+    pub(crate) fn open(state_dir: &Path, program: &Path, pods: &Path) -> Option<Self> {
+        let name = format!("elastane-{:x}", limit_mark(&state_dir.display().to_string()));
+        let root = Path::new(MACHINE).join(name);
+        if let Err(error) = make_root(&root) {
+            tracing::info!("runs have no memory for checkpoints: {}: {error}", root.display());
+            return None;
+        }
+        let all = Self { root, program: program.to_owned() };
+        for entry in fs::read_dir(&all.root).into_iter().flatten().flatten() {
+            let pod = entry.file_name().to_str().and_then(|name| name.parse::<Uuid>().ok());
+            if let Some(pod) = pod.filter(|pod| !pods.join(pod.to_string()).exists()) {
+                all.forget(pod);
+            }
+        }
+        Some(all)
+    }
+
+    /// What runs may not see of each other.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn of(&self, pod: Uuid) -> Memory {
+        Memory { folder: self.root.join(pod.to_string()), program: self.program.clone() }
+    }
+
+    pub(crate) fn forget(&self, pod: Uuid) {
+        let folder = self.root.join(pod.to_string());
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!("cannot delete {}: {error}", folder.display());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Pods {
+    fn drop(&mut self) {
+        // Refused while a pod has a folder.
+        let _in_use = fs::remove_dir(&self.root);
+    }
+}
+
+/// Everyone may create folders there: one of another user is not used.
+fn make_root(root: &Path) -> io::Result<()> {
+    if rustix::fs::statfs(MACHINE)?.f_type != TMPFS {
+        return Err(io::Error::other("it is not in memory"));
+    }
+    DirBuilder::new().recursive(true).mode(0o711).create(root)?;
+    let found = fs::symlink_metadata(root)?;
+    if !found.is_dir() || found.uid() != getuid().as_raw() {
+        return Err(io::Error::other("another user has a file of this name"));
+    }
+    // Whatever the umask.
+    fs::set_permissions(root, Permissions::from_mode(0o711))
+}
+
+impl Memory {
+    /// Makes the folder, for the account of the run.
+    pub(crate) fn prepare(&self, account: Option<&Account>) -> io::Result<()> {
+        make_root(self.folder.parent().unwrap_or(Path::new(MACHINE)))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        account.map_or(Ok(()), |account| ownership::give(&self.folder, account))
+    }
+
+    /// To be called when the processes of a run are gone and its end is not known yet: has what they left
+    /// written, or removes the folder.
+    pub(crate) fn end(&self, env: &Environment, boundary: Option<&Boundary>) -> io::Result<()> {
+        if engine_channel::has_copies(&self.folder) {
+            return self.finish(env, boundary);
+        }
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts a process that has the rights of the run and outlives its supervisor: nothing waits for it.
+    fn finish(&self, env: &Environment, boundary: Option<&Boundary>) -> io::Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(["checkpoint", "--finish"]).arg(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        // It is none of the processes of the run.
+        command.env_clear().envs(env).env_remove(RUN_VARIABLE).process_group(0);
+        let root = Path::new("/");
+        match boundary.map(|boundary| boundary.entry(root)).transpose()? {
+            Some(entry) => sys::behind(&mut command, entry.of_run()),
+            None => drop(command.current_dir(root)),
+        }
+        command.spawn().map(drop)
+    }
+}
