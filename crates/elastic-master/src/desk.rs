@@ -26,8 +26,8 @@ type Deliver = Box<dyn FnOnce() + Send>;
 const BATCH_MAX: usize = 1024;
 /// How often time alone is looked at.
 const TICK: Duration = Duration::from_millis(200);
-/// So long workers have to leave after the end.
-const LEAVE_MS: u64 = 30_000;
+/// So long workers have to leave after the end, or where the master has them leave by itself.
+pub(crate) const LEAVE_MS: u64 = 30_000;
 
 pub(crate) struct Desk {
     pub state: State,
@@ -158,6 +158,11 @@ impl Desk {
 
     pub(crate) fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Says this once the journal has what it follows from.
+    pub(crate) fn want(&mut self, want: Want) {
+        self.wanted.push(want);
     }
 
     fn patience(&self) -> Duration {

@@ -27,6 +27,18 @@ pub enum Want {
         /// Names of pods.
         pods: Vec<String>,
     },
+    /// One cannot connect to another, and both answer: the younger hands back and leaves. Nothing is to
+    /// be done, but people want to see it.
+    Part {
+        /// Name of the pod that cannot connect.
+        pod: String,
+        /// And of the one that it does not reach.
+        unreached: String,
+        /// The one of the two that leaves.
+        leaves: String,
+        /// For so long.
+        for_ms: u64,
+    },
     /// The code of this one failed: nothing is to be done, but people want to see why.
     Show {
         /// Name of the pod.

@@ -11,8 +11,9 @@ use tokio::sync::oneshot;
 use tonic::{Request, Response, Status};
 use units::Instant;
 
-use crate::desk::{Desk, Handle};
+use crate::desk::{Desk, Handle, LEAVE_MS, refused};
 use crate::entry::{Entry, Reason, Report};
+use crate::outside::Want;
 
 /// The longest wait of a call.
 const WAIT_MAX_MS: u64 = 30_000;
@@ -196,6 +197,26 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
     Ok(())
 }
 
+/// Two workers of a world do not reach each other, and both reach the master: nothing else ends that. One
+/// that is only slow has its handshakes by a thread of its own, and one that is gone is silent before.
+fn part(desk: &mut Desk, worker: u32, unreached: v1::Unreached) -> Result<(), Status> {
+    let v1::Unreached { generation, worker_id: other, for_ms } = unreached;
+    let world = desk.state.world.as_ref().filter(|world| world.generation == generation);
+    let place = |id| world?.members.iter().position(|member| member.0 == id);
+    let (Some(own), Some(theirs)) = (place(worker), place(other)) else { return Ok(()) };
+    let younger = if own > theirs { worker } else { other };
+    let leaves = desk.state.known(younger).map_err(refused)?.leaves_at.is_some();
+    if leaves || for_ms < desk.state.config.worker_timeout_ms / 2 * 3 {
+        return Ok(());
+    }
+    let pod = |id: u32| desk.state.pods(&[WorkerId(id)]).concat();
+    let want = Want::Part { pod: pod(worker), unreached: pod(other), leaves: pod(younger), for_ms };
+    let deadline = desk.now().plus_ms(LEAVE_MS);
+    desk.put(Entry::Job(Input::Leaving(WorkerId(younger), deadline)))?;
+    desk.want(want);
+    Ok(())
+}
+
 fn is_present(desk: &Desk, generation: u64) -> Result<(), Status> {
     let present = desk.state.generation;
     let text = format!("model generation {generation} is over; the present one is {present}");
@@ -288,12 +309,16 @@ impl Master for Service {
     }
 
     async fn watch(&self, request: Request<v1::WatchRequest>) -> Reply<v1::WatchReply> {
-        let v1::WatchRequest { worker_id, revision, wait_ms, report } = request.into_inner();
+        let v1::WatchRequest { worker_id, revision, wait_ms, report, unreached } =
+            request.into_inner();
         let (sender, receiver) = oneshot::channel();
         let watch = move |desk: &mut Desk| {
             desk.heard(worker_id)?;
             if let Some(report) = report {
                 desk.reports.insert(worker_id, report);
+            }
+            if let Some(unreached) = unreached {
+                part(desk, worker_id, unreached)?;
             }
             desk.watch(worker_id, revision, sender);
             Ok(())

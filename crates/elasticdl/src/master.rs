@@ -352,6 +352,13 @@ impl Outside for Log {
                 let pods = pods.join(", ");
                 say(&format!("{pods} does not answer any more; its tasks are open again"));
             }
+            Want::Part { pod, unreached, leaves, for_ms } => {
+                let seconds = for_ms / 1000;
+                say(&format!(
+                    "{pod} has not reached {unreached} for {seconds} s, and both reach the master: {leaves} \
+                     leaves; look at the network between the two"
+                ));
+            }
             Want::Show { pod, message } => {
                 say(&format!("{pod} failed:{}", progress::indented(message)));
             }

@@ -20,6 +20,8 @@ class WorldJob(Job):
 
     def __init__(self, arguments, first_size=1, checkpoint_steps=0, **settings):
         self.members, self.hosts, self.world = [], {}, 0
+        # A pod to which no other can connect, and who has said so: worker, the other, for how long.
+        self.apart, self.unreached = "", []
         self.first_size, self.checkpoint_steps = first_size, checkpoint_steps
         self.instance, self.restored, self.checkpoints = None, 0, {}
         self.began, self.is_done, self.is_saved = None, False, False
@@ -34,13 +36,17 @@ class WorldJob(Job):
         (worker,) = [id for id, pod in self.workers.items() if pod == request.pod]
         if worker not in self.members:
             self.members.append(worker)
-            self.hosts[worker] = request.host
+            self.hosts[worker] = "127.0.0.1:1" if request.pod == self.apart else request.host
             self.world += 1
             self.changed.notify_all()
         return pb.RegisterReply(worker_id=worker)
 
     def Watch(self, request):
         reply = super().Watch(request)
+        if request.HasField("unreached") and request.unreached.generation == self.world:
+            said = request.unreached
+            self.unreached.append((request.worker_id, said.worker_id, said.for_ms))
+            self.changed.notify_all()
         reply.ended = self.todo == [] and not self.doing
         if request.worker_id in self.members and len(self.members) >= self.first_size:
             self.first_size = 1

@@ -172,6 +172,25 @@ def test_all_that_leave_save_the_model_first(make_job, start_worker, tmp_path):
     assert counts_once(values).all(), values[~counts_once(values)]
 
 
+def test_one_that_cannot_be_connected_to_is_named_and_the_others_go_on_without_it(
+    make_job, start_worker
+):
+    job = make_job(first_size=2)
+    job.apart = "worker-1"
+    workers = [start_worker(job, f"worker-{n}") for n in range(2)]
+    with job.lock:
+        # After a second meeting: it is how long they have failed, not one of them.
+        assert job.changed.wait_for(lambda: job.unreached and job.unreached[-1][2] > 9_000, 120)
+        numbers = {pod: number for number, pod in job.workers.items()}
+        pairs = {(one, other) for one, other, _ in job.unreached}
+        assert pairs == {(numbers["worker-0"], numbers["worker-1"])}
+        assert job.version == 0
+        job.leaving.add(numbers["worker-1"])
+    assert workers[1].wait(60) == 143, said(workers[1])
+    assert workers[0].wait(120) == 0, said(workers[0])
+    each_record_is_trained(job)
+
+
 def test_a_folder_of_checkpoints_that_cannot_be_written_is_named(make_job, start_worker, tmp_path):
     (tmp_path / "file").write_text("")
     job = make_job(arguments={"checkpoint_dir": str(tmp_path / "file" / "below")})

@@ -4,7 +4,7 @@ use elastic::WorldLimits;
 use elastic_master::JobConfig;
 use elastic_proto::v1::{
     AttendRequest, GetTaskRequest, JobPhase, LeaveReason, LeaveRequest, RegisterReply,
-    RegisterRequest, ReportTaskRequest, Task, TaskOutcome, WatchReply, WatchRequest,
+    RegisterRequest, ReportTaskRequest, Task, TaskOutcome, Unreached, WatchReply, WatchRequest,
 };
 
 use crate::cluster::{Cluster, client, job};
@@ -64,6 +64,32 @@ async fn a_worker_is_in_the_world_once_it_listens() {
     master.leave(leave).await.expect("left");
     let world = look(&mut master, 1).await.world.expect("a world");
     assert_eq!((world.rank, world.size, world.generation), (0, 1, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_younger_of_two_that_do_not_reach_each_other_leaves() {
+    let (_cluster, mut master) = master().await;
+    for (number, pod) in (0..).zip(["worker-0", "worker-1"]) {
+        register(&mut master, pod, &format!("127.0.0.1:{}", 7001 + number)).await;
+    }
+    let generation = look(&mut master, 1).await.world.expect("a world").generation;
+    // Worker 0 cannot connect to worker 1.
+    for (generation, worker_id, for_ms, is_believed) in [
+        (generation, 1, 89_999, false),
+        (generation - 1, 1, 90_000, false),
+        (generation, 7, 90_000, false),
+        (generation, 1, 90_000, true),
+    ] {
+        let unreached = Some(Unreached { generation, worker_id, for_ms });
+        let request = WatchRequest { worker_id: 0, unreached, ..Default::default() };
+        assert!(!master.watch(request).await.expect("there").into_inner().leaving);
+        let reply = look(&mut master, 1).await;
+        assert_eq!(reply.leaving, is_believed, "{unreached:?}");
+        assert_eq!(reply.leave_within_ms > 0, is_believed, "{unreached:?}");
+    }
+    let leave = LeaveRequest { worker_id: 1, ..Default::default() };
+    master.leave(leave).await.expect("left");
+    assert_eq!(look(&mut master, 0).await.world.expect("a world").size, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

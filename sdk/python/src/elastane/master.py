@@ -44,6 +44,8 @@ class Membership:
         self.failure: Optional[CallError] = None
         self.changed = threading.Condition()
         self.report: Any = pb.WorkerReport()
+        # The worker that this one cannot connect to (`pb.Unreached`).
+        self.unreached: Optional[Any] = None
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._thread.start()
 
@@ -62,6 +64,7 @@ class Membership:
                 revision=self._revision,
                 wait_ms=_POLL_MS,
                 report=self.report,
+                unreached=self.unreached,
             )
             try:
                 reply = self._connection.call("Watch", request, _POLL_MS, lambda: self.stopped)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 from . import ring
 from .links import Listener
+from .protocol import messages as pb
 from .ring import Ring
 from .sharing import log
 
@@ -35,6 +36,8 @@ class Meeting:
         self._addresses: List[str] = []
         # The last generation that is over although the master has not named the next one yet.
         self._over = 0
+        # Since when the next worker cannot be connected to, in which generation.
+        self._unreached: Optional[Tuple[int, float]] = None
         self._is_stopped = threading.Event()
         self.is_ended = False
         """Whether this worker has to leave so soon that it takes part in no round any more."""
@@ -95,6 +98,7 @@ class Meeting:
         self.dissolve()
         generation, rank = int(world.generation), int(world.rank)
         self._addresses = [one.host for one in world.members]
+        began = time.monotonic()
         try:
             self._ring = ring.form(
                 self._listener,
@@ -108,10 +112,26 @@ class Meeting:
         except ring.Broken as error:
             if not self._is_over(generation):
                 log(f"world {generation}: {error}")
+                following = world.members[(rank + 1) % world.size].worker_id
+                is_unreached = isinstance(error, ring.Unreached)
+                self._note(generation, following if is_unreached else None, began)
             raise
+        self._note(generation, None, began)
         log(f"world {generation}: rank {rank} of {world.size}")
         self._look()
         return self._ring
+
+    def _note(self, generation: int, unreached: Optional[int], began: float) -> None:
+        """Has the master know of a worker that cannot be connected to, if there is one."""
+        if unreached is None:
+            self._unreached = self._worker.members.unreached = None
+            return
+        if self._unreached is None or self._unreached[0] != generation:
+            self._unreached = (generation, began)
+        for_ms = int((time.monotonic() - self._unreached[1]) * 1000)
+        self._worker.members.unreached = pb.Unreached(
+            generation=generation, worker_id=unreached, for_ms=for_ms
+        )
 
     def _is_over(self, generation: int) -> bool:
         members = self._worker.members

@@ -37,6 +37,10 @@ class Broken(Exception):
     """A worker of the ring is gone, or the ring was aborted."""
 
 
+class Unreached(Broken):
+    """The next worker of the ring cannot be connected to."""
+
+
 class Ring:
     """The connections of a worker to its neighbours, in one generation of the world."""
 
@@ -214,7 +218,7 @@ def form(
     stopped: Callable[[], bool],
 ) -> Ring:
     """The ring of these workers, by rank. Raises Broken if it is not there after these seconds, or
-    once `stopped()` is true."""
+    once `stopped()` is true; Unreached if the next worker is why."""
     size = len(addresses)
     if size == 1:
         return Ring(generation, rank, size)
@@ -223,7 +227,7 @@ def form(
     try:
         after = connect(addresses[following], token, generation, (rank, following), until, stopped)
     except (Unlinked, Refused) as error:
-        raise Broken(str(error)) from error
+        raise Unreached(str(error)) from error
     try:
         before = listener.take(generation, (rank - 1) % size, until, stopped)
     except Unlinked as error:
