@@ -10,6 +10,9 @@ use core::ptr::with_exposed_provenance_mut;
 /// Arguments of a call, those that the function does not have included.
 pub(crate) type Words = [u64; 7];
 
+/// `CU_STREAM_PER_THREAD`.
+const STREAM_OF_THREAD: usize = 2;
+
 /// A call of a function that is kept.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
@@ -18,6 +21,8 @@ pub(crate) struct Call<'a> {
     pub(crate) words: &'a Words,
     /// Whether addresses and sizes have 4 bytes, as in the first forms of the oldest functions.
     pub(crate) narrow: bool,
+    /// Whether the stream 0 is the default one of each thread, as in the functions that end so.
+    pub(crate) threads: bool,
 }
 
 impl Call<'_> {
@@ -51,10 +56,13 @@ impl Call<'_> {
         self.half(at).cast_signed()
     }
 
-    /// A stream.
-    #[inline(always)]
+    /// A stream, as the functions that do not end so name it.
+    #[inline(never)]
     pub(crate) fn stream(&self, at: usize) -> usize {
-        pointer::<u8>(self.word(at)).addr()
+        match pointer::<u8>(self.word(at)).addr() {
+            0 if self.threads => STREAM_OF_THREAD,
+            stream => stream,
+        }
     }
 
     /// An address or a size.

@@ -272,24 +272,6 @@ pub(crate) fn destroy(call: &Call<'_>, class: Class) -> i32 {
     call.ask()
 }
 
-/// Begins a capture: stream-ordered memory that is captured becomes memory of the graph.
-pub(crate) fn begin_capture(call: &Call<'_>) -> i32 {
-    let result = call.ask();
-    if let (0, Mode::Limited(limited)) = (result, mode()) {
-        limited.turns.capture_begins();
-    }
-    result
-}
-
-/// Ends a capture.
-pub(crate) fn end_capture(call: &Call<'_>) -> i32 {
-    let result = call.ask();
-    if let Mode::Limited(limited) = mode() {
-        limited.turns.capture_ends();
-    }
-    result
-}
-
 /// Has graphs give back what they keep on a device.
 pub(crate) fn trim(call: &Call<'_>) -> i32 {
     let result = call.ask();

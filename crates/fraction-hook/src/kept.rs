@@ -10,6 +10,7 @@ use core::sync::atomic::AtomicUsize;
 
 use crate::arrays;
 use crate::call::{Call, Words};
+use crate::captures;
 use crate::contexts;
 use crate::elf::hash;
 use crate::entry;
@@ -25,6 +26,11 @@ use crate::virtual_memory::{self as memory, Change};
 
 /// What a function of CUDA answers that this driver does not have, and one of NVML.
 const MISSING: [i32; 2] = [500, 13];
+
+/// What is added to the number of a function for which stream 0 is the default one of each thread.
+const fn of_threads(name: &str) -> u32 {
+    (matches!(name.as_bytes(), [.., b'_', b'p', b't', b's', b'z']) as u32) << 16
+}
 
 macro_rules! kept {
     (
@@ -73,11 +79,14 @@ macro_rules! kept {
             "jz 2f",
             "jmp rax",
             "2:",
-            "mov eax, {at}",
+            "mov eax, {at} + {threads}",
             "jmp {enter}",
             gate = sym GATE, in_use = sym graphs::IN_USE, real = sym REAL, enter = sym enter,
+            ; threads
         })*
-        $($(entry! { $library $name "mov eax, {at}", "jmp {enter}", enter = sym enter, })+)*
+        $($(entry! { $library $name
+            "mov eax, {at} + {threads}", "jmp {enter}", enter = sym enter, ; threads
+        })+)*
         $($(entry! { $other $nvml "mov eax, {at}", "jmp {enter}", enter = sym enter, })+)*
 
         #[inline(always)]
@@ -103,14 +112,20 @@ macro_rules! kept {
 }
 
 macro_rules! entry {
-    ($library:literal $name:ident $($asm:literal,)* $($word:ident = sym $to:path,)*) => {
+    (
+        $library:literal $name:ident $($asm:literal,)* $($word:ident = sym $to:path,)*
+        $(; $threads:ident)?
+    ) => {
         #[cfg_attr(
             any(elastane_library = "preload", elastane_library = $library),
             unsafe(no_mangle)
         )]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            naked_asm!($($asm,)* at = const At::$name as u32, $($word = sym $to,)*)
+            naked_asm!(
+                $($asm,)* at = const At::$name as u32, $($word = sym $to,)*
+                $($threads = const of_threads(stringify!($name)),)?
+            )
         }
     };
 }
@@ -192,9 +207,11 @@ kept! {
             | cuStreamBeginCapture_v2_ptsz | cuStreamBeginCaptureToGraph
             | cuStreamBeginCaptureToGraph_ptsz | cuStreamBeginRecaptureToGraph
             | cuStreamBeginRecaptureToGraph_ptsz | cuStreamBeginCaptureToCig
-            | cuStreamBeginCaptureToCig_ptsz => graphs::begin_capture(call),
+            | cuStreamBeginCaptureToCig_ptsz => captures::begin(call),
         cuStreamEndCapture | cuStreamEndCapture_ptsz | cuStreamEndCaptureToCig
-            | cuStreamEndCaptureToCig_ptsz => graphs::end_capture(call),
+            | cuStreamEndCaptureToCig_ptsz => captures::end(call),
+        // Streams had captures only long after the first form of this.
+        cuStreamDestroy_v2 => captures::destroy_stream(call),
         cuGraphUpload | cuGraphUpload_ptsz => graphs::bring(call),
         cuDeviceGraphMemTrim => graphs::trim(call),
     }
@@ -247,8 +264,10 @@ unsafe extern "C" fn enter() {
         "push rdx",
         "push rsi",
         "push rdi",
-        "mov edi, eax",
+        "movzx edi, ax",
         "mov rsi, rsp",
+        "shr eax, 16",
+        "mov edx, eax",
         "call {run}",
         "add rsp, 56",
         "ret",
@@ -256,7 +275,7 @@ unsafe extern "C" fn enter() {
     )
 }
 
-unsafe extern "C" fn run(at: At, words: &Words) -> i32 {
+unsafe extern "C" fn run(at: At, words: &Words, threads: u32) -> i32 {
     let Some(real) = REAL.get(at as usize).and_then(hooked::real) else {
         return MISSING[usize::from(is_nvml(at))];
     };
@@ -268,7 +287,7 @@ unsafe extern "C" fn run(at: At, words: &Words) -> i32 {
             | At::cuMemGetInfo
             | At::cuDeviceTotalMem
     );
-    let call = Call { real, words, narrow };
+    let call = Call { real, words, narrow, threads: threads != 0 };
     // The library in the place of one has nothing of the other.
     match is_nvml(at) {
         false if cfg!(not(elastane_library = "nvml")) => run_cuda(at, &call),

@@ -22,6 +22,7 @@
 mod arrays;
 mod call;
 mod called;
+mod captures;
 mod contexts;
 mod elf;
 pub mod entry;

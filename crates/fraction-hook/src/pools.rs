@@ -8,10 +8,11 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::call::Call;
 use crate::called::{
-    captured_into, context_of_stream, default_pool_of_device, free_in_order,
+    context_of_stream, default_pool_of_device, free_in_order,
     ordinal_of_context as current_ordinal, ordinal_of_stream, pool_attribute, pool_of_device,
     pop_context, push_context, trim,
 };
+use crate::captures::graph_of;
 use crate::gate;
 use crate::location::{Location, MANAGED, Properties};
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, Place, mode};
@@ -57,19 +58,6 @@ fn ordinal_of(limited: &Limited, stream: usize) -> Option<i32> {
     // SAFETY: see above.
     unsafe { pop_context(&raw mut ignored) };
     ordinal
-}
-
-/// The graph that a stream is captured into.
-fn graph_of(limited: &Limited, stream: usize) -> Option<u64> {
-    const ACTIVE: u32 = 1;
-    let (mut status, mut id, mut graph) = (0, 0, 0);
-    if !limited.turns.captures() {
-        return None;
-    }
-    // SAFETY: room for what is asked for; null for what is not.
-    let asked =
-        unsafe { captured_into(stream, &raw mut status, &raw mut id, &raw mut graph, 0, 0) };
-    (asked == Some(0) && status == ACTIVE).then_some(graph)
 }
 
 impl Limited {

@@ -1,7 +1,7 @@
 //! Whether this run has turns, and what this process has launched under them. Owns: the words about
 //! it. Does not know about: waiting, and the driver.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use fraction_abi::DEVICES_MAX;
 use fraction_abi::control::Control;
@@ -21,26 +21,43 @@ pub(crate) fn has_turns() -> bool {
     unsafe { &*GATE.load(Relaxed) }.load(Relaxed) != 0
 }
 
+const CAPTURES: usize = 64;
+
 /// What this process has launched. Zeroed memory is nothing.
 #[repr(C)]
 pub(crate) struct Turns {
-    /// How many captures of streams are under way; what is launched then does not run.
-    captures: AtomicU32,
+    /// Streams at which captures began that are under way. Meanwhile no launch of this process waits
+    /// for a turn: what is captured does not run, and to wait for what was launched would break a
+    /// capture. More at the same time are not known.
+    captures: [AtomicUsize; CAPTURES],
+    /// Whether one has ever begun.
+    has_captured: AtomicU32,
     /// By device of the pages.
     pub(crate) device: [Turn; DEVICES_MAX],
 }
 
 impl Turns {
     pub(crate) fn captures(&self) -> bool {
-        self.captures.load(Relaxed) != 0
+        self.captures.iter().any(|stream| stream.load(Relaxed) != 0)
     }
 
-    pub(crate) fn capture_begins(&self) {
-        self.captures.fetch_add(1, Relaxed);
+    pub(crate) fn has_captured(&self) -> bool {
+        self.has_captured.load(Relaxed) != 0
     }
 
-    pub(crate) fn capture_ends(&self) {
-        let _none = self.captures.fetch_update(Relaxed, Relaxed, |count| count.checked_sub(1));
+    pub(crate) fn capture_begins(&self, stream: usize) {
+        self.has_captured.store(1, Relaxed);
+        self.replace(0, stream);
+    }
+
+    /// Whether one began at the stream.
+    pub(crate) fn capture_ends(&self, stream: usize) -> bool {
+        self.replace(stream, 0)
+    }
+
+    #[inline(never)]
+    fn replace(&self, from: usize, to: usize) -> bool {
+        self.captures.iter().any(|one| one.compare_exchange(from, to, Relaxed, Relaxed).is_ok())
     }
 }
 

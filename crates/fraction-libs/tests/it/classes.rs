@@ -262,6 +262,22 @@ fn memory_that_is_captured_belongs_to_the_graph() {
 }
 
 #[test]
+fn memory_that_is_captured_at_the_default_stream_of_a_thread_belongs_to_the_graph() {
+    assert_eq!(
+        found_after_init("threads", "capture:3:1G:default info trimgraphs capture:3:2G:default"),
+        "capture 0, info 0 724 of 4096, trimgraphs 0, capture 2",
+    );
+}
+
+#[test]
+fn the_end_of_a_capture_that_was_none_lifts_no_limit() {
+    assert_eq!(
+        after_init("strayend:3:1G info trimgraphs strayend:3:2G info"),
+        "strayend 0, info 0 724 of 4096, trimgraphs 0, strayend 2, info 0 3796 of 4096",
+    );
+}
+
+#[test]
 fn a_node_of_any_kind_that_takes_memory_counts() {
     assert_eq!(
         after_init("anynode:1G info trimgraphs info anynode:5G"),

@@ -84,6 +84,7 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuDestroyExternalMemory, cuDestroyExternalMemory, 10000, (void *)) \
   F(cuMemsetD8, cuMemsetD8_v2, 3020, (u64, uint8_t, u64)) \
   F(cuStreamCreate, cuStreamCreate, 2000, (void **, unsigned)) \
+  F(cuStreamDestroy, cuStreamDestroy_v2, 4000, (void *)) \
   F(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10000, (void *, unsigned)) \
   F(cuStreamEndCapture, cuStreamEndCapture, 10000, (void *, void **)) \
   F(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, (u64 *, u64)) \
@@ -314,8 +315,8 @@ static int step(const char *word) {
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }
   else if (IS("capture")) {
-    /* the same by capturing a stream */
-    u64 n = number(&a), size = number(&a); void *graph, *stream; r = p_cuStreamCreate(&stream, 0);
+    /* the same by capturing a stream, or the default one */
+    u64 n = number(&a), size = number(&a); void *graph, *stream = 0; r = *a == 'd' ? 0 : p_cuStreamCreate(&stream, 0);
     if (!r) r = p_cuStreamBeginCapture(stream, 0);
     for (u64 i = 0; i < n && !r; i++) r = p_cuMemAllocAsync(&x, size, stream);
     if (p_cuStreamEndCapture(stream, &graph)) r = -2;
@@ -329,6 +330,18 @@ static int step(const char *word) {
     if (p_cuStreamEndCapture(stream, &graph)) r = -2;
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }
+  else if (IS("strayend")) {
+    /* allocations while a stream is captured, after the end of a capture of another one that is not */
+    u64 n = number(&a), size = number(&a); void *graph, *stream, *other; r = p_cuStreamCreate(&stream, 0);
+    if (!r) r = p_cuStreamCreate(&other, 0);
+    if (!r) r = p_cuStreamBeginCapture(stream, 0);
+    if (!r && !p_cuStreamEndCapture(other, &graph)) r = -2;
+    for (u64 i = 0; i < n && !r; i++) r = p_cuMemAllocAsync(&x, size, stream);
+    if (!n && !r) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0); }
+    if (p_cuStreamEndCapture(stream, &graph)) r = -2;
+    if (!r && n) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("abandon")) { void *stream; r = p_cuStreamCreate(&stream, 0); if (!r) r = p_cuStreamBeginCapture(stream, 0); if (!r) r = p_cuStreamDestroy(stream); }
   else if (IS("stream")) { r = p_cuStreamCreate(&made, 0); stack[top++] = (u64)made; }
   else if (IS("asyncon")) { u64 size = number(&a); r = p_cuMemAllocAsync(&x, size, (void *)stack[number(&a)]); }
   else if (IS("current")) r = p_cuCtxSetCurrent((void *)stack[number(&a)]);

@@ -21,37 +21,59 @@ fn grant(writer: &Writer, granted: bool) {
     writer.set_lease(0, writer.lease(0).next(granted));
 }
 
+/// Runs a program that has to wait until the run has the lease. What it prints.
+fn waits_for_the_lease(run: &Run<'_>, how: &str, steps: &str) -> String {
+    let writer = run.writer();
+    grant(&writer, false);
+    let waits = || activity(run).iter().any(|activity| activity.waits);
+    let child = loop {
+        let mut child = run.command(how, steps).stdout(Stdio::piped()).spawn().unwrap();
+        let mut has_ended = || child.try_wait().unwrap().is_some();
+        while !waits() && !has_ended() {
+            std::thread::yield_now();
+            writer.beat();
+        }
+        // Where this thread stood still for long, the agent was taken for gone.
+        if !has_ended() {
+            break child;
+        }
+    };
+    grant(&writer, true);
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
 #[test]
 fn failure_12_each_way_to_launch_waits_for_the_lease() {
     let machine = Machine::new();
     for how in ["dlsym", "threads"] {
         for launch in LAUNCHES {
             let run = machine.run(&format!("{how}-{launch}"), 4096 * MIB);
-            let writer = run.writer();
-            grant(&writer, false);
-            let waits = || activity(&run).iter().any(|activity| activity.waits);
-            let child = loop {
-                let mut command =
-                    run.command(how, &format!("init context:0 launches:3:100:{launch}"));
-                let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-                let mut has_ended = || child.try_wait().unwrap().is_some();
-                while !waits() && !has_ended() {
-                    std::thread::yield_now();
-                    writer.beat();
-                }
-                // Where this thread stood still for long, the agent was taken for gone.
-                if !has_ended() {
-                    break child;
-                }
-            };
-            grant(&writer, true);
-            let output = child.wait_with_output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
+            let steps = format!("init context:0 launches:3:100:{launch}");
+            let text = waits_for_the_lease(&run, how, &steps);
             assert_eq!(text, "init 0\ncontext 0\nlaunches 0\n", "{how} {launch}");
             // It has waited for all, and says so.
             assert!(activity(&run).iter().all(|activity| !activity.busy && !activity.waits));
         }
     }
+}
+
+#[test]
+fn a_launch_waits_after_the_stream_of_a_capture_was_destroyed() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let steps = "init context:0 abandon launches:3:100";
+    let text = waits_for_the_lease(&run, "dlsym", steps);
+    assert_eq!(text, "init 0\ncontext 0\nabandon 0\nlaunches 0\n");
+}
+
+#[test]
+fn what_is_captured_waits_for_no_turn_after_the_end_of_a_capture_that_was_none() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    grant(&run.writer(), false);
+    let printed = run.prints("dlsym", "init context:0 strayend:0");
+    assert_eq!(printed, "init 0, context 0, strayend 0");
+    assert_eq!(activity(&run), []);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::memory::Source;
+use super::stream::of_thread;
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, State, driver, give, with};
 
 #[derive(Default)]
@@ -223,7 +224,9 @@ driver! {
         with(|state| state.upload(executable).map(|_| ()))
     }
     10000 fn cuGraphLaunch(executable: usize, stream: usize) { launch(executable, stream) }
-    10000 fn cuGraphLaunch_ptsz(executable: usize, stream: usize) { launch(executable, stream) }
+    10000 fn cuGraphLaunch_ptsz(executable: usize, stream: usize) {
+        launch(executable, of_thread(stream))
+    }
     11040 fn cuDeviceGetGraphMemAttribute(device: i32, attribute: i32, into: *mut u64) {
         with(|state| {
             let (device, _) = state.device(device)?;

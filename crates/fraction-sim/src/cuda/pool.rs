@@ -3,6 +3,7 @@
 //! is freed. Does not know about: the order of streams; all happens at once.
 
 use super::memory::{Location, Source};
+use super::stream::of_thread;
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, State, driver, give, with};
 
 const BLOCK: u64 = 2 << 20;
@@ -158,7 +159,7 @@ driver! {
     }
     11020 fn cuMemAllocAsync_ptsz(into: *mut u64, bytes: u64, stream: usize) {
         // SAFETY: as the interface demands.
-        unsafe { allocate(into, bytes, None, stream) }
+        unsafe { allocate(into, bytes, None, of_thread(stream)) }
     }
     11020 fn cuMemAllocFromPoolAsync(into: *mut u64, bytes: u64, pool: usize, stream: usize) {
         // SAFETY: as the interface demands.
@@ -166,7 +167,7 @@ driver! {
     }
     11020 fn cuMemAllocFromPoolAsync_ptsz(into: *mut u64, bytes: u64, pool: usize, stream: usize) {
         // SAFETY: as the interface demands.
-        unsafe { allocate(into, bytes, Some(pool), stream) }
+        unsafe { allocate(into, bytes, Some(pool), of_thread(stream)) }
     }
     11020 fn cuMemFreeAsync(address: u64, _stream: usize) { with(|state| state.free(address)) }
     11020 fn cuMemFreeAsync_ptsz(address: u64, _stream: usize) { with(|state| state.free(address)) }

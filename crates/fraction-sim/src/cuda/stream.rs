@@ -12,6 +12,14 @@ use super::{
     NOT_SUPPORTED, State, driver, give, with,
 };
 
+/// `CU_STREAM_PER_THREAD`; threads of a program share what it has here.
+const STREAM_OF_THREAD: usize = 2;
+
+/// The stream that functions for default streams of threads mean.
+pub(super) fn of_thread(stream: usize) -> usize {
+    if stream == 0 { STREAM_OF_THREAD } else { stream }
+}
+
 #[derive(Default)]
 pub(crate) struct Stream {
     end_ns: u64,
@@ -57,12 +65,12 @@ impl State {
     }
 
     fn begin_capture(&mut self, stream: usize) -> Answer<()> {
-        // As with the real driver, the default stream cannot be captured.
-        let stream = self.streams.get(&stream).filter(|stream| stream.of.is_some());
-        if stream.ok_or(NOT_SUPPORTED)?.captured.is_some() {
-            return Err(INVALID_VALUE);
+        // As with the real driver, the default stream of all threads cannot be captured.
+        if stream < STREAM_OF_THREAD {
+            return Err(NOT_SUPPORTED);
         }
-        Ok(())
+        let stream = self.known_stream(stream)?;
+        if self.captured(stream).is_some() { Err(INVALID_VALUE) } else { Ok(()) }
     }
 
     fn known_stream(&self, stream: usize) -> Answer<usize> {
@@ -119,9 +127,7 @@ fn begin_capture(stream: usize, graph: Option<usize>) -> i32 {
     with(|state| {
         state.begin_capture(stream)?;
         let graph = graph.unwrap_or_else(|| state.create_graph());
-        if let Some(stream) = state.streams.get_mut(&stream) {
-            stream.captured = Some(graph);
-        }
+        state.streams.entry(stream).or_default().captured = Some(graph);
         Ok(())
     })
 }
@@ -186,8 +192,11 @@ driver! {
         })
     }
     10000 fn cuStreamBeginCapture(stream: usize) { begin_capture(stream, None) }
+    10000 fn cuStreamBeginCapture_ptsz(stream: usize) { begin_capture(of_thread(stream), None) }
     10010 fn cuStreamBeginCapture_v2(stream: usize, _mode: i32) { begin_capture(stream, None) }
-    10010 fn cuStreamBeginCapture_v2_ptsz(stream: usize, _mode: i32) { begin_capture(stream, None) }
+    10010 fn cuStreamBeginCapture_v2_ptsz(stream: usize, _mode: i32) {
+        begin_capture(of_thread(stream), None)
+    }
     13030 fn cuStreamBeginRecaptureToGraph(
         stream: usize,
         _mode: i32,
@@ -203,7 +212,7 @@ driver! {
     }
     10000 fn cuStreamEndCapture_ptsz(stream: usize, into: *mut usize) {
         // SAFETY: as the interface demands.
-        unsafe { end_capture(stream, into) }
+        unsafe { end_capture(of_thread(stream), into) }
     }
     11030 fn cuStreamGetCaptureInfo_v2(
         stream: usize,
@@ -300,7 +309,7 @@ driver! {
         _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32,
         _shared: u32, stream: usize, _parameters: usize, _extra: usize,
     ) {
-        launch(function, stream)
+        launch(function, of_thread(stream))
     }
     9000 fn cuLaunchCooperativeKernel(
         function: u64,
@@ -314,7 +323,7 @@ driver! {
         _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32,
         _shared: u32, stream: usize, _parameters: usize,
     ) {
-        launch(function, stream)
+        launch(function, of_thread(stream))
     }
     11060 fn cuLaunchKernelEx(
         config: *const LaunchConfig,
@@ -332,6 +341,7 @@ driver! {
         _extra: usize,
     ) {
         // SAFETY: the interface demands null or the whole structure.
-        unsafe { config.as_ref() }.map_or(INVALID_VALUE, |config| launch(function, config.stream))
+        let config = unsafe { config.as_ref() };
+        config.map_or(INVALID_VALUE, |config| launch(function, of_thread(config.stream)))
     }
 }

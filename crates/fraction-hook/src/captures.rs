@@ -1,0 +1,66 @@
+//! Captures of streams into graphs. Owns: which are under way, and into which graph. Does not know
+//! about: what is captured.
+
+use crate::call::Call;
+use crate::called::captured_into;
+use crate::process::{Limited, Mode, mode};
+
+/// The graph that a stream is captured into.
+pub(crate) fn graph_of(limited: &Limited, stream: usize) -> Option<u64> {
+    const ACTIVE: u32 = 1;
+    if !limited.turns.has_captured() {
+        return None;
+    }
+    let (status, graph) = capture_of(stream)?;
+    (status == ACTIVE).then_some(graph)
+}
+
+/// Whether a stream is captured, with 0 for no, and the graph.
+#[inline(never)]
+fn capture_of(stream: usize) -> Option<(u32, u64)> {
+    let (mut status, mut id, mut graph) = (0, 0, 0);
+    // SAFETY: room for what is asked for; null for what is not.
+    let asked =
+        unsafe { captured_into(stream, &raw mut status, &raw mut id, &raw mut graph, 0, 0) };
+    (asked == Some(0)).then_some((status, graph))
+}
+
+/// Begins a capture: stream-ordered memory that is captured becomes memory of the graph.
+pub(crate) fn begin(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    // Before the driver is asked, because other threads may use the stream as soon as it has begun.
+    limited.turns.capture_begins(call.stream(0));
+    let result = call.ask();
+    if result != 0 {
+        limited.turns.capture_ends(call.stream(0));
+    }
+    result
+}
+
+#[inline(never)]
+fn is_captured(call: &Call<'_>) -> bool {
+    capture_of(call.stream(0)).is_some_and(|(status, _)| status != 0)
+}
+
+/// Ends a capture, if the stream is captured; what fails may leave it so.
+pub(crate) fn end(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    let was_captured = is_captured(call);
+    let result = call.ask();
+    if was_captured && (result == 0 || !is_captured(call)) {
+        limited.turns.capture_ends(call.stream(0));
+    }
+    result
+}
+
+/// Destroys a stream, which ends a capture that began there.
+pub(crate) fn destroy_stream(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    // Before the driver is asked, because it may give the same handle to another thread.
+    let captured = limited.turns.capture_ends(call.stream(0));
+    let result = call.ask();
+    if captured && result != 0 {
+        limited.turns.capture_begins(call.stream(0));
+    }
+    result
+}
