@@ -6,14 +6,14 @@
 //! attempt at a version is taken together with another one. A job that begins from a folder takes it
 //! only if the files of all servers are in it, valid, and of the same job, generation and version.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use elastic_proto::v1::{CheckpointBody, CheckpointHeader};
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
+use crate::files;
 use crate::model::{Model, ModelError, Place};
 
 /// The form of files without embedding tables, and the one of files that may have some: a build that
@@ -21,6 +21,8 @@ use crate::model::{Model, ModelError, Place};
 pub(crate) const FORM: u32 = 1;
 pub(crate) const FORM_WITH_TABLES: u32 = 2;
 const DIGEST: usize = 32;
+/// As much of a file as has its header for certain.
+const HEADER_BYTES_MAX: u64 = 4096;
 
 /// Why a checkpoint cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -71,15 +73,18 @@ fn folder(root: &Path, version: u64) -> PathBuf {
     root.join(format!("version-{version}"))
 }
 
+/// Whether checkpoints can be in this folder, as far as is known without a look.
+pub(crate) fn check(root: impl AsRef<Path>) -> Result<(), CheckpointError> {
+    files::check(root.as_ref()).map_err(at(root.as_ref()))
+}
+
 /// Writes the part of one server. It is there whole, also after a power cut, or not at all.
 pub(crate) fn write(
     root: &Path,
     header: &CheckpointHeader,
     body: &CheckpointBody,
 ) -> Result<(), CheckpointError> {
-    let folder = folder(root, header.version);
-    fs::create_dir_all(&folder).map_err(at(&folder))?;
-    let path = file(&folder, (header.index, header.servers));
+    let path = file(&folder(root, header.version), (header.index, header.servers));
     // Of its own for each attempt at a version.
     let beside = path.with_extension(format!("{}.partial", header.model_generation));
     let head = header.encode_to_vec();
@@ -88,22 +93,13 @@ pub(crate) fn write(
     let body = body.encode_to_vec();
     let mut digest = Sha256::new();
     [&length[..], &head, &body].iter().for_each(|part| digest.update(part));
-    let write = || {
-        let mut file = File::create(&beside)?;
-        for part in [&digest.finalize()[..], &length, &head, &body] {
-            file.write_all(part)?;
-        }
-        file.sync_all()?;
-        fs::rename(&beside, &path)?;
-        File::open(&folder)?.sync_all()?;
-        File::open(root)?.sync_all()
-    };
-    write().map_err(at(&path))
+    let parts = [&digest.finalize()[..], &length, &head, &body];
+    files::write(&path, &beside, &parts).map_err(at(&path))
 }
 
 /// Reads the part of one server, if it is what it should be.
 fn read(path: &Path) -> Result<(CheckpointHeader, CheckpointBody), CheckpointError> {
-    let bytes = fs::read(path).map_err(at(path))?;
+    let bytes = files::read(path, None).map_err(at(path))?;
     let Some((digest, rest)) = bytes.split_at_checked(DIGEST) else {
         return Err(invalid(path, "it is cut short"));
     };
@@ -129,9 +125,7 @@ fn parts(rest: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The header alone, without a look at the content.
 fn header(path: &Path) -> Option<CheckpointHeader> {
-    use std::io::Read as _;
-    let mut start = Vec::new();
-    File::open(path).ok()?.take(4096).read_to_end(&mut start).ok()?;
+    let start = files::read(path, Some(HEADER_BYTES_MAX)).ok()?;
     CheckpointHeader::decode(parts(start.get(DIGEST..)?)?.0).ok()
 }
 
@@ -194,11 +188,7 @@ fn servers_of(folder: &Path) -> Result<u32, CheckpointError> {
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, CheckpointError> {
-    let entries = fs::read_dir(folder).map_err(at(folder))?;
-    let name = |entry: io::Result<fs::DirEntry>| {
-        Ok(entry.map_err(at(folder))?.file_name().to_string_lossy().into_owned())
-    };
-    entries.map(name).collect()
+    files::names(folder).map_err(at(folder))
 }
 
 /// All versions in a folder, whole or not, oldest first.
@@ -241,29 +231,16 @@ pub(crate) fn written(root: &Path, job_id: &str, place: Place) -> Vec<u64> {
 
 /// Removes the file of a server, and the folder with the last one. What is not there is removed.
 pub(crate) fn remove(root: &Path, version: u64, place: Place) -> Result<(), CheckpointError> {
-    let folder = folder(root, version);
-    let path = file(&folder, place);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
-        _ => {}
-    }
-    match fs::remove_dir(&folder) {
-        Err(error)
-            if !matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
-            ) =>
-        {
-            Err(at(&folder)(error))
-        }
-        _ => Ok(()),
-    }
+    let path = file(&folder(root, version), place);
+    files::remove(&path).map_err(at(&path))
 }
 
 #[cfg(test)]
 mod tests {
     use elastic_proto::v1::optimizer::Rule;
     use elastic_proto::v1::{Optimizer, Sgd};
+
+    use std::fs;
 
     use super::*;
 

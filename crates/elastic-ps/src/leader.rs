@@ -257,14 +257,8 @@ impl Connected {
         ended.await.map_err(text)?;
         self.counts.checkpoint.store(version, Ordering::Relaxed);
         // Only now: until the master knows the new one, it may go back to an old one.
-        let root = self.settings.checkpoint_dir.clone().unwrap_or_default();
-        for version in removed {
-            for index in 0..self.settings.servers {
-                checkpoint::remove(&root, version, (index, self.settings.servers))
-                    .map_err(|error| error.to_string())?;
-            }
-        }
-        Ok(())
+        let servers = self.settings.servers;
+        self.remove(removed, (0..servers).map(|index| (index, servers)).collect()).await
     }
 
     async fn write_all(

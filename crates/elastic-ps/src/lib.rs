@@ -13,6 +13,7 @@
 
 mod checkpoint;
 mod core;
+mod files;
 mod leader;
 mod model;
 mod model_error;
@@ -49,7 +50,7 @@ pub struct Settings {
     /// The file with the token of the job.
     pub token_file: PathBuf,
     /// Where checkpoints are written and restored from: a folder of its own, or one for all servers
-    /// of a job.
+    /// of a job. Both folders may be in a bucket (`s3://BUCKET/KEY`).
     pub checkpoint_dir: Option<PathBuf>,
     /// A training begins with the newest checkpoint in this folder. It may be of another job and of
     /// another number of servers.
@@ -95,6 +96,9 @@ pub enum Error {
         /// As given.
         master: String,
     },
+    /// A bucket of checkpoints that cannot be reached for want of a login.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
     /// The master refuses it.
     #[error("the master refuses this server: {0}")]
     Refused(String),

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
 
+use crate::checkpoint;
 use crate::server::Connected;
 use crate::service::Service;
 use crate::{Error, Pushes, Settings, orders};
@@ -57,6 +58,7 @@ impl Server {
             return Err(Error::Index { index, servers });
         }
         let credentials = Credentials::read(&settings.token_file)?;
+        settings.checkpoint_dir.iter().chain(&settings.init_dir).try_for_each(checkpoint::check)?;
         let listen = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;

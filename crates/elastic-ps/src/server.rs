@@ -175,15 +175,28 @@ impl Connected {
 
     /// Removes what the leader does not go back to any more, in a folder that may not be the
     /// leader's.
-    pub(crate) fn keep_from(&self, oldest: u64, written: u64) -> Result<(), String> {
-        let root = self.settings.checkpoint_dir.clone().unwrap_or_default();
+    pub(crate) async fn keep_from(&self, oldest: u64, written: u64) -> Result<(), String> {
         let mut kept = std::mem::take(&mut lock(&self.checkpoints).kept);
         kept.push(written);
-        for version in kept.extract_if(.., |version| *version < oldest) {
-            checkpoint::remove(&root, version, self.place()).map_err(|error| error.to_string())?;
-        }
+        let removed: Vec<u64> = kept.extract_if(.., |version| *version < oldest).collect();
         lock(&self.checkpoints).kept = kept;
-        Ok(())
+        self.remove(removed, vec![self.place()]).await
+    }
+
+    /// Removes the files of these places, of each of these versions.
+    pub(crate) async fn remove(
+        &self,
+        versions: Vec<u64>,
+        places: Vec<Place>,
+    ) -> Result<(), String> {
+        let root = self.settings.checkpoint_dir.clone().unwrap_or_default();
+        let removed = tokio::task::spawn_blocking(move || {
+            let all = versions.into_iter().flat_map(|of| places.iter().map(move |at| (of, *at)));
+            let mut all = all.collect::<Vec<_>>().into_iter();
+            all.try_for_each(|(version, place)| checkpoint::remove(&root, version, place))
+        });
+        let removed = removed.await.map_err(|error| error.to_string())?;
+        removed.map_err(|error| error.to_string())
     }
 
     pub(crate) fn count(&self, counter: impl Fn(&Counts) -> &AtomicU64, add: u64) {

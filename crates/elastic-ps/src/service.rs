@@ -152,7 +152,8 @@ impl ParameterServer for Service {
         let (header, body) = taken.ok_or_else(nothing)?;
         server.write(header, body).await.map_err(Status::internal)?;
         server.counts.checkpoint.store(write.version, Ordering::Relaxed);
-        server.keep_from(write.oldest_version, write.version).map_err(Status::internal)?;
+        let kept = server.keep_from(write.oldest_version, write.version);
+        kept.await.map_err(Status::internal)?;
         Ok(Response::new(WriteCheckpointReply {}))
     }
 

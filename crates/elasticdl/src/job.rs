@@ -58,6 +58,8 @@ pub struct Job {
     pub variables: Vec<(String, String)>,
     /// When images are pulled, if it was said: processes have none that could be.
     pub pull_policy: Option<String>,
+    /// The credential that pods have for checkpoints in a bucket.
+    pub checkpoint_credential: Option<String>,
     /// How often a worker begins again because it failed.
     pub relaunches: u32,
     /// What the workers run in place of the loop of ElasticDL.
@@ -167,6 +169,7 @@ impl Job {
             pull_policy: values
                 .is_given("image_pull_policy")
                 .then(|| values.text("image_pull_policy").to_owned()),
+            checkpoint_credential: values.some("checkpoint_credential").map(str::to_owned),
             relaunches: match aux(values)? {
                 true => 0,
                 false if seed => 1,
@@ -373,7 +376,7 @@ fn told(
 ) -> Result<Vec<(&'static str, String)>, JobError> {
     const PATHS: [&str; 2] = ["model_file", "model_zoo"];
     /// About pods, which the master does not make.
-    const OF_PODS: [&str; 15] = [
+    const OF_PODS: [&str; 16] = [
         "job_name",
         "image_base",
         "image_name",
@@ -386,6 +389,7 @@ fn told(
         "image_pull_policy",
         "restart_policy",
         "envs",
+        "checkpoint_credential",
         "aux_params",
         "yaml",
         "job_command",

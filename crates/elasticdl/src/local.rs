@@ -78,6 +78,10 @@ fn refuse(job: &Job, values: &Values) -> Result<(), Error> {
                     leave --tls out";
         return Err(Error::Usage(what.to_owned()));
     }
+    if values.some("checkpoint_credential").is_some() {
+        let what = "`elasticdl local` has no credentials of a server: leave --checkpoint_credential out, and                     set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+        return Err(Error::Usage(what.to_owned()));
+    }
     let image = [&job.image, &job.worker_image].into_iter().find(|image| !image.is_empty());
     match image {
         None => Ok(()),

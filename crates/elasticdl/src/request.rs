@@ -77,7 +77,8 @@ fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
     // each other.
     let threads = ("OMP_NUM_THREADS".to_owned(), "1".to_owned());
     let own = Some(&threads).filter(|(name, _)| job.variables.iter().all(|(own, _)| own != name));
-    let variables: Vec<_> = job.variables.iter().chain(own).map(variable).collect();
+    let variables = job.variables.iter().chain(own).map(variable);
+    let variables: Vec<_> = variables.chain(login(job)).collect();
     wire::WorkloadSpec {
         compute: Some(compute(part)),
         environment_variables: Some(variables),
@@ -90,6 +91,23 @@ fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
         }),
         ..wire::WorkloadSpec::default()
     }
+}
+
+/// The login for checkpoints in a bucket, as other programs read it as well.
+fn login(job: &Job) -> impl Iterator<Item = wire::EnvironmentVariable> {
+    let values = [("AWS_ACCESS_KEY_ID", "AccessKeyId"), ("AWS_SECRET_ACCESS_KEY", "SecretKey")];
+    let named = job
+        .checkpoint_credential
+        .iter()
+        .flat_map(move |credential| values.map(|(name, key)| (name, credential.clone(), key)));
+    named.map(|(name, credential, key)| wire::EnvironmentVariable {
+        name: Some(name.to_owned()),
+        secret: Some(wire::EnvironmentVariableSecret {
+            name: Some(credential),
+            key: Some(key.to_owned()),
+        }),
+        ..wire::EnvironmentVariable::default()
+    })
 }
 
 fn compute(Part { request, limit }: Part) -> wire::Compute {
@@ -149,4 +167,46 @@ fn command(job: &Job, part: &str) -> String {
     let name = format!("--job_name={}", job.name);
     let told = job.told.iter().map(|(flag, value)| format!("--{flag}={value}"));
     shell_words::join(own.chain([name]).chain(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::path::Path;
+
+    use super::*;
+    use crate::parse::{Asked, parse};
+
+    fn job(line: &str) -> Job {
+        let words = std::iter::once("elasticdl").chain(line.split_whitespace());
+        let argv: Vec<OsString> = words.map(OsString::from).collect();
+        let Asked::Job(form, values) = parse(&argv).expect(line).asked else {
+            panic!("{line} is no job");
+        };
+        Job::new(form, &values, Path::new(env!("CARGO_MANIFEST_DIR"))).expect(line)
+    }
+
+    #[test]
+    fn all_pods_have_the_login_of_a_bucket_and_the_master_does_not_read_its_name() {
+        let line = "train --job_name=j --model_zoo=src --model_def=m.f --training_data=/d \
+                    --checkpoint_dir=s3://bucket/job";
+        let with = job(&format!("{line} --checkpoint_credential=mine"));
+        let variables = pod(&with, with.worker).environment_variables.expect("variables");
+        let secret = |name: &str, key: &str| wire::EnvironmentVariable {
+            name: Some(name.to_owned()),
+            secret: Some(wire::EnvironmentVariableSecret {
+                name: Some("mine".to_owned()),
+                key: Some(key.to_owned()),
+            }),
+            ..wire::EnvironmentVariable::default()
+        };
+        assert!(variables.contains(&secret("AWS_ACCESS_KEY_ID", "AccessKeyId")), "{variables:?}");
+        assert!(variables.contains(&secret("AWS_SECRET_ACCESS_KEY", "SecretKey")));
+        let told = command(&with, MASTER_COMMAND);
+        assert!(
+            told.contains("--checkpoint_dir=s3://bucket/job") && !told.contains("mine"),
+            "{told}"
+        );
+        assert_eq!(login(&job(line)).count(), 0);
+    }
 }

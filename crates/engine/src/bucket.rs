@@ -7,13 +7,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use buckets::REGION_DEFAULT;
 use futures_util::{StreamExt as _, stream};
 use reqwest::{Response, StatusCode, Url};
-use rustls::{ClientConfig, RootCertStore};
 use rusty_s3::actions::{GetObject, ListObjectsV2, ListObjectsV2Response, S3Action};
 use rusty_s3::{Credentials, UrlStyle};
 use tokio::io::AsyncWriteExt as _;
@@ -25,7 +24,6 @@ mod error_response;
 
 /// How long a request may be on its way.
 const SIGNED_FOR: Duration = Duration::from_secs(3600);
-const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// Objects that are fetched at a time.
 const AT_ONCE: usize = 8;
 /// What an object takes on the disk at least, however small it is.
@@ -35,8 +33,6 @@ const OBJECT_BYTES_MIN: u64 = 4096;
 const PAGE_BYTES_MAX: usize = 16 << 20;
 /// Longest refusal that is read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// The region of servers that have none.
-const REGION_DEFAULT: &str = "us-east-1";
 
 /// Copies all of a bucket.
 pub(crate) async fn attempt<T: Fn(String) + Sync>(
@@ -93,7 +89,7 @@ struct Store<'a> {
 impl<'a> Store<'a> {
     fn new(of: &'a Bucket, silence_max: Duration) -> Result<Self, FetchError> {
         let login = of.login.as_ref().map(|own| Credentials::new(&own.user, &own.password));
-        let http = client(silence_max).map_err(FetchError::Final)?;
+        let http = buckets::client(silence_max).map_err(FetchError::Final)?;
         Ok(Self { of, http, bucket: bucket(of, None)?, login, silence_max })
     }
 
@@ -241,22 +237,6 @@ fn region(host: &str) -> &str {
         (Some("s3"), Some(region), 2..) => region,
         _ => REGION_DEFAULT,
     }
-}
-
-fn client(silence_max: Duration) -> Result<reqwest::Client, String> {
-    let mut roots = RootCertStore::empty();
-    // One that cannot be read is one that is not trusted.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let tls =
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-    let builder = reqwest::Client::builder().tls_backend_preconfigured(tls);
-    let builder = builder.redirect(reqwest::redirect::Policy::none());
-    let builder = builder.connect_timeout(CONNECT_WITHIN).read_timeout(silence_max);
-    builder.build().map_err(|error| error.to_string())
 }
 
 /// Where in a copy an object lies; none if that is nowhere inside.

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 56] = [
+const MAY_USE: [(&str, &[&str]); 57] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -32,7 +32,8 @@ const MAY_USE: [(&str, &[&str]); 56] = [
     ("fraction-lease", &["fraction-abi"]),
     ("fraction-agent", &["units", "fraction-abi", "fraction-broker", "fraction-libs"]),
     ("store", &["units", "spec", "records", "skip"]),
-    ("engine", &["units", "spec"]),
+    ("buckets", &[]),
+    ("engine", &["units", "spec", "buckets"]),
     ("engine-conformance", &["units", "engine"]),
     ("engine-fractions", &["units", "gpu", "engine", "fraction-agent", "fraction-lease"]),
     ("engine-channel", &["engine"]),
@@ -250,7 +251,7 @@ const MAY_USE: [(&str, &[&str]); 56] = [
     ("elastic", &["units"]),
     ("elastic-proto", &[]),
     ("elastic-master", &["units", "elastic", "elastic-proto"]),
-    ("elastic-ps", &["elastic", "elastic-proto"]),
+    ("elastic-ps", &["elastic", "elastic-proto", "buckets"]),
 ];
 
 #[derive(Deserialize)]

@@ -69,10 +69,11 @@ fn main() {
         ("login_without_a_browser", login::elsewhere),
         ("login_without_the_provider", login::provider_down),
     ];
-    let own: [(&str, Test); 3] = [
+    let own: [(&str, Test); 4] = [
         ("sdk_python", |bin| suite(bin, "python")),
         ("sdk_runai", |bin| suite(bin, "runai")),
         ("walkthrough_elastic_keras", elastic_keras),
+        ("jobs_with_checkpoints_in_buckets", jobs_with_checkpoints_in_buckets),
     ];
     let mut all = trials(&arguments, &python, clients);
     all.extend(trials(&arguments, &own, frameworks));
@@ -229,6 +230,22 @@ fn suite(bin: &Path, package: &str) -> Result<(), Failed> {
         return Ok(());
     }
     Err(Failed::from(output.text))
+}
+
+/// A job whose workers have frameworks, and whose checkpoints are in a bucket of moto.
+fn jobs_with_checkpoints_in_buckets(bin: &Path) -> Result<(), Failed> {
+    let moto = match clients() {
+        Ok(bin) => bin.join("python"),
+        Err(why) => {
+            skip::skipped(&why);
+            return Ok(());
+        }
+    };
+    let sandbox = Sandbox::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3_training.py");
+    let python = bin.join("python");
+    let [moto, script, python] = [&moto, &script, &python].map(|path| path.display());
+    passes(&sandbox, &format!("{moto} {script} {SDK}/python/examples {python}"))
 }
 
 /// The walk-through of a Keras training that stretches and shrinks. What runs can read is where a Python is

@@ -18,7 +18,7 @@ from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
 import elastane
-from elastane import channel, s3
+from elastane import channel, files, s3
 
 KEY_ID, SECRET = "AKIAEXAMPLE", "hush/93d7+x"
 asked, faults = [], []
@@ -166,3 +166,17 @@ fails(
     lambda: s3.Object("s3://b/x", {**os.environ, "AWS_ENDPOINT_URL": "127.0.0.1"}),
     "https://HOST or http://HOST:PORT",
 )
+
+# Files of checkpoints of jobs.
+ROOT = "s3://models/job"
+files.probe(ROOT)
+assert files.names(ROOT) == []
+for version in range(30):
+    path = f"{ROOT}/version-{version}/variables-0-of-1.ckpt"
+    files.write(path, f"{path}.partial", [b"first ", b"half"])
+assert sorted(files.names(ROOT)) == sorted(f"version-{version}" for version in range(30))
+assert files.names(f"{ROOT}/version-7") == ["variables-0-of-1.ckpt"]
+assert files.read(path) == b"first half" and files.read(path, 5) == b"first"
+files.remove(f"{ROOT}/version-29")
+assert len(files.names(ROOT)) == 29
+fails(lambda: files.read(path), "it is not there")

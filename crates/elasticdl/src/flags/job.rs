@@ -54,6 +54,12 @@ pub const COMMON: &[Flag] = &[
          parameter server that is killed always does",
     ),
     Flag::new("envs", Takes::Variables, "Variables of all pods").or(""),
+    Flag::new(
+        "checkpoint_credential",
+        Takes::Text,
+        "Credential of the kind access-key for checkpoints in a bucket (s3://BUCKET/FOLDER)",
+    )
+    .or(""),
     Flag::new("populate_env_names", Takes::Text, "Variables of the master for the others")
         .or("")
         .nothing("all pods get the variables of --envs, and none gets another's"),
@@ -97,7 +103,8 @@ pub const COMMON: &[Flag] = &[
         "Versions between two checkpoints; 0: only when the job ends or is stopped",
     )
     .or("50"),
-    Flag::new("checkpoint_dir", Takes::Text, "Folder of the checkpoints").or(""),
+    Flag::new("checkpoint_dir", Takes::Text, "Folder of the checkpoints, or s3://BUCKET/FOLDER")
+        .or(""),
     Flag::new("keep_checkpoint_max", Takes::Count, "Checkpoints that are kept; 0: all").or("0"),
     BAD_RECORDS_MAX,
     TLS,

@@ -8,12 +8,12 @@ import hashlib
 import hmac
 import os
 import re
-import shutil
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from . import files
 from .optimizers import Optimizer, OptimizerError, make
 from .parameters import optimizer_message
 from .protocol import messages as pb
@@ -39,14 +39,6 @@ def _folder(root: str, version: int) -> str:
     return os.path.join(root, f"version-{version}")
 
 
-def _sync(path: str) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
 def size(replica: Replica) -> int:
     """About how many bytes the file of a checkpoint takes, never too few."""
     names = [*replica.trained.shapes, *replica.carried.shapes]
@@ -57,7 +49,6 @@ def size(replica: Replica) -> int:
 def write(root: str, job_id: str, replica: Replica) -> None:
     """Writes a checkpoint: it is there whole, also after a power cut, or not at all."""
     folder = _folder(root, replica.version)
-    os.makedirs(folder, exist_ok=True)
     header = pb.CheckpointHeader(
         form=_FORM,
         job_id=job_id,
@@ -69,13 +60,7 @@ def write(root: str, job_id: str, replica: Replica) -> None:
     body = len(header).to_bytes(4, "big") + header + _body(replica).SerializeToString()
     path = os.path.join(folder, "variables-0-of-1.ckpt")
     beside = f"{path}.{replica.life}.partial"
-    with open(beside, "wb") as file:
-        file.write(hashlib.sha256(body).digest() + body)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-    _sync(folder)
-    _sync(root)
+    files.write(path, beside, [hashlib.sha256(body).digest(), body])
 
 
 def _body(replica: Replica) -> Any:
@@ -116,7 +101,7 @@ def newest(path: str) -> Replica:
 def versions(root: str) -> List[int]:
     """All versions in a folder, whole or not, oldest first."""
     try:
-        names = os.listdir(root)
+        names = files.names(root)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -127,8 +112,8 @@ def versions(root: str) -> List[int]:
 def is_of(root: str, version: int, job_id: str) -> bool:
     """Whether this job has written the checkpoint, as its header says; the rest is not read."""
     try:
-        with open(os.path.join(_folder(root, version), "variables-0-of-1.ckpt"), "rb") as file:
-            start = file.read(36 + _HEADER_BYTES_MAX)
+        path = os.path.join(_folder(root, version), "variables-0-of-1.ckpt")
+        start = files.read(path, 36 + _HEADER_BYTES_MAX)
         length = int.from_bytes(start[32:36], "big")
         header = pb.CheckpointHeader.FromString(start[36 : 36 + length])
     except (OSError, DecodeError):
@@ -138,15 +123,18 @@ def is_of(root: str, version: int, job_id: str) -> bool:
 
 def remove(root: str, version: int) -> None:
     """Removes a checkpoint."""
-    shutil.rmtree(_folder(root, version), ignore_errors=True)
+    folder = _folder(root, version)
+    try:
+        files.remove(folder)
+    except OSError as error:
+        raise CheckpointError(f"checkpoint {folder}: {error.strerror or error}") from error
 
 
 def _read(path: str) -> Tuple[Any, Any]:
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = files.read(path)
     except OSError as error:
-        raise CheckpointError(f"checkpoint {path}: {error.strerror}") from error
+        raise CheckpointError(f"checkpoint {path}: {error.strerror or error}") from error
     digest, rest = content[:32], content[32:]
     if not hmac.compare_digest(hashlib.sha256(rest).digest(), digest):
         raise CheckpointError(f"checkpoint {path}: its content does not match its digest")
@@ -168,9 +156,9 @@ def _read(path: str) -> Tuple[Any, Any]:
 
 def _load(folder: str, job_id: str = "") -> Replica:
     try:
-        names = os.listdir(folder)
+        names = files.names(folder)
     except OSError as error:
-        raise CheckpointError(f"checkpoint {folder}: {error.strerror}") from error
+        raise CheckpointError(f"checkpoint {folder}: {error.strerror or error}") from error
     found = [one for one in map(_FILE.fullmatch, names) if one]
     if not found:
         raise CheckpointError(f"{folder} has no file variables-I-of-N.ckpt")

@@ -4,13 +4,12 @@ know about: rounds."""
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
 from typing import TYPE_CHECKING, Any, List, Optional
 
-from . import checkpoints
+from . import checkpoints, files
 from .checkpoints import CheckpointError
 from .connection import CallError, Interrupted
 from .protocol import messages as pb
@@ -108,11 +107,7 @@ class Leader:
 
     def _check_folder(self) -> None:
         try:
-            os.makedirs(self._folder, exist_ok=True)
-            probe = os.path.join(self._folder, f".probe-{os.getpid()}")
-            with open(probe, "wb"):
-                pass
-            os.remove(probe)
+            files.probe(self._folder)
         except OSError as error:
             raise Unshared(f"--checkpoint_dir: {error}") from error
 

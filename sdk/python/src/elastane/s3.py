@@ -71,24 +71,48 @@ class Object:
 
     def newest(self):
         """The newest object in this folder; None if there is none."""
-        prefix = self.key if not self.key or self.key.endswith("/") else f"{self.key}/"
-        found, after = [], None
+        objects = [one for one in self._listed() if _name(one) == "Contents"]
+        found = [(_text(one, "LastModified"), _text(one, "Key")) for one in objects]
+        found = [(written, key) for written, key in found if not key.endswith("/")]
+        return self._beside(max(found)[1]) if found else None
+
+    def names(self):
+        """The names of objects and folders in this folder."""
+        keys = [_text(one, "Key") or _text(one, "Prefix") for one in self._listed()]
+        names = [key[len(self._prefix()) :].rstrip("/") for key in keys]
+        return [name for name in names if name]
+
+    def _prefix(self):
+        return self.key if not self.key or self.key.endswith("/") else f"{self.key}/"
+
+    def _listed(self):
+        """What the server says of each object and folder in this folder."""
+        after = None
         while True:
-            query = {"list-type": "2", "prefix": prefix, "delimiter": "/"}
+            query = {"list-type": "2", "prefix": self._prefix(), "delimiter": "/"}
             if after:
                 query["continuation-token"] = after
             status, _, body = self._ask("GET", "", query)
             self._check(status, body)
             page = _parsed(body)
-            found += [
-                (_text(one, "LastModified"), _text(one, "Key"))
-                for one in page.iter()
-                if _name(one) == "Contents" and _text(one, "Key") != prefix
-            ]
+            yield from (one for one in page if _name(one) in ("Contents", "CommonPrefixes"))
             after = _text(page, "NextContinuationToken")
             if not after:
-                break
-        return self._beside(max(found)[1]) if found else None
+                return
+
+    def read(self, most=None):
+        """Its content, or the beginning of that; None if it is not there."""
+        more = {} if most is None else {"range": f"bytes=0-{most - 1}"}
+        status, _, body = self._ask("GET", self.key, {}, b"", more)
+        if status == 404:
+            return None
+        self._check(status, body)
+        return body
+
+    def write(self, parts):
+        """Makes it of these parts. It appears whole, or the one before stays."""
+        status, _, body = self._ask("PUT", self.key, {}, b"".join(parts))
+        self._check(status, body)
 
     def open(self):
         """Its content, in a temporary file; None if it is not there."""
