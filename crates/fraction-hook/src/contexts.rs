@@ -7,8 +7,15 @@ use crate::linear::Size;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
 
-/// The primary context of a device, while only green ones have retained it.
-const NOT_KNOWN: u64 = u64::MAX;
+/// Takes out what was allocated in a context, or for 0 in the primary one of the device. Before the
+/// driver is asked to end it, because it may give the same addresses to another thread.
+#[inline(never)]
+fn take_out(table: &mut Table, context: u64, device: Option<u8>) -> Table {
+    table.split(|row| {
+        let is_there = row.owner == context && (context != 0 || row.device == device);
+        is_there && matches!(row.class, Class::Linear | Class::Array)
+    })
+}
 
 impl Limited {
     fn context_bytes(&self, place: Place) -> u64 {
@@ -18,23 +25,18 @@ impl Limited {
         limit.map_or(0, |limit| limit.context)
     }
 
-    /// Gives back all that was allocated in a context.
-    fn forget_memory_of(&self, context: u64) {
-        let of =
-            |row: &Row| row.owner == context && matches!(row.class, Class::Linear | Class::Array);
-        while let Some(row) = self.table.with(|table| {
-            let row = table.any(of)?;
-            table.remove(row.class, row.key)
-        }) {
-            self.release(row.device, row.bytes);
+    /// Gives back what was taken out if it has ended, or keeps it.
+    #[inline(never)]
+    fn settle(&self, mut memory: Table, ended: bool) {
+        for row in memory.iter() {
+            if ended { self.release(row.device, row.bytes) } else { self.know(row) }
         }
     }
 
     /// Retains the primary context of a device, itself or through a green one; charged as long as
     /// the driver keeps it.
-    fn retain(&self, call: &Call<'_>, ordinal: i32, is_green: bool) -> i32 {
+    fn retain(&self, call: &Call<'_>, ordinal: i32) -> i32 {
         let Ok(key) = u64::try_from(ordinal) else { return call.ask() };
-        let owner = || if is_green { NOT_KNOWN } else { call.written(0) };
         let again = |table: &mut Table| {
             let row = table.find(Class::Primary, key)?;
             row.references = row.references.saturating_add(1);
@@ -43,10 +45,7 @@ impl Limited {
         if self.table.with(again).is_some() {
             let result = call.ask();
             if result != 0 {
-                self.unretain(key, false);
-            } else if !is_green {
-                self.table
-                    .with(|table| table.find(Class::Primary, key).map(|row| row.owner = owner()));
+                self.let_go(key, false, &|| 0);
             }
             return result;
         }
@@ -55,41 +54,51 @@ impl Limited {
         if !self.reserve(place, bytes) {
             return OUT_OF_MEMORY;
         }
-        let device = place.device();
+        let (device, class) = (place.device(), Class::Primary);
         let result = call.ask();
-        if result != 0 {
-            self.release(device, bytes);
-            return result;
-        }
-        let (owner, class) = (owner(), Class::Primary);
-        let row = Row { key, owner, bytes, references: 1, device, class, mapped: 0 };
-        let other = self.table.with(|table| match table.find(Class::Primary, key) {
-            // Another thread was faster.
-            Some(known) => {
-                known.references = known.references.saturating_add(1);
-                true
-            }
-            None => {
-                table.insert(row);
-                false
-            }
-        });
-        if other {
+        let is_first = result == 0
+            && self.table.with(|table| {
+                // Another thread may have been faster.
+                again(table).is_none() && {
+                    let row = Row { key, owner: 0, bytes, references: 1, device, class, mapped: 0 };
+                    table.insert(row);
+                    true
+                }
+            });
+        if !is_first {
             self.release(device, bytes);
         }
-        0
+        result
     }
 
-    fn unretain(&self, key: u64, all: bool) {
+    /// Asks the driver to end one use of a primary context, or `all`, and gives back what ends.
+    #[inline(never)]
+    fn let_go(&self, key: u64, all: bool, ask: &dyn Fn() -> i32) -> i32 {
+        let mut uses = 0;
+        let memory = self.table.with(|table| {
+            let row = table.find(Class::Primary, key)?;
+            uses = if all { row.references } else { 1 };
+            row.references = row.references.saturating_sub(uses);
+            let (is_last, device) = (row.references == 0, row.device);
+            is_last.then(|| take_out(table, 0, device))
+        });
+        let result = ask();
         let ended = self.table.with(|table| {
             let row = table.find(Class::Primary, key)?;
-            row.references = row.references.saturating_sub(1);
-            if row.references == 0 || all { table.remove(Class::Primary, key) } else { None }
+            if result != 0 {
+                row.references = row.references.saturating_add(uses);
+            }
+            // Another thread may have retained it meanwhile.
+            let is_unused = row.references == 0;
+            if is_unused { table.remove(Class::Primary, key) } else { None }
         });
+        if let Some(memory) = memory {
+            self.settle(memory, ended.is_some());
+        }
         if let Some(row) = ended {
             self.release(row.device, row.bytes);
-            self.forget_memory_of(row.owner);
         }
+        result
     }
 }
 
@@ -98,7 +107,7 @@ pub(crate) fn retain(call: &Call<'_>) -> i32 {
     match mode() {
         Mode::Off => call.ask(),
         Mode::Closed => OUT_OF_MEMORY,
-        Mode::Limited(limited) => limited.retain(call, call.ordinal(1), false),
+        Mode::Limited(limited) => limited.retain(call, call.ordinal(1)),
     }
 }
 
@@ -109,7 +118,7 @@ pub(crate) fn create_green(call: &Call<'_>) -> i32 {
         Mode::Closed => return OUT_OF_MEMORY,
         Mode::Limited(limited) => limited,
     };
-    let result = limited.retain(call, call.ordinal(2), true);
+    let result = limited.retain(call, call.ordinal(2));
     if result == 0 {
         let (key, owner, class) = (call.written(0), u64::from(call.half(2)), Class::Green);
         let row = Row { key, owner, bytes: 0, references: 1, device: None, class, mapped: 0 };
@@ -123,11 +132,11 @@ pub(crate) fn destroy_green(call: &Call<'_>) -> i32 {
     let Mode::Limited(limited) = mode() else { return call.ask() };
     let green = call.word(0);
     let of = limited.table.with(|table| table.find(Class::Green, green).map(|row| row.owner));
-    let result = limited.put_back(call, Class::Green, green);
-    if let (0, Some(ordinal)) = (result, of) {
-        limited.unretain(ordinal, false);
+    let ask = || limited.put_back(call, Class::Green, green);
+    match of {
+        Some(ordinal) => limited.let_go(ordinal, false, &ask),
+        None => ask(),
     }
-    result
 }
 
 /// Creates a context on a device.
@@ -148,18 +157,21 @@ pub(crate) fn create(call: &Call<'_>, ordinal: i32) -> i32 {
 pub(crate) fn destroy(call: &Call<'_>) -> i32 {
     let Mode::Limited(limited) = mode() else { return call.ask() };
     let context = call.word(0);
+    let memory = limited.table.with(|table| {
+        let row = table.find(Class::Context, context).copied()?;
+        Some(take_out(table, context, row.device))
+    });
     let result = limited.put_back(call, Class::Context, context);
-    if result == 0 {
-        limited.forget_memory_of(context);
+    if let Some(memory) = memory {
+        limited.settle(memory, result == 0);
     }
     result
 }
 
 /// Gives back the primary context of a device, or `all` that was retained of it.
 pub(crate) fn release(call: &Call<'_>, all: bool) -> i32 {
-    let result = call.ask();
-    if let (0, Mode::Limited(limited), Ok(key)) = (result, mode(), u64::try_from(call.ordinal(0))) {
-        limited.unretain(key, all);
+    match (mode(), u64::try_from(call.ordinal(0))) {
+        (Mode::Limited(limited), Ok(key)) => limited.let_go(key, all, &|| call.ask()),
+        _ => call.ask(),
     }
-    result
 }

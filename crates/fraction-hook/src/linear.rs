@@ -34,10 +34,26 @@ impl Limited {
         };
         self.recount(device, bytes, taken);
         let (key, owner) = (call.written(0), self.context());
-        let row = Row { key, owner, bytes: taken, references: 1, device, class, mapped: 0 };
-        // Without memory for the row it stays charged, which only this process has to bear.
-        self.table.with(|table| table.insert(row));
+        self.know(Row { key, owner, bytes: taken, references: 1, device, class, mapped: 0 });
         0
+    }
+
+    /// Keeps a row; what is known of the same key has ended. Without memory for the row it stays
+    /// charged, which only this process has to bear.
+    #[inline(never)]
+    pub(crate) fn know(&self, mut row: Row) {
+        let ended = self.table.with(|table| {
+            // Memory of a green context is memory of the primary one.
+            if table.find(Class::Context, row.owner).is_none() {
+                row.owner = 0;
+            }
+            let ended = table.remove(row.class, row.key);
+            table.insert(row);
+            ended
+        });
+        if let Some(row) = ended {
+            self.release(row.device, row.bytes);
+        }
     }
 
     /// Asks the driver to give back what a key stands for.

@@ -62,7 +62,7 @@ fn ordinal_of(limited: &Limited, stream: usize) -> Option<i32> {
 
 impl Limited {
     /// Remembers where a pool's memory is.
-    fn know(&self, pool: u64, place: Place) {
+    fn know_pool(&self, pool: u64, place: Place) {
         let (class, device) = (Class::Pool, place.device());
         let owner = u64::from(matches!(place, Place::Refused));
         let row = Row { key: pool, owner, bytes: 0, references: 1, device, class, mapped: 0 };
@@ -167,7 +167,7 @@ impl Limited {
                     break;
                 }
                 if pool == default || pool == present {
-                    self.know(pool, self.place(ordinal));
+                    self.know_pool(pool, self.place(ordinal));
                 }
             }
             known(pool)
@@ -242,7 +242,7 @@ fn pool_of_stream(limited: &Limited, stream: usize) -> Option<u64> {
     if unsafe { pool_of_device(&raw mut pool, ordinal) } != Some(0) {
         return None;
     }
-    limited.know(pool, limited.place(ordinal));
+    limited.know_pool(pool, limited.place(ordinal));
     Some(pool)
 }
 
@@ -268,8 +268,8 @@ fn give(call: &Call<'_>, kind: u32, location: Option<Location>) -> i32 {
     if let (0, Mode::Limited(limited), Some(location)) = (result, mode(), location) {
         let pool = call.written(0);
         match (location.device(), kind) {
-            (Some(device), _) => limited.know(pool, limited.place(device)),
-            (None, MANAGED) => limited.know(pool, limited.nearest()),
+            (Some(device), _) => limited.know_pool(pool, limited.place(device)),
+            (None, MANAGED) => limited.know_pool(pool, limited.nearest()),
             (None, _) => {}
         }
     }

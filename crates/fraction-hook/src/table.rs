@@ -41,7 +41,7 @@ pub(crate) enum Class {
 #[repr(C)]
 pub(crate) struct Row {
     pub(crate) key: u64,
-    /// The context, or the handle of a mapping.
+    /// The context, with 0 for the primary one of the device, or the handle of a mapping.
     pub(crate) owner: u64,
     /// Bytes that are charged, or that a mapping covers.
     pub(crate) bytes: u64,
@@ -135,21 +135,21 @@ impl Table {
         let capacity = (self.capacity * 2).max(FIRST_CAPACITY);
         let Ok(at) = map_memory(capacity * size_of::<Row>(), true) else { return false };
         let mut larger = Self { rows: at.as_ptr().cast(), capacity, count: self.count };
-        for row in self.rows().iter().filter(|row| row.class != Class::Empty) {
-            larger.place(*row);
+        for row in self.iter() {
+            larger.place(row);
         }
-        let old = core::mem::replace(self, larger);
-        if let Some(rows) = NonNull::new(old.rows) {
-            // SAFETY: mapped as a whole by an earlier call, and no longer used.
-            unsafe { unmap(rows.cast(), old.capacity * size_of::<Row>()) };
-        }
+        *self = larger;
         true
     }
 
     /// Removes the row of a key. Those behind move up, so that the table needs no marks.
     #[inline(never)]
     pub(crate) fn remove(&mut self, class: Class, key: u64) -> Option<Row> {
-        let mut hole = self.position(class, key)?;
+        let at = self.position(class, key)?;
+        self.remove_at(at)
+    }
+
+    fn remove_at(&mut self, mut hole: usize) -> Option<Row> {
         let mask = self.capacity.wrapping_sub(1);
         let removed = *self.rows().get(hole)?;
         let mut at = hole;
@@ -171,8 +171,38 @@ impl Table {
         Some(removed)
     }
 
+    /// Takes out the rows that are so, into a table of their own. One for which that finds no memory
+    /// stays.
+    pub(crate) fn split(&mut self, is: impl Fn(&Row) -> bool) -> Self {
+        let mut taken = Self { rows: core::ptr::null_mut(), capacity: 0, count: 0 };
+        let mut at = 0;
+        while let Some(row) = self.rows().get(at).copied() {
+            if row.class != Class::Empty && is(&row) && taken.insert(row) {
+                // Another may move up to here.
+                self.remove_at(at);
+            } else {
+                at += 1;
+            }
+        }
+        taken
+    }
+
+    /// All rows.
+    pub(crate) fn iter(&mut self) -> impl Iterator<Item = Row> {
+        self.rows().iter().filter(|row| row.class != Class::Empty).copied()
+    }
+
     /// One row that is so.
     pub(crate) fn any(&mut self, is: impl Fn(&Row) -> bool) -> Option<Row> {
-        self.rows().iter().find(|row| row.class != Class::Empty && is(row)).copied()
+        self.iter().find(is)
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        if let Some(rows) = NonNull::new(self.rows) {
+            // SAFETY: mapped as a whole by an earlier call, and no longer used.
+            unsafe { unmap(rows.cast(), self.capacity * size_of::<Row>()) };
+        }
     }
 }

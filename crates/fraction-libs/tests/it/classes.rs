@@ -313,6 +313,30 @@ fn a_green_context_counts_as_the_primary_one_that_it_retains() {
 }
 
 #[test]
+fn memory_of_a_green_context_ends_with_the_primary_one() {
+    let machine = Machine::new();
+    let run = machine.run("run", HALF);
+    assert_eq!(
+        run.prints(
+            "dlsym",
+            "init green:0 alloc:1G endgreen:0 retain info green:0 alloc:2G info endgreen:2 retain \
+             info letgo letgo context:0 info"
+        ),
+        "init 0, green 0, alloc 0, endgreen 0, retain 0, info 0 3796 of 4096, green 0, alloc 0, \
+         info 0 1748 of 4096, endgreen 0, retain 0, info 0 1748 of 4096, letgo 0, letgo 0, \
+         context 0, info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn the_end_of_a_context_counts_exactly_while_others_take_what_it_had() {
+    assert_eq!(
+        after_init("endfull:5000 info alloc:3796M"),
+        "endfull 0, info 0 3796 of 4096, alloc 0",
+    );
+}
+
+#[test]
 fn threads_that_allocate_and_free_at_the_same_time_count_exactly() {
     assert_eq!(
         after_init("parallel:8:2000 info alloc:3796M"),

@@ -225,6 +225,17 @@ static void *work(void *given) {
   return 0;
 }
 
+struct beside { void *context; u64 held[100000]; u64 count; int ends, failed; };
+
+static void *take_beside(void *given) {
+  struct beside *b = given;
+  p_cuCtxSetCurrent(b->context);
+  while (!__atomic_load_n(&b->ends, __ATOMIC_RELAXED) && b->count < sizeof b->held / sizeof *b->held)
+    if (!p_cuMemAlloc(&b->held[b->count], 4096)) b->count++;
+  while (b->count) if (p_cuMemFree(b->held[--b->count])) b->failed++;
+  return 0;
+}
+
 static int step(const char *word) {
   const char *a = strchr(word, ':');
   a = a ? a + 1 : "";
@@ -237,7 +248,7 @@ static int step(const char *word) {
   else if (IS("destroy")) r = p_cuCtxDestroy((void *)stack[0]);
   else if (IS("retain")) { r = p_cuDevicePrimaryCtxRetain(&made, 0); if (!r) p_cuCtxSetCurrent(made); }
   else if (IS("green")) { r = p_cuGreenCtxCreate(&made, 0, (int)number(&a), 0); if (!r) { stack[top++] = (u64)made; p_cuCtxFromGreenCtx(&made, (void *)stack[top - 1]); p_cuCtxSetCurrent(made); } }
-  else if (IS("endgreen")) { r = p_cuGreenCtxDestroy((void *)stack[top - 1]); if (!r) top--; }
+  else if (IS("endgreen")) { int at = *a ? (int)number(&a) : top - 1; r = p_cuGreenCtxDestroy((void *)stack[at]); if (!r && at == top - 1) top--; }
   else if (IS("letgo")) r = p_cuDevicePrimaryCtxRelease(0);
   else if (IS("reset")) r = p_cuDevicePrimaryCtxReset(0);
   else if (IS("alloc")) { r = p_cuMemAlloc(&x, number(&a)); if (!r) stack[top++] = x; }
@@ -256,6 +267,14 @@ static int step(const char *word) {
     u64 n = number(&a), turns = number(&a); pthread_t threads[64]; struct work w[64]; r = 0;
     for (u64 i = 0; i < n; i++) { w[i] = (struct work){ (void *)stack[0], turns, (unsigned)i, 0 }; pthread_create(&threads[i], 0, work, &w[i]); }
     for (u64 i = 0; i < n; i++) { pthread_join(threads[i], 0); r += w[i].failed; }
+  }
+  else if (IS("endfull")) {
+    /* the end of a second context with so many allocations, while a thread takes memory in the first */
+    static struct beside b; pthread_t thread; u64 n = number(&a); b.context = (void *)stack[0];
+    r = p_cuCtxCreate(&made, 0, 0);
+    while (n-- && !r) r = p_cuMemAlloc(&x, 4096);
+    if (!r) { pthread_create(&thread, 0, take_beside, &b); r = p_cuCtxDestroy(made); __atomic_store_n(&b.ends, 1, __ATOMIC_RELAXED); pthread_join(thread, 0); r = r ? r : b.failed; }
+    p_cuCtxSetCurrent((void *)stack[0]);
   }
   else if (IS("freeall")) { r = 0; while (top > 1 && !r) r = p_cuMemFree(stack[--top]); }
   else if (IS("async")) { r = p_cuMemAllocAsync(&x, number(&a), 0); if (!r) stack[top++] = x; }

@@ -25,7 +25,7 @@ pub(super) fn thread() -> usize {
 impl State {
     /// The device of the context that is current in this thread.
     pub(super) fn current_device(&self) -> Answer<usize> {
-        let id = self.current_context().ok_or(INVALID_CONTEXT)?;
+        let id = self.context()?;
         Ok(self.contexts.get(&id).ok_or(INVALID_CONTEXT)?.device)
     }
 
@@ -43,9 +43,7 @@ impl State {
 
     fn destroy_context(&mut self, id: usize) -> Answer<()> {
         let context = self.contexts.remove(&id).ok_or(INVALID_CONTEXT)?;
-        for stack in self.current.values_mut() {
-            stack.retain(|one| *one != id);
-        }
+        self.forget_current(id);
         self.free_memory_of(id)?;
         let bytes = self.devices.get(context.device).map_or(0, |device| device.context_bytes);
         self.give_back(context.device, bytes)
@@ -80,9 +78,19 @@ impl State {
         if left == 0 || all { self.destroy_context(id) } else { Ok(()) }
     }
 
-    /// The context that memory belongs to.
+    /// The context that memory belongs to; that of a green one is its primary one.
     pub(super) fn context(&self) -> Answer<usize> {
-        self.current_context().ok_or(INVALID_CONTEXT)
+        let id = self.current_context().ok_or(INVALID_CONTEXT)?;
+        match self.greens.get(&id) {
+            Some(green) => self.primary(self.device(*green)?.0).ok_or(INVALID_CONTEXT),
+            None => Ok(id),
+        }
+    }
+
+    fn forget_current(&mut self, id: usize) {
+        for stack in self.current.values_mut() {
+            stack.retain(|one| *one != id);
+        }
     }
 }
 
@@ -229,15 +237,16 @@ driver! {
     12040 fn cuGreenCtxDestroy(green: usize) {
         with(|state| {
             let device = state.greens.remove(&green).ok_or(INVALID_CONTEXT)?;
+            state.forget_current(green);
             state.release(device, false)
         })
     }
     12040 fn cuCtxFromGreenCtx(into: *mut usize, green: usize) {
         with(|state| {
-            let device = *state.greens.get(&green).ok_or(INVALID_CONTEXT)?;
-            let id = state.primary(state.device(device)?.0).ok_or(INVALID_CONTEXT)?;
+            // A handle of its own, as with the real driver.
+            state.greens.get(&green).ok_or(INVALID_CONTEXT)?;
             // SAFETY: as the interface demands.
-            unsafe { give(into, id) }
+            unsafe { give(into, green) }
         })
     }
     7000 fn cuDevicePrimaryCtxRelease(device: i32) { release(device, false) }
