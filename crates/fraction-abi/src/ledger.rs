@@ -236,12 +236,14 @@ impl<'a, P: Probe> Ledger<'a, P> {
         }
     }
 
-    /// Gives back bytes that this process reserved.
+    /// Gives back bytes that this process reserved, and never more than it holds.
     pub fn release(&self, seat: Seat, device: usize, bytes: u64) {
         let slot = self.claim.slot.get(seat.index);
         let held = slot.and_then(|slot| slot.held.get(device));
         let (Some(held), Some(sum)) = (held, self.device(device)) else { return };
-        held.floor.fetch_sub(bytes, SeqCst);
+        let subtract = |floor: u64| Some(floor.saturating_sub(bytes));
+        let (Ok(before) | Err(before)) = held.floor.fetch_update(SeqCst, SeqCst, subtract);
+        let bytes = bytes.min(before);
         self.probe.step();
         sum.changes.fetch_add(1, SeqCst);
         self.probe.step();

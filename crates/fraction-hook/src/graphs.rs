@@ -22,7 +22,10 @@ const USED: i32 = 0;
 const RESERVED: i32 = 2;
 
 fn in_use() -> impl Iterator<Item = i32> {
-    let bits = IN_USE.load(Relaxed);
+    ordinals(IN_USE.load(Relaxed))
+}
+
+fn ordinals(bits: u64) -> impl Iterator<Item = i32> {
     (0..i32::try_from(ORDINALS).unwrap_or(0)).filter(move |ordinal| bits >> ordinal & 1 != 0)
 }
 
@@ -169,14 +172,16 @@ pub(crate) fn bring(call: &Call<'_>) -> i32 {
     let executable = call.word(0);
     let mut reserved = [0_u64; ORDINALS];
     let mut fit = true;
-    for (ordinal, room) in in_use().zip(&mut reserved) {
+    // Read once: another thread may put memory of one more device into a graph meanwhile.
+    let bits = IN_USE.load(Relaxed);
+    for (ordinal, room) in ordinals(bits).zip(&mut reserved) {
         let bytes = limited.reserve_for(executable, ordinal);
         fit &= bytes.is_some();
         *room = bytes.unwrap_or(0);
     }
     let fit = fit || limited.fits_uploaded(executable, call.stream(1));
     let result = if fit { call.ask() } else { OUT_OF_MEMORY };
-    for (ordinal, bytes) in in_use().zip(reserved) {
+    for (ordinal, bytes) in ordinals(bits).zip(reserved) {
         limited.count_graphs(ordinal, bytes);
     }
     result

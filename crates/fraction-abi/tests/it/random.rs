@@ -185,3 +185,18 @@ proptest! {
         assert!(claims <= fraction_abi::SLOTS_MAX);
     }
 }
+
+#[test]
+fn a_process_gives_back_no_more_than_it_holds() {
+    let page = Page::new();
+    let ledger = Ledger::new(page.map());
+    let [first, second] = [2, 4].map(|pid| ledger.attach_with(owner(pid), &|_| Life::Alive));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    ledger.reserve_with(first, 0, 10, 100, &|_| Life::Alive).unwrap();
+    ledger.reserve_with(second, 0, 5, 100, &|_| Life::Alive).unwrap();
+    ledger.release(first, 0, 12);
+    assert_eq!(ledger.used(0), 5);
+    ledger.reserve_with(first, 0, 3, 100, &|_| Life::Alive).unwrap();
+    assert!(ledger.correct(0));
+    assert_eq!(ledger.used(0), 8);
+}

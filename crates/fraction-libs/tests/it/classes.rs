@@ -296,6 +296,21 @@ fn a_graph_that_is_moved_into_another_counts_with_it_before_it_is_launched() {
 }
 
 #[test]
+fn a_launch_counts_exactly_while_a_thread_uses_memory_of_another_device_in_graphs() {
+    let machine = Machine::new();
+    let limit = |uuid| Limit { uuid, bytes: HALF, uncounted: 0, context: CONTEXT };
+    // In each a thread may come between the two ends of a launch.
+    for attempt in 0..20 {
+        let run = machine.run_with(&attempt.to_string(), &[limit([1; 16]), limit([2; 16])], 0);
+        assert_eq!(
+            run.prints("dlsym", "init context:0 alloc:1G context:1 latenode info current:0 info"),
+            "init 0, context 0, alloc 0, context 0, latenode 0, info 0 3796 of 4096, current 0, \
+             info 0 2772 of 4096",
+        );
+    }
+}
+
+#[test]
 fn a_green_context_counts_as_the_primary_one_that_it_retains() {
     let machine = Machine::new();
     let run = machine.run("run", HALF);

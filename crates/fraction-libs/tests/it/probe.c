@@ -236,6 +236,24 @@ static void *take_beside(void *given) {
   return 0;
 }
 
+static struct node node_on(int device, u64 bytes) {
+  struct node n;
+  memset(&n, 0, sizeof n);
+  n.pool = on(1, device); n.bytes = bytes;
+  return n;
+}
+
+struct late { u64 launches; int ended, result; };
+
+static void *add_late(void *given) {
+  struct late *l = given; struct node n = node_on(0, 1 << 20); void *graph, *ignored;
+  p_cuGraphCreate(&graph, 0);
+  while (__atomic_load_n(&l->launches, __ATOMIC_RELAXED) < 20) {}
+  l->result = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &n);
+  __atomic_store_n(&l->ended, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
 static int step(const char *word) {
   const char *a = strchr(word, ':');
   a = a ? a + 1 : "";
@@ -307,6 +325,16 @@ static int step(const char *word) {
     p_cuGraphCreate(&graph, 0);
     r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &n);
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("latenode")) {
+    /* launches of a graph of the second device until a thread has put memory of the first one into another */
+    struct node n = node_on(1, (u64)500 << 20); struct late l = { 0, 0, 0 }; void *graph, *ignored; pthread_t thread;
+    p_cuGraphCreate(&graph, 0);
+    r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &n);
+    if (!r) r = p_cuGraphInstantiateWithFlags(&made, graph, 0);
+    pthread_create(&thread, 0, add_late, &l);
+    while (!r && !__atomic_load_n(&l.ended, __ATOMIC_RELAXED)) { r = p_cuGraphLaunch(made, 0); p_cuDeviceGraphMemTrim(1); __atomic_fetch_add(&l.launches, 1, __ATOMIC_RELAXED); }
+    pthread_join(thread, 0); if (!r) r = l.result;
   }
   else if (IS("anynode")) {
     struct { int type, reserved[3]; struct node n; uint8_t rest[120]; } p; void *graph, *ignored; memset(&p, 0, sizeof p);
