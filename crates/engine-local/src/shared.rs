@@ -165,6 +165,10 @@ impl Shared {
     /// Records the state of a registered run, and reports it if it changed. The first end stays.
     pub(crate) fn report(&self, key: RunKey, state: StateFile) {
         let has_ended = matches!(state, StateFile::Exited { .. });
+        if has_ended {
+            // What it held is free for others before anyone can see that it has ended.
+            self.fractions.forget(key);
+        }
         let mut states = open(&self.states);
         let Some(known) = states.get_mut(&key) else { return };
         let news = match (&*known, &state) {
@@ -177,8 +181,6 @@ impl Shared {
         }
         drop(states);
         if has_ended {
-            // What it held is free for others at once.
-            self.fractions.forget(key);
             self.channels.close(key);
         }
     }
