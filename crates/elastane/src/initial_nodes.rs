@@ -8,7 +8,6 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use control::node_on_host;
-use engine_fractions::FractionPolicy;
 use gpu::{Gpu, HostPart, MigInstance, NodeGpus};
 use orchestrator::NodeList;
 use spec::NodeSpec;
@@ -47,15 +46,22 @@ impl Found {
         NodeList { nodes: self.nodes.clone(), origin }
     }
 
-    /// The same where GPUs that what keeps fractions cannot use say so.
-    pub(crate) fn for_fractions(mut self, fractions: FractionPolicy) -> Self {
+    /// The real GPUs that work and are not in MIG mode.
+    pub(crate) fn whole_gpus(&self) -> Vec<String> {
+        let real = self.nodes.iter().filter(|node| node.has_real_gpus());
+        let works = real.flat_map(|node| &node.gpus).filter(|gpu| gpu.fault.is_none());
+        let whole = works.filter(|gpu| !self.instances.contains_key(&gpu.uuid));
+        whole.map(|gpu| gpu.uuid.clone()).collect()
+    }
+
+    /// Has GPUs out of service that are of no use where MIG instances are given out, or are not.
+    pub(crate) fn give_instances(&mut self, gives: bool) {
         for node in self.nodes.iter_mut().filter(|node| node.has_real_gpus()) {
             for (at, gpu) in node.gpus.iter_mut().enumerate().filter(|(_, gpu)| gpu.fault.is_none())
             {
-                gpu.fault = mig_fault(at, self.instances.get(&gpu.uuid), fractions);
+                gpu.fault = mig_fault(at, self.instances.get(&gpu.uuid), gives);
             }
         }
-        self
     }
 }
 
@@ -177,13 +183,9 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
 /// Why a GPU in MIG mode with these instances, or in none, cannot be used. Programs have nothing of one
 /// in MIG mode but its instances, and the scheduler does not know which GPUs have some: so all that a
 /// server uses have some, or none has.
-fn mig_fault(
-    at: usize,
-    instances: Option<&Vec<MigInstance>>,
-    fractions: FractionPolicy,
-) -> Option<String> {
+fn mig_fault(at: usize, instances: Option<&Vec<MigInstance>>, gives: bool) -> Option<String> {
     let divide = format!("`nvidia-smi mig -i {at} -cgi PROFILES -C`");
-    match (instances, fractions == FractionPolicy::Mig) {
+    match (instances, gives) {
         (None, false) => None,
         (Some(instances), true) if !instances.is_empty() => None,
         (Some(_), true) => Some(format!(

@@ -404,7 +404,7 @@ fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
 }
 
 #[test]
-fn a_divided_gpu_is_used_with_fractions_mig_only_and_says_so_otherwise() {
+fn a_divided_gpu_is_used_where_instances_are_given_out_only_and_says_so_otherwise() {
     let gpu = |index, instances| gpu::Gpu {
         index,
         uuid: format!("GPU-{index}"),
@@ -417,23 +417,18 @@ fn a_divided_gpu_is_used_with_fractions_mig_only_and_says_so_otherwise() {
     let (uuid, profile) = ("MIG-1".to_owned(), "3g.40gb".to_owned());
     let instance = gpu::MigInstance { uuid, profile, memory_bytes: 39 << 30 };
     let driver = vec![gpu(0, Some(vec![instance])), gpu(1, Some(Vec::new())), gpu(2, None)];
-    let faults = |policy: &str| {
-        let found = super::initial_nodes::of_driver(Some(driver.clone()), "box").unwrap();
-        let found = found.for_fractions(engine_fractions::FractionPolicy::named(policy).unwrap());
-        assert_eq!(found.instances["GPU-0"].len(), 1);
-        found.nodes[0]
-            .gpus
-            .iter()
-            .map(|gpu| gpu.fault.clone().unwrap_or_default())
-            .collect::<Vec<_>>()
+    let faults = |gives| {
+        let mut found = super::initial_nodes::of_driver(Some(driver.clone()), "box").unwrap();
+        assert_eq!(found.whole_gpus(), ["GPU-2"]);
+        found.give_instances(gives);
+        let fault = |gpu: &spec::NodeGpu| gpu.fault.clone().unwrap_or_default();
+        found.nodes[0].gpus.iter().map(fault).collect::<Vec<_>>()
     };
-    for policy in ["auto", "hard", "none", "mps"] {
-        let [divided, empty, whole] = &*faults(policy) else { panic!("three GPUs") };
-        assert!(divided.contains("`nvidia-smi -i 0 -mig 0`"), "{divided}");
-        assert!(empty.contains("only a server with `--fractions mig`"), "{empty}");
-        assert_eq!(whole, "");
-    }
-    let [divided, empty, whole] = &*faults("mig") else { panic!("three GPUs") };
+    let [divided, empty, whole] = &*faults(false) else { panic!("three GPUs") };
+    assert!(divided.contains("`nvidia-smi -i 0 -mig 0`"), "{divided}");
+    assert!(empty.contains("only a server with `--fractions mig`"), "{empty}");
+    assert_eq!(whole, "");
+    let [divided, empty, whole] = &*faults(true) else { panic!("three GPUs") };
     assert_eq!(divided, "");
     assert!(empty.contains("`nvidia-smi mig -i 1 -cgi PROFILES -C`"), "{empty}");
     assert!(whole.contains("`nvidia-smi -i 2 -mig 1`"), "{whole}");

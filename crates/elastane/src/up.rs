@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use control::{Clock as _, SystemClock};
-use engine::{Engine, Isolation, IsolationKind};
+use engine::{Capabilities, Engine, Isolation, IsolationKind, Mechanism};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use spec::NodeSpec;
@@ -107,7 +107,7 @@ async fn serve(
     let dir = state_dir(&config.settings.state_dir)?;
     let opening = async {
         let mut found = find_machines(config, &dir).await?;
-        let server = open(config, &dir, &found, umask, shutdown.clone()).await?;
+        let server = open(config, &dir, &mut found, umask, shutdown.clone()).await?;
         // Some may have been added or removed since the server was first started with these.
         let view = server.state.control.view();
         found.nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
@@ -205,7 +205,7 @@ fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
 async fn open(
     config: &Config,
     dir: &Path,
-    found: &initial_nodes::Found,
+    found: &mut initial_nodes::Found,
     umask: u32,
     shutdown: http_kit::Shutdown,
 ) -> Result<Server, Error> {
@@ -219,8 +219,7 @@ async fn open(
     let listener = listen(config.settings.listen).await?;
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
-    let nodes = found.list();
-    let real_gpus = nodes.nodes.iter().any(NodeSpec::has_real_gpus);
+    let real_gpus = found.nodes.iter().any(NodeSpec::has_real_gpus);
     let setup = runtime::Setup {
         state_dir: dir,
         umask: Some(umask),
@@ -229,11 +228,13 @@ async fn open(
         fractions: Some(fractions(config, found)),
     };
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
-    check_isolation(config, &opened.engine.capabilities().isolation)?;
+    let Capabilities { isolation, fractions, .. } = opened.engine.capabilities();
+    check_isolation(config, &isolation)?;
+    found.give_instances(fractions.installed.mechanism == Mechanism::Mig);
     let options = control::Options {
         cluster_name: config.settings.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        nodes,
+        nodes: found.list(),
         // Hardware that was found is a fact and no slip: what was on a lost GPU goes elsewhere.
         replaces_nodes: config.settings.replace_nodes || real_gpus,
         engine: opened.engine.clone(),
@@ -374,11 +375,8 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 /// The nodes; the driver may need a moment.
 async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::Found, Error> {
     let (machines, replaced) = (config.machines.clone(), config.settings.replace_nodes);
-    let (dir, fractions) = (dir.to_owned(), config.settings.fractions);
-    let find = move || {
-        let found = initial_nodes::find(&machines, &dir, replaced)?;
-        Ok(found.for_fractions(fractions))
-    };
+    let dir = dir.to_owned();
+    let find = move || initial_nodes::find(&machines, &dir, replaced);
     let found = tokio::task::spawn_blocking(find).await;
     found.map_err(|error| Error::Failed(format!("failed to find the nodes: {error}")))?
 }
@@ -439,16 +437,13 @@ fn banner(
 
 /// What keeps fractions of the real GPUs.
 fn fractions(config: &Config, found: &initial_nodes::Found) -> engine_fractions::FractionOptions {
-    let real = found.nodes.iter().filter(|node| node.has_real_gpus());
-    let works = real.flat_map(|node| &node.gpus).filter(|gpu| gpu.fault.is_none());
-    let gpus = works.map(|gpu| gpu.uuid.clone()).collect();
     let mut mps = engine_fractions::MpsPlace::default();
     if let Some(pipes) = super::env("CUDA_MPS_PIPE_DIRECTORY").filter(|pipes| !pipes.is_empty()) {
         mps.pipes = pipes.into();
     }
     engine_fractions::FractionOptions {
         policy: config.settings.fractions,
-        gpus,
+        gpus: found.whole_gpus(),
         over: config.settings.gpu_memory_over,
         time_slicing: config.settings.gpu_time_slicing,
         mps,

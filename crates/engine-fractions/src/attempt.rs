@@ -38,7 +38,8 @@ impl Tried {
 /// Why containers are refused with this value of `--fractions`.
 pub(crate) fn not_for_containers(policy: &str) -> String {
     format!(
-        "`--fractions {policy}` is for processes: add `--runtime process`, or choose auto, hard or none"
+        "`--fractions {policy}` is for processes: add `--runtime process`, or choose mig (which is hard for \
+         containers), auto or none"
     )
 }
 

@@ -44,7 +44,7 @@ impl Dmem {
             format!(
                 "no control group limits memory of GPUs here ({why}); that takes Linux 6.14 with the \
                  controller dmem, a driver that counts by it, and a server that is root; else choose \
-                 auto, hard, mps or none for --fractions"
+                 auto, hard, mig, mps or none for --fractions"
             )
         })?;
         let places = places(&options.driver_gpus);
@@ -90,9 +90,16 @@ impl Dmem {
             Runs::Processes(Some(_)) => {
                 return Err("no GPU of the NVIDIA driver is used".to_owned());
             }
-            Runs::Processes(None) | Runs::Containers => {
+            Runs::Processes(None) => {
                 return Err(
                     "control groups are hard for processes with accounts of their own".to_owned()
+                );
+            }
+            Runs::Containers => {
+                return Err(
+                    "control groups are hard for processes only; for containers MIG instances are \
+                     (`--fractions mig`)"
+                        .to_owned(),
                 );
             }
         }

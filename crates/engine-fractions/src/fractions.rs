@@ -25,10 +25,9 @@ use units::GPU_MILLIS;
 
 use crate::burst::{Holder, divide};
 use crate::contexts;
-use crate::dmem::Dmem;
 use crate::fraction::{Fraction, Limit, SimulatedGpu};
-use crate::mig::Mig;
-use crate::mps::{self, Granted, Mps};
+use crate::keeper::Keeper;
+use crate::mps::{self, Granted};
 use crate::policy::{
     FractionOptions, FractionPolicy, MemoryOver, Runs, refuse_lifting, with_whole_gpus,
 };
@@ -71,15 +70,6 @@ pub struct Added {
     pub fraction: Fraction,
     /// How it gets that.
     pub delivery: Delivery,
-}
-
-/// What keeps parts of real GPUs.
-#[derive(Debug)]
-enum Keeper {
-    Libraries,
-    Mps(Mps),
-    Dmem(Dmem),
-    Mig(Mig),
 }
 
 /// The fractions of this machine's runs.
@@ -169,35 +159,24 @@ impl Fractions {
         runs: Runs<'_>,
         options: &FractionOptions,
     ) -> Result<Self, Error> {
-        let found = match options.policy {
-            FractionPolicy::Mps => Mps::find(program, runs, options).map(Keeper::Mps),
-            FractionPolicy::Dmem => Dmem::find(program, runs, options).map(Keeper::Dmem),
-            FractionPolicy::Mig => Mig::find(program, runs, options).map(Keeper::Mig),
-            FractionPolicy::Best | FractionPolicy::Counted => {
-                return Ok(Self::with_libraries(folder, program, runs, options));
+        let keeper = match Keeper::find(program, runs, options) {
+            Ok(keeper) => keeper,
+            Err(why) if options.policy == FractionPolicy::HardOnly => {
+                let libraries = Self::with_libraries(folder, program, runs, options);
+                let FractionLimit { why: soft, .. } = &libraries.installed;
+                let both = [&**soft, &*why].into_iter().filter(|text| !text.is_empty());
+                let why = both.collect::<Vec<_>>().join("; ");
+                let installed = FractionLimit { why, ..libraries.installed.clone() };
+                return Ok(Self { installed, ..libraries });
             }
-            FractionPolicy::HardOnly => match Dmem::find_hard(program, runs, options) {
-                Ok(dmem) => Ok(Keeper::Dmem(dmem)),
-                Err(why) => {
-                    let libraries = Self::with_libraries(folder, program, runs, options);
-                    let FractionLimit { why: soft, .. } = &libraries.installed;
-                    let both = [&**soft, &*why].into_iter().filter(|text| !text.is_empty());
-                    let why = both.collect::<Vec<_>>().join("; ");
-                    let installed = FractionLimit { why, ..libraries.installed.clone() };
-                    return Ok(Self { installed, ..libraries });
-                }
-            },
+            Err(why) => return Err(Error::Invalid(why)),
         };
-        let keeper = found.map_err(Error::Invalid)?;
+        let Some(installed) = keeper.kept(runs, options) else {
+            return Ok(Self::with_libraries(folder, program, runs, options));
+        };
         // Those of simulated GPUs.
         let without = FractionOptions { gpus: Vec::new(), ..options.clone() };
         let libraries = Self::with_libraries(folder, program, runs, &without);
-        let installed = match &keeper {
-            Keeper::Mps(mps) => mps.kept(options),
-            Keeper::Dmem(dmem) => dmem.kept(runs, options),
-            Keeper::Mig(mig) => mig.kept(runs),
-            Keeper::Libraries => libraries.installed,
-        };
         Ok(Self { installed, keeper, ..libraries })
     }
 

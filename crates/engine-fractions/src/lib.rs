@@ -18,6 +18,8 @@ mod fraction;
 #[cfg(target_arch = "x86_64")]
 mod fractions;
 #[cfg(target_arch = "x86_64")]
+mod keeper;
+#[cfg(target_arch = "x86_64")]
 mod mig;
 #[cfg(target_arch = "x86_64")]
 mod mps;

@@ -137,7 +137,7 @@ pub enum MemoryOver {
 pub struct FractionOptions {
     /// Which limits are relied on.
     pub policy: FractionPolicy,
-    /// The real GPUs of this machine, by UUID.
+    /// The real GPUs of this machine that are not in MIG mode, by UUID.
     pub gpus: Vec<String>,
     /// How long a look before a run may take, in milliseconds.
     pub look_ms_max: u64,

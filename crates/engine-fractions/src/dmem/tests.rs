@@ -122,7 +122,7 @@ fn where_only_what_is_hard_counts_groups_are_used_once_a_limit_was_kept() {
         (&*granted, apart(), "tried to exceed 1024 MiB"),
         (&*full, apart(), "no GPU had room"),
         (CHECK, Runs::Processes(None), "accounts of their own"),
-        (CHECK, Runs::Containers, "accounts of their own"),
+        (CHECK, Runs::Containers, "(`--fractions mig`)"),
     ] {
         let limit = opened(program, runs);
         assert_ne!(limit.level, Enforcement::Hard);

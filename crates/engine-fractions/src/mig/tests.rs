@@ -44,7 +44,7 @@ impl Machine {
             instance("MIG-small-2", "2g.20gb", 19968),
         ];
         let instances = [(GPU.to_owned(), all)].into();
-        let (policy, gpus) = (FractionPolicy::Mig, vec![GPU.to_owned()]);
+        let (policy, gpus) = (FractionPolicy::Mig, vec!["GPU-whole".to_owned()]);
         let options = FractionOptions { policy, gpus, instances, ..FractionOptions::default() };
         Self { folder, options }
     }
@@ -197,6 +197,20 @@ fn the_instance_of_a_run_is_its_own_until_it_ends_also_for_the_next_server() {
     assert!(matches!(&refused, Error::NotKept(why) if why.contains("(MIG-half, in use)")));
     next.forget(part(1, 500).key);
     added(&next, &part(2, 500)).expect("it is free");
+}
+
+#[test]
+fn a_server_that_relies_on_what_is_hard_uses_mig_for_containers_whose_gpus_are_all_divided() {
+    let mut machine = Machine::new();
+    machine.options.policy = FractionPolicy::HardOnly;
+    let mechanism = |machine: &Machine, runs| machine.open(runs).unwrap().limit(false).mechanism;
+    let whole = std::mem::take(&mut machine.options.gpus);
+    assert_eq!(mechanism(&machine, Runs::Containers), Mechanism::Mig);
+    assert_ne!(mechanism(&machine, Runs::Processes(None)), Mechanism::Mig, "it is not hard");
+    machine.options.gpus = whole;
+    let limit = machine.open(Runs::Containers).unwrap().limit(false);
+    assert_ne!(limit.mechanism, Mechanism::Mig, "others would be of no use");
+    assert!(limit.why.contains("(`--fractions mig`)"), "{}", limit.why);
 }
 
 #[test]

@@ -48,7 +48,6 @@ fn machine() -> (TempDir, FractionOptions) {
     let instance = gpu::MigInstance { uuid, profile, memory_bytes: 8000 << 20 };
     let options = FractionOptions {
         policy: FractionPolicy::Mig,
-        gpus: vec![GPU.to_owned()],
         instances: [(GPU.to_owned(), vec![instance])].into(),
         ..FractionOptions::default()
     };
