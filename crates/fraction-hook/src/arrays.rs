@@ -28,6 +28,7 @@ struct Solid<N> {
 }
 
 const SPARSE_OR_DEFERRED: u32 = 0x40 | 0x80;
+const LAYERED_OR_CUBEMAP: u32 = 0x01 | 0x04;
 
 /// Bits of an element of a format; the larger ones of the compressed and planar formats are an
 /// upper bound.
@@ -61,7 +62,7 @@ pub(crate) fn create_solid<N: Copy + Into<u64>>(call: &Call<'_>, levels: u32) ->
     let descriptor = unsafe { call.at::<Solid<N>>(1) };
     let measures = descriptor.filter(|d| d.flags & SPARSE_OR_DEFERRED == 0).map(|d| {
         let sizes = [d.width.into(), d.height.into(), d.depth.into()];
-        sum_of_levels(sizes, d.format, d.channels, levels)
+        sum_of_levels(sizes, d.format, d.channels, levels, d.flags & LAYERED_OR_CUBEMAP != 0)
     });
     create(call, measures.unwrap_or(0))
 }
@@ -72,13 +73,15 @@ fn sum_of_levels(
     format: u32,
     channels: u32,
     levels: u32,
+    has_layers: bool,
 ) -> u64 {
     let mut sum = 0_u64;
     for _ in 0..levels.clamp(1, 32) {
         sum = sum.saturating_add(bytes(width, height, depth, format, channels));
         width = (width / 2).max(1);
         height /= 2;
-        depth /= 2;
+        // Each level has all layers and faces.
+        depth >>= u32::from(!has_layers);
     }
     sum
 }

@@ -101,14 +101,15 @@ impl Call<'_> {
         }
     }
 
-    /// Writes a size where an argument leads to and the driver has just written one. One that does
-    /// not fit is left as it is.
+    /// Writes a size where an argument leads to and the driver has just written one, or nowhere.
+    /// One that does not fit is left as it is.
     #[inline(never)]
     pub(crate) fn write(&self, at: usize, size: u64) {
         let at = self.pointer::<u64>(at);
-        // SAFETY: the driver has just written there.
+        // SAFETY: null, or the driver has just written there.
         unsafe {
             match u32::try_from(size) {
+                _ if at.is_null() => {}
                 Ok(half) if self.narrow => at.cast::<u32>().write_unaligned(half),
                 Err(_) if self.narrow => {}
                 _ => at.write_unaligned(size),

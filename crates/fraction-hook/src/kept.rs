@@ -231,7 +231,7 @@ kept! {
             | nvmlDeviceGetAccountingStats | nvmlDeviceGetAccountingStats_v2 => {
             nvml::refuse(call, nvml::NOT_SUPPORTED)
         },
-        nvmlDeviceSetMemoryLimits_v1 => nvml::refuse(call, nvml::NO_PERMISSION),
+        nvmlDeviceSetMemoryLimits_v1 => nvml::set_limit(call),
     }
 }
 

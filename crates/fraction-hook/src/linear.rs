@@ -123,7 +123,9 @@ fn narrow(place: Place, limited: &Limited, total: u64, free: u64) -> (u64, u64) 
 pub(crate) fn info(call: &Call<'_>) -> i32 {
     let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {
-        let (total, free) = narrow(limited.current(), limited, call.written(1), call.written(0));
+        // The program may want one of them only.
+        let written = |at| if call.word(at) == 0 { u64::MAX } else { call.written(at) };
+        let (total, free) = narrow(limited.current(), limited, written(1), written(0));
         call.write(1, total);
         call.write(0, free);
     }

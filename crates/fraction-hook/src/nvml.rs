@@ -8,7 +8,7 @@ use crate::process::{Limited, Mode, mode};
 
 const INVALID_ARGUMENT: i32 = 2;
 pub(crate) const NOT_SUPPORTED: i32 = 3;
-pub(crate) const NO_PERMISSION: i32 = 4;
+const NO_PERMISSION: i32 = 4;
 const INSUFFICIENT_SIZE: i32 = 7;
 const VERSION_MISMATCH: i32 = 25;
 
@@ -96,22 +96,27 @@ fn list(call: &Call<'_>, version: u32) -> Option<i32> {
     if room < found {
         return Some(INSUFFICIENT_SIZE);
     }
-    if call.word(2) != 0 {
-        for (at, (pid, bytes)) in holders().take(found as usize).enumerate() {
-            // SAFETY: at most as many as there is room for.
-            unsafe {
-                if version == 1 {
-                    let into = call.pointer::<ProcessV1>(2).wrapping_add(at);
-                    into.write_unaligned(ProcessV1 { pid, bytes });
-                } else {
-                    let none = u32::MAX;
-                    let into = call.pointer::<ProcessV2>(2).wrapping_add(at);
-                    let (gpu_instance, compute_instance) = (none, none);
-                    into.write_unaligned(ProcessV2 { pid, bytes, gpu_instance, compute_instance });
-                }
+    if call.word(2) == 0 && found > 0 {
+        return Some(INVALID_ARGUMENT);
+    }
+    let mut listed = 0;
+    for (at, (pid, bytes)) in holders().take(found as usize).enumerate() {
+        // SAFETY: at most as many as there is room for.
+        unsafe {
+            if version == 1 {
+                let into = call.pointer::<ProcessV1>(2).wrapping_add(at);
+                into.write_unaligned(ProcessV1 { pid, bytes });
+            } else {
+                let none = u32::MAX;
+                let into = call.pointer::<ProcessV2>(2).wrapping_add(at);
+                let (gpu_instance, compute_instance) = (none, none);
+                into.write_unaligned(ProcessV2 { pid, bytes, gpu_instance, compute_instance });
             }
         }
+        listed += 1;
     }
+    // SAFETY: as above. One may have ended since they were counted.
+    unsafe { count.write_unaligned(listed) };
     Some(0)
 }
 
@@ -140,6 +145,14 @@ fn is_of_run(call: &Call<'_>) -> bool {
 /// Answers so for a device of the run.
 pub(crate) fn refuse(call: &Call<'_>, answer: i32) -> i32 {
     if is_of_run(call) { answer } else { call.ask() }
+}
+
+/// Changes a limit of any device, which nothing that has limits may.
+pub(crate) fn set_limit(call: &Call<'_>) -> i32 {
+    match mode() {
+        Mode::Off => call.ask(),
+        Mode::Closed | Mode::Limited(_) => NO_PERMISSION,
+    }
 }
 
 /// The memory of a device in all, free and in use.

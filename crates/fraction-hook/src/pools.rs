@@ -193,6 +193,7 @@ impl Limited {
             if self.is_over(place) {
                 // SAFETY: an address that the driver has just given.
                 let _freed = unsafe { free_in_order(address, stream) };
+                call.write(0, 0);
                 self.trim_all();
                 return OUT_OF_MEMORY;
             }

@@ -24,6 +24,17 @@ fn half_of_the_device_is_all_there_is() {
 }
 
 #[test]
+fn a_program_may_ask_only_for_what_is_free_or_for_all_there_is() {
+    assert_eq!(after_init("halfinfo"), "halfinfo 0 3796 of 4096");
+}
+
+#[test]
+fn a_pool_that_took_too_much_leaves_no_address() {
+    // One byte takes 2 MiB.
+    assert_eq!(after_init("alloc:3795M async:1 info"), "alloc 0, async 2, info 0 1 of 4096",);
+}
+
+#[test]
 fn failure_18_beyond_the_limit_is_out_of_memory_and_the_program_lives_on() {
     assert_eq!(
         after_init("alloc:3796M info alloc:1 free alloc:3797M alloc:1000M info"),
@@ -226,6 +237,11 @@ fn arrays_count_and_sparse_ones_do_not() {
             "array:32768:16384:0 info array:32768:16384:0 endarray array:32768:32768:64 info"
         ),
         "array 0, info 0 1748 of 4096, array 2, endarray 0, array 0, info 0 3796 of 4096",
+    );
+    // Two levels of two layers each: 2048 and 512 MiB, and of half the depth: 2048 and 256.
+    assert_eq!(
+        after_init("mipmap:16384:16384:2:1 info endmipmap mipmap:16384:16384:2:0 info"),
+        "mipmap 0, info 0 1236 of 4096, endmipmap 0, mipmap 0, info 0 1492 of 4096",
     );
     // Two levels: 1024 and 256 MiB.
     assert_eq!(
@@ -473,10 +489,15 @@ fn no_function_of_nvml_shows_or_limits_processes_of_others() {
     let run = machine.run("run", HALF);
     // Of its own device the run sees itself among those that compute; of another all that there is.
     let steps = "init context:0 lists:0";
-    let shown =
-        "init 0, context 0, lists 0:1 0:1 0:1 0:0 0:0 0:0 0:0 0:0 0:0 no count 2 3 3 3 3 3 3 4";
+    let shown = "init 0, context 0, lists 0:1 0:1 0:1 0:0 0:0 0:0 0:0 0:0 0:0 no count 2 no list 2 3 3 3 3 3 3 4";
     assert_eq!(run.prints("dlsym", steps), shown);
+    let others = run.prints("dlsym", "init lists:1");
+    assert!(others.ends_with("no count 2 no list 0 0 0 0 0 0 0 4"), "{others}");
     assert_eq!(prints(&mut run.with_proxies("dlsym", steps)), shown);
+    // Nor where there are no pages that could be used.
+    std::fs::remove_file(run.pages.join("claim")).unwrap();
+    let closed = run.prints("dlsym", "init lists:0");
+    assert!(closed.ends_with(" 4"), "{closed}");
 }
 
 #[test]

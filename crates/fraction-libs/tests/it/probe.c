@@ -203,6 +203,7 @@ static void lists(unsigned index) {
     printf(" %d:%u", result, count);
   }
   printf(" no count %d", ((int (*)(void *, unsigned *, void *))dlsym(library, name))(device, 0, entries));
+  unsigned room = 20; printf(" no list %d", ((int (*)(void *, unsigned *, void *))dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3"))(device, &room, 0));
   for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
     unsigned count = 20; snprintf(name, sizeof name, "nvmlDevice%s", others[i]);
     printf(" %d", ((int (*)(void *, void *, void *, u64))dlsym(library, name))(device, &count, &count, 0));
@@ -295,7 +296,7 @@ static int step(const char *word) {
     p_cuCtxSetCurrent((void *)stack[0]);
   }
   else if (IS("freeall")) { r = 0; while (top > 1 && !r) r = p_cuMemFree(stack[--top]); }
-  else if (IS("async")) { r = p_cuMemAllocAsync(&x, number(&a), 0); if (!r) stack[top++] = x; }
+  else if (IS("async")) { r = p_cuMemAllocAsync(&x, number(&a), 0); if (!r) stack[top++] = x; else if (x) r = -2; }
   else if (IS("freeasync")) { r = p_cuMemFreeAsync(stack[top - 1], 0); if (!r) top--; }
   else if (IS("pool")) { struct properties p = on(1, 0); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
   else if (IS("poolon")) { struct properties p = on(1, (int)number(&a)); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
@@ -318,7 +319,7 @@ static int step(const char *word) {
   else if (IS("release")) r = p_cuMemRelease(stack[1]);
   else if (IS("array")) { u64 w = number(&a), h = number(&a); struct array3d d = { w, h, 0, 0x20, 1, (uint32_t)number(&a) }; r = p_cuArray3DCreate(&made, &d); if (!r) stack[top++] = (u64)made; }
   else if (IS("endarray")) r = p_cuArrayDestroy((void *)stack[--top]);
-  else if (IS("mipmap")) { u64 w = number(&a), h = number(&a); struct array3d d = { w, h, 0, 0x20, 1, 0 }; r = p_cuMipmappedArrayCreate(&made, &d, 2); if (!r) stack[top++] = (u64)made; }
+  else if (IS("mipmap")) { u64 w = number(&a), h = number(&a); u64 depth = number(&a); struct array3d d = { w, h, depth, 0x20, 1, (uint32_t)number(&a) }; r = p_cuMipmappedArrayCreate(&made, &d, 2); if (!r) stack[top++] = (u64)made; }
   else if (IS("endmipmap")) r = p_cuMipmappedArrayDestroy((void *)stack[--top]);
   else if (IS("graph")) {
     struct node n; void *graph, *ignored; memset(&n, 0, sizeof n); n.pool = on(1, 0); n.bytes = number(&a);
@@ -443,6 +444,7 @@ static int step(const char *word) {
   else if (IS("kernel")) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0); }
   else if (IS("realkernel")) r = p_cuModuleLoadData(&made, "\177ELF and so on, as a real image begins");
   else if (IS("info")) { r = p_cuMemGetInfo(&x, &y); printf("info %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }
+  else if (IS("halfinfo")) { r = p_cuMemGetInfo(&x, 0); if (!r) r = p_cuMemGetInfo(0, &y); printf("halfinfo %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }
   else if (IS("attribute")) { int value = -1; r = p_cuDeviceGetAttribute(&value, (int)number(&a), 0); printf("attribute %d %d\n", r, value); fflush(stdout); return 0; }
   else if (IS("total")) { r = p_cuDeviceTotalMem(&x, 0); printf("total %d %lu\n", r, x >> 20); fflush(stdout); return 0; }
   else if (IS("nvml") || IS("processes")) { nvml(name); fflush(stdout); return 0; }

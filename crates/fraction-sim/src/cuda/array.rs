@@ -32,6 +32,7 @@ pub struct Descriptor3D {
 }
 
 const SPARSE_OR_DEFERRED: u32 = 0x40 | 0x80;
+const LAYERED_OR_CUBEMAP: u32 = 0x01 | 0x04;
 
 impl Descriptor3D {
     fn bytes(&self) -> Answer<u64> {
@@ -106,7 +107,10 @@ driver! {
                 bytes = bytes.checked_add(level.bytes()?).ok_or(INVALID_VALUE)?;
                 level.width = (level.width / 2).max(1);
                 level.height /= 2;
-                level.depth /= 2;
+                // The depth of these is how many layers or faces each level has.
+                if level.flags & LAYERED_OR_CUBEMAP == 0 {
+                    level.depth /= 2;
+                }
             }
             let id = state.create_array(bytes, true)?;
             // SAFETY: as the interface demands.
