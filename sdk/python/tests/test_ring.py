@@ -219,7 +219,7 @@ def test_members_of_different_generations_do_not_meet(listeners):
         one.start()
     for one in threads:
         one.join(30)
-    assert [type(one) for one in found] == [Broken, Broken]
+    assert [isinstance(one, Broken) for one in found] == [True, True]
     # Once both have the newer one, they do.
     assert together(members, lambda ring: ring.generation, generation=8) == [8, 8]
 
