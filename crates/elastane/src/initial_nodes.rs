@@ -38,8 +38,10 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The nodes for the server, and where they came from.
-    pub(crate) fn list(&self) -> NodeList {
+    /// The nodes for the server, and where they came from. `gives_instances`: whether it gives out MIG
+    /// instances.
+    pub(crate) fn list(&mut self, gives_instances: bool) -> NodeList {
+        self.give_instances(gives_instances);
         let simulated = || format!("gpus {SIMULATED_DEFAULT}, because there are none");
         let found = || if self.because.is_some() { simulated() } else { "found".to_owned() };
         let origin = self.layout.clone().unwrap_or_else(found);

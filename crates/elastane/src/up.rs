@@ -230,11 +230,10 @@ async fn open(
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
     let Capabilities { isolation, fractions, .. } = opened.engine.capabilities();
     check_isolation(config, &isolation)?;
-    found.give_instances(fractions.installed.mechanism == Mechanism::Mig);
     let options = control::Options {
         cluster_name: config.settings.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        nodes: found.list(),
+        nodes: found.list(fractions.installed.mechanism == Mechanism::Mig),
         // Hardware that was found is a fact and no slip: what was on a lost GPU goes elsewhere.
         replaces_nodes: config.settings.replace_nodes || real_gpus,
         engine: opened.engine.clone(),
