@@ -78,11 +78,16 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
         return;
     }
     let learn = |name: &CStr, real: &AtomicUsize| first.learn(prefix, name, real);
-    for (name, _) in elf::own().iter().flat_map(Object::functions) {
-        if let Some(real) = behind(name) {
-            learn(name, real);
+    let learn_own = |searches: bool| {
+        for (name, _) in elf::own().iter().flat_map(Object::functions) {
+            if name.to_bytes().starts_with(b"cuGetProcAddress") == searches
+                && let Some(real) = behind(name)
+            {
+                learn(name, real);
+            }
         }
-    }
+    };
+    learn_own(false);
     let Called { names, real } = crate::table_of_called();
     let mut names = names.as_bytes();
     for real in real {
@@ -90,6 +95,8 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
         learn(name, real);
         names = names.get(name.count_bytes() + 1..).unwrap_or(&[]);
     }
+    // Last, because a thread that finds these looks for no others.
+    learn_own(true);
     if cfg!(elastane_library = "preload") && library == CUDA {
         let proxied = first.function(c"elastane_fraction_proxy").is_some();
         PROXIED.store(u32::from(proxied), Relaxed);

@@ -163,7 +163,7 @@ kept! {
         cuCtxSynchronize => pools::wait(call, true),
 
         cuMemCreate => memory::create(call),
-        cuMemRelease => memory::change(call, Change::Release),
+        cuMemRelease => memory::release(call),
         cuMemRetainAllocationHandle => memory::change(call, Change::Retain),
         cuMemExportToShareableHandle => memory::change(call, Change::Keep(1)),
         cuMemMapArrayAsync | cuMemMapArrayAsync_ptsz => memory::change(call, Change::MapArrays),

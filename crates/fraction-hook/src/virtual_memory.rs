@@ -12,15 +12,19 @@ use crate::process::{Limited, Mode, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
 
 impl Limited {
-    /// Changes the counts of a handle, and gives its memory back with the last of them.
-    fn count(&self, handle: u64, change: fn(&mut Row)) {
-        let ended = self.table.with(|table: &mut Table| {
+    /// Changes the counts of a handle, and takes it out with the last of them.
+    fn counted(&self, handle: u64, change: impl FnOnce(&mut Row)) -> Option<Row> {
+        self.table.with(|table: &mut Table| {
             let row = table.find(Class::Handle, handle)?;
             change(row);
             let ended = row.references == 0 && row.mapped == 0;
             if ended { table.remove(Class::Handle, handle) } else { None }
-        });
-        if let Some(row) = ended {
+        })
+    }
+
+    /// The same, and gives its memory back.
+    fn count(&self, handle: u64, change: fn(&mut Row)) {
+        if let Some(row) = self.counted(handle, change) {
             self.release(row.device, row.bytes);
         }
     }
@@ -82,11 +86,28 @@ pub(crate) fn create(call: &Call<'_>) -> i32 {
     }
 }
 
+/// Ends a reference to a handle.
+pub(crate) fn release(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    let (handle, mut before) = (call.word(0), 0);
+    // Before the driver is asked, because it may give the same handle to another thread.
+    let ended = limited.counted(handle, |row| {
+        before = row.references;
+        row.references = before.saturating_sub(1);
+    });
+    let result = call.ask();
+    match ended {
+        Some(row) if result == 0 => limited.release(row.device, row.bytes),
+        Some(row) => limited.know(Row { references: before, ..row }),
+        None if result != 0 && before > 0 => limited.keep(handle),
+        None => {}
+    }
+    result
+}
+
 /// What changes where memory is held.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
-    /// A reference to the handle in the first argument ends.
-    Release,
     /// There is one more to the handle that the driver has written.
     Retain,
     /// Others may hold the handle in this argument.
@@ -114,9 +135,6 @@ impl Limited {
     #[inline(never)]
     fn changed(&self, call: &Call<'_>, change: Change) {
         match change {
-            Change::Release => {
-                self.count(call.word(0), |row| row.references = row.references.saturating_sub(1));
-            }
             Change::Retain => self.keep(call.written(0)),
             Change::Keep(at) => self.keep(call.word(at)),
             Change::KeepAt(at) => self.keep_at(call.word(at)),

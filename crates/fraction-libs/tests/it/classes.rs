@@ -368,6 +368,14 @@ fn the_end_of_a_context_counts_exactly_while_others_take_what_it_had() {
 }
 
 #[test]
+fn a_handle_counts_that_another_thread_has_just_given_back() {
+    // In each a thread may come between the end of a handle and what is known of it.
+    for _ in 0..4 {
+        assert_eq!(after_init("handles:1500 info"), "handles 0, info 0 796 of 4096");
+    }
+}
+
+#[test]
 fn threads_that_allocate_and_free_at_the_same_time_count_exactly() {
     assert_eq!(
         after_init("parallel:8:2000 info alloc:3796M"),

@@ -244,6 +244,15 @@ static struct node node_on(int device, u64 bytes) {
   return n;
 }
 
+static int handles_end;
+
+static void *take_handles(void *context) {
+  struct properties p = on(1, 0); u64 x; u64 failed = 0;
+  p_cuCtxSetCurrent(context);
+  while (!__atomic_load_n(&handles_end, __ATOMIC_RELAXED)) if (p_cuMemCreate(&x, 2 << 20, &p, 0) || p_cuMemRelease(x)) failed++;
+  return (void *)failed;
+}
+
 struct late { u64 launches; int ended, result; };
 
 static void *add_late(void *given) {
@@ -312,6 +321,13 @@ static int step(const char *word) {
   else if (IS("endpool")) r = p_cuMemPoolDestroy((void *)stack[1]);
   else if (IS("sync")) r = p_cuCtxSynchronize();
   else if (IS("create")) { struct properties p = on(1, 0); r = p_cuMemCreate(&x, number(&a), &p, 0); if (!r) stack[1] = x; }
+  else if (IS("handles")) {
+    /* so many handles, while a thread takes others and gives them back */
+    u64 n = number(&a); struct properties p = on(1, 0); pthread_t thread; void *failed;
+    pthread_create(&thread, 0, take_handles, (void *)stack[0]); r = 0;
+    while (n-- && !r) r = p_cuMemCreate(&x, 2 << 20, &p, 0);
+    __atomic_store_n(&handles_end, 1, __ATOMIC_RELAXED); pthread_join(thread, &failed); if (!r && failed) r = -2;
+  }
   else if (IS("createon")) { uint32_t type = (uint32_t)number(&a); struct properties p = on(type, (int)number(&a)); r = p_cuMemCreate(&x, number(&a), &p, 0); }
   else if (IS("map")) { u64 size = number(&a); p_cuMemAddressReserve(&stack[2], size, 0, 0, 0); r = p_cuMemMap(stack[2], size, 0, stack[1], 0); }
   else if (IS("unmap")) r = p_cuMemUnmap(stack[2], number(&a));

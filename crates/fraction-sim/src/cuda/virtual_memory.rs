@@ -90,7 +90,11 @@ driver! {
             if let Some(device) = device {
                 state.take(device, bytes)?;
             }
-            let id = state.id() as u64;
+            // A handle that was released is given again.
+            let mut id = 0x7100_0000;
+            while state.handles.contains_key(&id) {
+                id += 16;
+            }
             let mapped = alloc::vec::Vec::new();
             let handle = Handle { device, bytes, references: 1, held: false, mapped };
             state.handles.insert(id, handle);
