@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// A program that was ended is gone in this time, unless the kernel waits for the driver.
@@ -24,23 +24,31 @@ pub(crate) fn within<T: Send + 'static>(
     patience: Duration,
     check: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Hung> {
+    until(|answered| answered.recv_timeout(patience), check)
+}
+
+/// The same with other patience for its answer.
+pub(crate) fn until<T: Send + 'static>(
+    patience: impl FnOnce(&Receiver<T>) -> Result<T, RecvTimeoutError>,
+    check: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Hung> {
     let (answer, answered) = mpsc::channel();
     // Left behind where it cannot be ended: nothing waits for it.
     std::thread::spawn(move || answer.send(check()));
     // A check that panics hangs up, which is no time limit: its words are on the screen.
-    match answered.recv_timeout(patience) {
+    match patience(&answered) {
         Ok(said) => return Ok(said),
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
+        Err(RecvTimeoutError::Disconnected) => {
             return Err(Hung { ended: "nothing, as it panicked".to_owned(), goes_on: false });
         }
-        Err(mpsc::RecvTimeoutError::Timeout) => {}
+        Err(RecvTimeoutError::Timeout) => {}
     }
     let programs = descendants(std::process::id());
     for pid in programs.keys() {
         // One that has ended meanwhile is none.
         let _ended = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
     }
-    let goes_on = matches!(answered.recv_timeout(GONE_IN), Err(mpsc::RecvTimeoutError::Timeout));
+    let goes_on = matches!(answered.recv_timeout(GONE_IN), Err(RecvTimeoutError::Timeout));
     let names = programs.iter().map(|(pid, name)| format!("{name} ({pid})"));
     let names = names.collect::<Vec<_>>().join(", ");
     let ended = if names.is_empty() { "no program".to_owned() } else { names };
