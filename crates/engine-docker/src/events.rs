@@ -148,6 +148,7 @@ pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
     match shared.inspect(key).await? {
         Some((_, inspected)) => take(shared, key, inspected).await,
         None if known.has_container => {
+            shared.fractions.fractions.forget(key);
             shared.runs.report(key, RunState::Exited { exit: Exit::Lost, at: now() });
             Ok(())
         }

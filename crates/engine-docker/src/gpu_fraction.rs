@@ -120,28 +120,43 @@ impl GpuFractions {
         for entry in fs::read_dir(&self.runs).map_err(read())? {
             let entry = entry.map_err(read())?;
             let key = entry.file_name().to_str().and_then(|name| name.parse::<RunKey>().ok());
-            let run = containers.iter().find(|run| Some(run.key) == key);
-            let key = match run {
-                None => {
-                    delete(&entry.path());
-                    continue;
+            if !containers.iter().any(|run| Some(run.key) == key) {
+                delete(&entry.path());
+            }
+        }
+        for run in containers.iter().filter(|run| !has_ended(&run.state)) {
+            let key = run.key;
+            let adopted = match self.recorded(key) {
+                Ok(Some(fraction)) => {
+                    let adopted = self.fractions.adopt(key, &fraction, &self.pages(key));
+                    adopted.map_err(|error| crate::chain(&error))
                 }
-                Some(run) if has_ended(&run.state) => continue,
-                Some(run) => run.key,
+                // With an MIG instance it would have a record.
+                Ok(None) => Ok(()),
+                Err(why) => {
+                    // Its labels say its GPUs, and not which instance.
+                    let gpus = run.place.as_ref().and_then(|place| place.devices.as_ref());
+                    let is_its = |gpu: &str| {
+                        gpus.is_none_or(|gpus| gpus.iter().any(|(uuid, _)| uuid == gpu))
+                    };
+                    self.fractions.adopt_unknown(key, is_its);
+                    Err(why)
+                }
             };
-            let record = fs::read(entry.path().join(RECORD)).map_err(|error| error.to_string());
-            let fraction = record
-                .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
-            let adopted = fraction.and_then(|fraction: Fraction| {
-                self.fractions
-                    .adopt(key, &fraction, &self.pages(key))
-                    .map_err(|error| crate::chain(&error))
-            });
             if let Err(why) = adopted {
                 tracing::warn!("what {key} has of GPUs is not measured: {why}");
             }
         }
         Ok(())
+    }
+
+    /// What a run has, as the server wrote it down that started it; none: nothing.
+    fn recorded(&self, key: RunKey) -> Result<Option<Fraction>, String> {
+        match fs::read(self.folder(key).join(RECORD)) {
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// The container of a run is gone.

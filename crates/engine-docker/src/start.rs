@@ -203,7 +203,9 @@ async fn launch(
         _ => None,
     };
     if let Some(why) = refused {
-        // Kept: if the daemon refused, a later server learns the result from it.
+        // The container is kept: if the daemon refused, a later server learns the result from it. What it
+        // had once only is free for others before they hear of its end.
+        shared.fractions.fractions.forget(key);
         shared.runs.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
         return Ok(true);
     }

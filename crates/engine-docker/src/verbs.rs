@@ -242,7 +242,11 @@ async fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     let known = shared.runs.get(key).map(|known| (known.state, known.workload_id));
     let unknown = known.is_none();
     let both: Vec<_> = [seen, known].into_iter().flatten().collect();
-    let Some(&(_, workload_id)) = both.first() else { return Ok(()) };
+    let Some(&(_, workload_id)) = both.first() else {
+        // A start that failed while the daemon was away took it, and made no container.
+        shared.fractions.forget(key);
+        return Ok(());
+    };
     // Created and never started; nothing will start it, as this task holds the lock.
     let unstarted = unknown && both.iter().any(|(state, _)| *state == RunState::Starting);
     let over = unstarted || both.iter().any(|(state, _)| has_ended(state));

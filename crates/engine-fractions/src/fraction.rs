@@ -156,8 +156,8 @@ pub fn not_kept(why: &str) -> String {
         return silent.to_owned();
     }
     format!(
-        "{NOT_KEPT}{why}; see `elastane status`, and ask for whole GPUs or restart the server, which \
-         tries its limits again"
+        "{NOT_KEPT}{why}; see `elastane status`, and restart the server, which tries its limits again, \
+         or, without `--fractions mig`, ask for whole GPUs"
     )
 }
 

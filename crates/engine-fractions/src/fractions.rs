@@ -29,7 +29,8 @@ use crate::fraction::{Fraction, Limit, SimulatedGpu};
 use crate::keeper::Keeper;
 use crate::mps::{self, Granted};
 use crate::policy::{
-    FractionOptions, FractionPolicy, MemoryOver, Runs, refuse_lifting, with_whole_gpus,
+    FractionOptions, FractionPolicy, MemoryOver, Runs, refuse_all_instances, refuse_lifting,
+    with_whole_gpus,
 };
 use crate::run::{Run, held};
 use crate::way::{Chosen, choose, kept, log_unkept, open_point};
@@ -177,7 +178,14 @@ impl Fractions {
         // Those of simulated GPUs.
         let without = FractionOptions { gpus: Vec::new(), ..options.clone() };
         let libraries = Self::with_libraries(folder, program, runs, &without);
-        Ok(Self { installed, keeper, ..libraries })
+        // Also where the libraries cannot be written, which these parts do not need.
+        let way = match runs {
+            Runs::Containers => Way::Containers,
+            Runs::Processes(_) => libraries.way,
+        };
+        let FractionOptions { policy, look_ms_max, .. } = *options;
+        let program = program.to_owned();
+        Ok(Self { installed, keeper, way, policy, program, look_ms_max, ..libraries })
     }
 
     fn with_libraries(
@@ -270,7 +278,7 @@ impl Fractions {
         match &self.keeper {
             Keeper::Mig(mig) if spec.devices.iter().any(|device| !device.simulated) => {
                 self.refuse_soft(spec, false)?;
-                refuse_lifting(spec, self.way)?;
+                refuse_all_instances(spec, self.way)?;
                 mig.check(spec).map_err(Error::NotKept)
             }
             _ => self.of(spec, pages).map(drop),
@@ -369,7 +377,7 @@ impl Fractions {
                 (!added.fraction.regions.is_empty()).then_some(added)
             }),
             Keeper::Mig(mig) => {
-                refuse_lifting(spec, self.way)?;
+                refuse_all_instances(spec, self.way)?;
                 mig.take(spec).map(|instance| {
                     let instance = instance?;
                     let delivery = instance.delivery();
@@ -452,6 +460,14 @@ impl Fractions {
         open(&self.runs).insert(key, run);
         let connected = each.try_for_each(|gpu| self.connect(&gpu.described(), &fraction.sockets));
         connected.map_err(failed(format!("give {key} its simulated GPUs")))
+    }
+
+    /// A run goes on that an earlier server started, and nothing says what it has. `has`: whether it may
+    /// have something of this GPU. What there is once only is given to no other until it is forgotten.
+    pub fn adopt_unknown(&self, key: RunKey, has: impl Fn(&str) -> bool) {
+        if let Keeper::Mig(mig) = &self.keeper {
+            mig.adopt_unknown(key, has);
+        }
     }
 
     /// Gives a run its share of the compute time of its GPUs. Without, its programs wait for nothing.

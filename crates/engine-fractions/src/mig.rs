@@ -21,6 +21,8 @@ use crate::policy::{FractionOptions, Runs};
 
 /// What a program and a container runtime take for the devices they have.
 const VISIBLE: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"];
+/// What says to a program how much memory it has.
+const LIMITS: [&str; 2] = ["CUDA_DEVICE_MEMORY_LIMIT", "GPU_MEMORY_LIMIT"];
 /// Memory of all GPUs that can be divided comes in so many slices, or in half as many.
 const MEMORY_SLICES: u64 = 8;
 
@@ -161,6 +163,14 @@ impl Mig {
         self.taken().insert(instance.uuid.clone(), key);
     }
 
+    /// A run may have any instance of these GPUs, as nothing says which: all that no other has are its.
+    pub(crate) fn adopt_unknown(&self, key: RunKey, has: impl Fn(&str) -> bool) {
+        let mut taken = self.taken();
+        for one in self.gpus.iter().filter(|(gpu, _)| has(gpu)).flat_map(|(_, all)| all) {
+            taken.entry(one.uuid.clone()).or_insert(key);
+        }
+    }
+
     /// The run needs its instance no longer.
     pub(crate) fn free(&self, key: RunKey) {
         self.taken().retain(|_, owner| *owner != key);
@@ -181,7 +191,11 @@ impl Mig {
 impl Instance {
     /// How its run gets it.
     pub(crate) fn delivery(&self) -> Delivery {
-        Delivery { variables: variables(&self.uuid), ..Delivery::default() }
+        let mut variables = variables(&self.uuid);
+        // Of it, and not of the request, which an instance may be below by a little.
+        let bytes = self.bytes.to_string();
+        variables.extend(LIMITS.map(|name| (name.to_owned(), bytes.clone())));
+        Delivery { variables, ..Delivery::default() }
     }
 }
 

@@ -65,7 +65,12 @@ impl FractionPolicy {
         };
         Err(Error::NotKept(format!(
             "{who} only where its user cannot work around the limit, and nothing on this machine keeps \
-             it so; ask for whole GPUs"
+             it so; {}",
+            match self {
+                Self::Mig if spec.devices.iter().all(|one| !one.simulated) =>
+                    "a server with `--runtime docker` keeps MIG instances so",
+                _ => "ask for whole GPUs",
+            }
         )))
     }
 }
@@ -86,6 +91,22 @@ pub(crate) fn refuse_lifting(spec: &RunSpec, way: Way) -> Result<(), Error> {
         field: "security",
         why: "a container that is privileged or has SYS_ADMIN could lift the limit of its part of a GPU; \
               ask for whole GPUs, or start the server with `--fractions none`"
+            .to_owned(),
+    })
+}
+
+/// Rejects a container that could use the MIG instances of others. It has no whole GPU instead: of a
+/// divided one there is nothing but instances.
+///
+/// # Errors
+/// It could.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn refuse_all_instances(spec: &RunSpec, way: Way) -> Result<(), Error> {
+    refuse_lifting(spec, way).map_err(|_| Error::NotHere {
+        field: "security",
+        why: "a container that is privileged or has SYS_ADMIN could use the MIG instances of others, \
+              also with a whole GPU; submit it without, or have a GPU that is not in MIG mode and a \
+              server with another value of `--fractions` than mig"
             .to_owned(),
     })
 }

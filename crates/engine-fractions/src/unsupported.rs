@@ -127,6 +127,8 @@ impl Fractions {
     }
     /// Nothing is forgotten.
     pub fn forget(&self, _key: RunKey) {}
+    /// Follows nothing.
+    pub fn adopt_unknown(&self, _key: RunKey, _has: impl Fn(&str) -> bool) {}
 
     #[must_use]
     pub const fn is_keeper(&self, _pid: u32) -> bool {

@@ -186,7 +186,7 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     if engine::copy::copies(&spec.container).next().is_none() {
         return launch(shared, &spec, &file);
     }
-    make_dir(shared.dir(key).path())?;
+    make_dir(shared.dir(key).path()).inspect_err(|_| shared.fractions.forget(key))?;
     shared.know(key, StateFile::Starting);
     copies::spawn(shared, spec, file);
     Ok(())

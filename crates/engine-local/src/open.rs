@@ -221,6 +221,7 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
             // read. Recovery of the other runs continues.
             Err(error) => {
                 tracing::warn!("cannot read run {key}: {error}; trying again");
+                adopt(shared, key, &dir);
                 shared.know(key, StateFile::Starting);
                 events::spawn_adopted(shared, key);
             }
@@ -240,7 +241,16 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
 /// Opens the channel of a run again, and follows what it has of GPUs. It works, and its limits hold,
 /// without that.
 fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
-    let Ok(spec) = dir.read_spec() else { return };
+    let spec = match dir.read_spec() {
+        Ok(spec) => spec,
+        Err(error) => {
+            tracing::warn!(
+                "cannot read what {key} has: {error}; no other run gets its MIG instance"
+            );
+            shared.fractions.adopt_unknown(key, |_| true);
+            return;
+        }
+    };
     let Runtime::Process(process) = spec.runtime;
     shared.open_channel(key, process.boundary.as_ref().and_then(Boundary::account), false);
     let Some(fraction) = process.fraction else { return };
@@ -277,6 +287,7 @@ fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateF
     let resisting = shared.sweep(&vanished.keys().copied().collect());
     for (key, (dir, state)) in vanished {
         if resisting.contains(&key) {
+            adopt(shared, key, &dir);
             shared.know(key, state);
             events::spawn_adopted(shared, key);
             continue;

@@ -48,14 +48,30 @@ fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
     })
 }
 
-/// The instances of a GPU in MIG mode that programs can use. Their numbers may have gaps.
+/// The instances of a GPU in MIG mode that programs can use. Their numbers may have gaps. Not those that
+/// have a part of the processors of one and share its memory, which keep no limit.
 fn instances(device: &Device<'_>) -> Result<Vec<MigInstance>, NvmlError> {
     let instance = |index| match device.mig_device_by_index(index) {
         Ok(instance) => Some(described(&instance)),
         Err(NvmlError::NotFound) => None,
         Err(error) => Some(Err(error)),
     };
-    (0..device.mig_device_count()?).filter_map(instance).collect()
+    let all: Vec<MigInstance> =
+        (0..device.mig_device_count()?).filter_map(instance).collect::<Result<_, _>>()?;
+    let (whole, shared): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|one| has_own_memory(&one.profile));
+    for MigInstance { uuid, profile, .. } in shared {
+        tracing::warn!(
+            "{uuid} ({profile}) is not given out: it shares its memory with others; make one compute \
+             instance of all of each GPU instance, as `nvidia-smi mig -cgi PROFILES -C` does"
+        );
+    }
+    Ok(whole)
+}
+
+/// A compute instance that is a part of its GPU instance has its own slices in front: `1c.3g.40gb`.
+fn has_own_memory(profile: &str) -> bool {
+    profile.split('.').next().is_none_or(|slices| !slices.ends_with('c'))
 }
 
 fn described(instance: &Device<'_>) -> Result<MigInstance, NvmlError> {
@@ -107,6 +123,16 @@ mod tests {
         assert_eq!(profile("NVIDIA H100 80GB HBM3 MIG 3g.40gb"), "3g.40gb");
         assert_eq!(profile("NVIDIA A30 MIG 1g.6gb+me"), "1g.6gb+me");
         assert_eq!(profile("other"), "other");
+    }
+
+    #[test]
+    fn an_instance_that_shares_its_memory_is_told_by_its_profile() {
+        for own in ["3g.40gb", "1g.6gb+me", "1g.10gb+gfx", "7g.80gb", "other"] {
+            assert!(has_own_memory(own), "{own}");
+        }
+        for shared in ["1c.3g.40gb", "2c.7g.80gb", "1c.2g.12gb+me"] {
+            assert!(!has_own_memory(shared), "{shared}");
+        }
     }
 
     #[test]

@@ -185,6 +185,9 @@ fn the_instance_of_a_run_is_its_own_until_it_ends_also_for_the_next_server() {
     let one = added(&first, &part(1, 500)).unwrap();
     assert_eq!(one.delivery.variables["CUDA_VISIBLE_DEVICES"], "MIG-half");
     assert_eq!(one.delivery.variables["NVIDIA_VISIBLE_DEVICES"], "MIG-half");
+    // What the instance has, which is a little less than the request.
+    assert_eq!(one.delivery.variables["GPU_MEMORY_LIMIT"], (40448 * MIB).to_string());
+    assert_eq!(one.delivery.variables["CUDA_DEVICE_MEMORY_LIMIT"], (40448 * MIB).to_string());
     let look = one.fraction.check().expect("a look before the command");
     assert_eq!(look[1], format!("--most={}B", 40448 * MIB));
     let kept = serde_json::to_vec(&one.fraction).unwrap();
@@ -214,6 +217,37 @@ fn a_server_that_relies_on_what_is_hard_uses_mig_for_containers_whose_gpus_are_a
 }
 
 #[test]
+fn a_run_of_which_nothing_is_known_has_all_that_no_other_has_until_it_ends() {
+    let mig = Machine::new().find(CHECK).unwrap();
+    let [unknown, known, next] = [part(1, 500), part(2, 250), part(3, 100)];
+    mig.adopt_unknown(unknown.key, |gpu| gpu == "GPU-b");
+    let has = taken(&mig, &known).unwrap();
+    mig.adopt_unknown(unknown.key, |gpu| gpu == GPU);
+    let why = taken(&mig, &next).unwrap_err();
+    assert!(why.starts_with("every MIG instance of GPU-a that holds 0.1 of it is in use"), "{why}");
+    mig.free(known.key);
+    assert_eq!(taken(&mig, &next).unwrap(), has, "it was not the other's");
+    mig.free(unknown.key);
+    assert_eq!(taken(&mig, &part(4, 500)).unwrap(), "MIG-half");
+}
+
+#[test]
+fn where_no_library_can_be_written_instances_are_given_and_kept_as_anywhere() {
+    let machine = Machine::new();
+    let state = machine.folder.path().join("file");
+    fs::write(&state, "").unwrap();
+    let program = machine.program(CHECK);
+    let fractions = Fractions::open(&state, &program, Runs::Containers, &machine.options).unwrap();
+    let mut spec = part(1, 250);
+    let added = fractions.of(&spec, &state).unwrap().expect("a part of a GPU");
+    assert_eq!(added.fraction.program, program);
+    assert!(added.fraction.look_ms_max > 0);
+    spec.container.security.privileged = true;
+    let refused = fractions.check(&spec, &state).unwrap_err().to_string();
+    assert!(refused.contains("the MIG instances of others"), "{refused}");
+}
+
+#[test]
 fn a_privileged_container_and_one_that_needs_hard_limits_as_a_process_are_refused() {
     let machine = Machine::new();
     let containers = machine.open(Runs::Containers).unwrap();
@@ -221,7 +255,8 @@ fn a_privileged_container_and_one_that_needs_hard_limits_as_a_process_are_refuse
     let mut hard = RunSpec { hard_limit: true, ..part(1, 500) };
     containers.check(&hard, pages).expect("containers are");
     let refused = machine.open(Runs::Processes(None)).unwrap().of(&hard, pages);
-    assert!(matches!(refused, Err(Error::NotKept(why)) if why.contains("elastane/gpu-limit=hard")));
+    assert!(matches!(refused, Err(Error::NotKept(why)) if why.contains("elastane/gpu-limit=hard")
+        && why.ends_with("`--runtime docker` keeps MIG instances so")));
     hard.container.security.privileged = true;
     for refused in [containers.of(&hard, pages).map(drop), containers.check(&hard, pages)] {
         assert!(matches!(refused, Err(Error::NotHere { field: "security", .. })), "{refused:?}");

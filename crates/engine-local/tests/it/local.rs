@@ -442,7 +442,7 @@ async fn secrets_in_the_environment_are_readable_by_their_owner_only() {
 }
 
 /// Starts a run that says an id on its first line; returns it.
-async fn started(bench: &Bench, spec: RunSpec) -> u32 {
+pub(crate) async fn started(bench: &Bench, spec: RunSpec) -> u32 {
     let log = bench.run_dir(spec.key).join("output.log");
     bench.engine().start(spec).await.expect("started");
     loop {
