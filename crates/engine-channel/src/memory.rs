@@ -119,7 +119,10 @@ fn finish_slot(lock: &Path, slot: &Slot) -> io::Result<()> {
 fn partial(copy: &Whole) -> io::Result<PathBuf> {
     let name = copy.of.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(copy.of.path.with_file_name(format!(".{name}.elastane-{}", copy.slot)))
+    // The same as in Python: pods may write one path, each with its first slot.
+    let pod = copy.content.parent().and_then(Path::file_name).and_then(|pod| pod.to_str());
+    let pod = pod.ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(copy.of.path.with_file_name(format!(".{name}.elastane-{pod}-{}", copy.slot)))
 }
 
 fn write(copy: &Whole) -> io::Result<()> {
@@ -206,13 +209,17 @@ mod tests {
         pod.save("0-7", 1000, "first", 5, false);
         pod.save("0-9", 3000, "cut", 5, false);
         fs::write(pod.memory.path().join("0.part"), "torn").unwrap();
-        fs::write(pod.disk.path().join(".model.elastane-0"), "sec").unwrap();
+        let of_pod = pod.memory.path().file_name().unwrap().to_str().unwrap();
+        let partial = format!(".model.elastane-{of_pod}-0");
+        fs::write(pod.disk.path().join(&partial), "sec").unwrap();
+        fs::write(pod.disk.path().join(".model.elastane-other-0"), "of another pod").unwrap();
         assert!(has_copies(pod.memory.path()));
         pod.finish().unwrap();
         assert_eq!(pod.on_disk().as_deref(), Some("second"));
         let written = fs::metadata(pod.target()).unwrap().modified().unwrap();
         assert_eq!(written, UNIX_EPOCH + Duration::from_secs(2000), "the age of its content");
-        assert_eq!(Pod::entries(&pod.disk), ["model"]);
+        assert!(!pod.disk.path().join(partial).exists());
+        assert_eq!(Pod::entries(&pod.disk).len(), 2, "the one of the other pod stays");
         assert_eq!(Pod::entries(&pod.memory), ["0.lock"]);
     }
 

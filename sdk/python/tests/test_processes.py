@@ -70,6 +70,21 @@ def test_sigterm_reaches_each_process(make_job, start_worker):
     assert len(job.visited) == job.pushes * 10 and not job.doing and job.lost == []
 
 
+def test_the_others_hand_back_when_one_leaves_for_itself(make_job, start_worker):
+    job = make_job(epochs=50)
+    worker = start_worker(job, "pod", more=TWO)
+
+    def on_push(job):
+        if job.pushes == 60:
+            os.kill(of_agent(worker)[1], signal.SIGTERM)
+
+    job.on_push = on_push
+    # Another pod begins then.
+    assert worker.wait(300) == 143, said(worker)
+    assert [reason for reason, _ in job.left.values()] == [pb.LEAVE_REASON_PREEMPTED] * 2
+    assert len(job.visited) == job.pushes * 10 and not job.doing and job.lost == []
+
+
 def test_the_others_hand_back_when_one_is_killed(make_job, start_worker, tmp_path):
     data = tmp_path / "data"
     data.mkdir()

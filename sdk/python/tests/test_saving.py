@@ -24,6 +24,8 @@ def pod(tmp_path, monkeypatch):
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     monkeypatch.setattr(saving, "_keepers", {})
     monkeypatch.setattr(saving, "_said", set())
+    monkeypatch.setattr(saving, "_stays", set())
+    monkeypatch.setattr(saving, "_youngest_ns", 0)
     return folder
 
 
@@ -124,10 +126,9 @@ elastane.save({str(path)!r}, torn)
     ended = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
     assert ended.returncode == -9 and not path.exists()
     assert names(pod, ".part") == ["0.part"]
-    # The second one had to make room for the third, as the first one is being written.
-    assert content(path) == b"first"
+    assert content(path) == b"second"
     assert elastane.saved()
-    assert path.read_bytes() == b"first" and reports == [(str(path), 1, None)]
+    assert path.read_bytes() == b"second" and reports == [(str(path), 2, None)]
 
 
 def test_what_is_torn_or_changed_is_not_loaded(pod, reports, tmp_path):
@@ -153,14 +154,122 @@ def test_of_memory_and_disk_the_newer_is_loaded(pod, reports, tmp_path):
     assert content(folder) == b"second" and content(folder / "model-1") == b"first"
 
 
+@pytest.mark.filterwarnings("ignore:a checkpoint is not saved")
 def test_a_checkpoint_does_not_take_the_place_of_a_younger_one(pod, reports, slow, tmp_path):
     path = tmp_path / "model"
     elastane.save(path, b"old")
     path.write_bytes(b"of another process")
     os.utime(path, ns=(time.time_ns() + 10**9,) * 2)
     slow.set()
-    assert elastane.saved()
+    assert elastane.saved() is False and reports == []
     assert path.read_bytes() == b"of another process"
+
+
+@pytest.mark.parametrize("has_memory", [True, False])
+def test_a_clock_that_is_set_back_loses_none(pod, reports, tmp_path, monkeypatch, has_memory):
+    if not has_memory:
+        monkeypatch.delenv("ELASTANE_MEMORY_DIR")
+    path, now = tmp_path / "model", time.time_ns()
+    path.write_bytes(b"of a machine whose clock is ahead")
+    os.utime(path, ns=(now + 10**13, now + 10**13))
+    for step in (1, 2):
+        monkeypatch.setattr(time, "time_ns", lambda step=step: now - step * 10**12)
+        elastane.save(path, b"step %d" % step, step=step)
+        assert elastane.saved() and path.read_bytes() == b"step %d" % step == content(path)
+    assert [step for _, step, _ in reports] == [1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:a checkpoint is only in memory")
+def test_one_that_leaves_memory_meanwhile_is_loaded_from_disk(pod, reports, slow, tmp_path, monkeypatch):
+    """As when the supervisor writes what a run has left."""
+    path = tmp_path / "model"
+
+    def finish():
+        for name in names(pod, ".json"):
+            path.write_bytes(b"weights")
+            os.unlink(pod / name)
+            os.unlink(pod / name.replace(".json", ".bin"))
+
+    list_all, open_one = memory.copies, memory.Copy.open
+    elastane.save(path, b"weights")
+    with monkeypatch.context() as patch:
+        patch.setattr(memory.Copy, "open", lambda copy: finish() or open_one(copy))
+        assert content(path) == b"weights"
+    path.unlink()
+    (pod / "1-1.bin").write_bytes(b"weights")
+    (pod / "1-1.json").write_text("{}")
+    monkeypatch.setattr(memory, "copies", lambda folder: finish() or list_all(folder))
+    assert content(path) == b"weights"
+    slow.set()
+    with pytest.raises(FileNotFoundError):
+        elastane.saved()
+
+
+def test_two_pods_write_one_path_at_once(tmp_path):
+    path, marks = tmp_path / "model", []
+    for pod in ("a", "b"):
+        (tmp_path / pod).mkdir()
+        marks.append(memory.Copy(str(tmp_path / pod), "0", 1, str(path), 3, 1).mark)
+    with saving.Durable(str(path), marks[0], 2) as one:
+        one.write(b"one")
+        with saving.Durable(str(path), marks[1], 1) as other:
+            other.write(b"other")
+        assert path.read_bytes() == b"other"
+    assert path.read_bytes() == b"one"
+
+
+def test_one_whose_function_raises_leaves_the_one_before(pod, reports, slow, tmp_path):
+    path = tmp_path / "model"
+    elastane.save(path, b"first")
+    assert slow.begun.wait(60)
+    elastane.save(path, b"second")
+    with pytest.raises(ZeroDivisionError):
+        elastane.save(path, lambda file: file.write(bytes([1 // 0])))
+    slow.set()
+    assert elastane.saved() and path.read_bytes() == b"second"
+
+
+@pytest.mark.filterwarnings("ignore:a checkpoint is only in memory")
+def test_whatever_goes_wrong_the_next_ones_are_written(pod, reports, tmp_path, monkeypatch):
+    write, path = saving._Keeper._write, tmp_path / "model"
+
+    def fail(keeper, copy):
+        raise ValueError("an odd header")
+
+    monkeypatch.setattr(saving._Keeper, "_write", fail)
+    elastane.save(path, b"first")
+    with pytest.raises(ValueError, match="an odd header"):
+        elastane.saved(60)
+    monkeypatch.setattr(saving._Keeper, "_write", write)
+    elastane.save(path, b"second")
+    assert elastane.saved(60) and path.read_bytes() == b"second"
+
+
+@pytest.mark.parametrize("where", ["Slot.__init__", "Slot.begin", "Copy.note"])
+def test_where_the_memory_is_full_it_is_written_at_once(pod, reports, tmp_path, monkeypatch, where):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    kind, _, name = where.partition(".")
+    monkeypatch.setattr(getattr(memory, kind), name, full)
+    path = tmp_path / "model"
+    with pytest.warns(UserWarning, match="No space left"):
+        elastane.save(path, b"weights", step=1)
+    assert path.read_bytes() == b"weights" == content(path) and reports == [(str(path), 1, None)]
+    assert names(pod, ".bin") == []
+
+
+def test_what_is_on_disk_is_reported_where_the_memory_is_full_then(pod, reports, slow, tmp_path, monkeypatch):
+    def full(copy):
+        raise OSError(28, "No space left on device")
+
+    elastane.save(tmp_path / "model", b"weights", step=1)
+    monkeypatch.setattr(memory.Copy, "note", full)
+    slow.set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert elastane.saved()
+    assert reports == [(str(tmp_path / "model"), 1, None)]
 
 
 @pytest.mark.filterwarnings("ignore:a checkpoint is only in memory")

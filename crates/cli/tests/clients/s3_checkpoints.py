@@ -8,7 +8,9 @@ import io
 import os
 import sys
 import threading
+import time
 import warnings
+from unittest import mock
 
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -103,8 +105,18 @@ ODD = "s3://models/run 1/ä+%20&=c.pt"
 assert elastane.load(ODD) is None
 elastane.save(ODD, b"first", step=1)
 assert content(ODD) == b"first" == content("s3://models/run 1/") == content("s3://models/run 1")
-elastane.save(ODD, b"second", step=2)
-assert content(ODD) == b"second" and reports == []
+now = time.time_ns()
+with mock.patch.object(time, "time_ns", lambda: now - 10**13):
+    elastane.save(ODD, b"second", step=2)
+assert content(ODD) == b"second" and reports == [], "also where a clock was set back"
+
+# Of two within one second.
+for step, saved_ns in ((10, 1), (9, 1), (8, 2)):
+    s3.Object(f"s3://models/second/model-{step}").put(io.BytesIO(b""), 0, saved_ns)
+    for key in store.buckets["models"].keys.values():
+        key.last_modified = key.last_modified.replace(microsecond=0, second=0)
+    found = s3.Object("s3://models/second/").newest()
+    assert found.key == f"second/model-{8 if step == 8 else 10}", found.key
 
 # With memory of a workload it is written behind and reported.
 pod = os.path.join(sys.argv[1], "memory")
@@ -137,16 +149,18 @@ faults.clear()
 assert stored("s3://models/run/large") == large, "the one before stays"
 assert not store.list_multipart_uploads("models"), "nothing is left of it"
 
-# A server that is away for a moment is asked again; one that stays away is told.
+# A server that is away for a moment is asked again; of one that stays away there is an error.
 faults[:] = [lambda environ: "503 Slow Down"] * 2
 s3.Object("s3://models/run/again").put(io.BytesIO(b"again"), 5, 1)
 assert stored("s3://models/run/again") == b"again"
 faults[:] = [lambda environ: "503 Slow Down"] * 4
 fails(lambda: s3.Object("s3://models/run/again").saved_ns(), "503")
+faults[:] = [lambda environ: "503 Slow Down"] * 2
+assert stored("s3://models/run/again") == b"again"
 faults.clear()
 
 # An older one does not take the place of a younger one.
-s3.Object("s3://models/run/again").put(io.BytesIO(b"older"), 5, 0)
+assert not s3.Object("s3://models/run/again").put(io.BytesIO(b"older"), 5, 0)
 assert stored("s3://models/run/again") == b"again"
 s3.Object("s3://models/run/again").delete()
 assert elastane.load("s3://models/run/again") is None
@@ -162,10 +176,25 @@ os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
 fails(lambda: content("s3://none/x"), "NoSuchBucket")
 fails(lambda: s3.Object("s3:///x"), "names no bucket")
 fails(lambda: s3.Object("s3://b/x", {}), "credential of the kind access-key")
-fails(
-    lambda: s3.Object("s3://b/x", {**os.environ, "AWS_ENDPOINT_URL": "127.0.0.1"}),
-    "https://HOST or http://HOST:PORT",
-)
+for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+    for wrong in ("127.0.0.1", "http://[::1"):
+        fails(
+            lambda: s3.Object("s3://b/x", {**os.environ, name: wrong}),
+            f"{name} is {wrong}; it is https://HOST or http://HOST:PORT",
+        )
+fails(lambda: s3._parsed(b"<html><p>"), "no XML")
+
+# A login with a line break at its end is right, one with a line break in it is not, and in no error.
+for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+    right = {**os.environ, name: f"{os.environ[name]}\n"}
+    assert s3.Object("s3://models/run/model", right).saved_ns()
+for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+    try:
+        s3.Object("s3://models/x", {**os.environ, name: "hidden\nvalue"})
+    except s3.BucketError as error:
+        assert name in str(error) and "hidden" not in str(error)
+    else:
+        raise SystemExit(f"{name} is not looked at")
 
 # Files of checkpoints of jobs.
 ROOT = "s3://models/job"

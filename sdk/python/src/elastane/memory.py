@@ -36,6 +36,8 @@ class Copy:
         self.name = os.path.join(folder, f"{slot}-{number}.bin")
         self.manifest = os.path.join(folder, f"{slot}-{number}.json")
         self.slot, self.number = slot, number
+        # The folder is of one pod, and a slot of one process: `finish` in Rust has the same.
+        self.mark = f"{os.path.basename(os.path.normpath(folder))}-{slot}"
         self.path, self.size, self.saved_ns = path, size, saved_ns
         self.step, self.crc32, self.written = step, crc32, written
 
@@ -44,9 +46,13 @@ class Copy:
         what = {"path": self.path, "bytes": self.size, "saved_ns": self.saved_ns, "step": self.step,
                 "crc32": self.crc32, "written": self.written}
         new = self.manifest + ".new"
-        with open(new, "w", encoding="utf-8") as file:
-            json.dump(what, file)
-        os.replace(new, self.manifest)
+        try:
+            with open(new, "w", encoding="utf-8") as file:
+                json.dump(what, file)
+            os.replace(new, self.manifest)
+        except OSError:
+            _remove(new)
+            raise
 
     def open(self):
         """Opens it for reading; None if it is not whole. It is not written over while it is open."""
@@ -112,12 +118,14 @@ class Slot:
 
     def begin(self, writing):
         """Opens the file for the next copy: in place of the older of two, but not of the one that is being
-        written to disk. Its pages are used again, which is several times faster than new ones."""
+        written to disk. Its pages are used again, which is several times faster than new ones. The newest
+        stays until the next is whole, unless it is on disk."""
         if len(self.copies) >= 2:
             old = next(copy for copy in self.copies if copy is not writing)
-            self.copies.remove(old)
-            os.unlink(old.manifest)
-            os.replace(old.name, self.part)
+            if old.written or old is not self.copies[-1]:
+                self.copies.remove(old)
+                os.unlink(old.manifest)
+                os.replace(old.name, self.part)
         file = self._open_part()
         if file is None:
             # Something reads what was a copy before.
@@ -135,14 +143,29 @@ class Slot:
             file.close()
             return None
 
-    def add(self, path, size, saved_ns, step):
-        """Makes what was written a whole copy."""
+    def add(self, path, size, saved_ns, step, writing):
+        """Makes what was written a whole copy; two at most stay, of which one may be that which is being
+        written to disk."""
         number = 1 + max((copy.number for copy in self.copies), default=0)
         copy = Copy(self.folder, self.name, number, path, size, saved_ns, step)
         os.replace(self.part, copy.name)
-        copy.note()
+        try:
+            copy.note()
+        except OSError:
+            _remove(copy.name)
+            raise
         self.copies.append(copy)
+        while len(self.copies) > 2:
+            old = next(one for one in self.copies if one is not writing)
+            self.copies.remove(old)
+            os.unlink(old.manifest)
+            os.unlink(old.name)
         return copy
+
+
+def _remove(path):
+    if os.path.exists(path):
+        os.unlink(path)
 
 
 class Part(io.RawIOBase):

@@ -97,8 +97,8 @@ def run(
     """Runs `elastane.worker` once for each device, with these arguments, until all have ended. `gone`
     gets the name of each that has failed.
 
-    SIGTERM is handed on. When one fails the others hand back, and the pod has its exit code: as with
-    one process, a new pod takes its place. Returns 0 if all ended well, 143 if some were to leave.
+    SIGTERM is handed on. When one fails or leaves for itself the others hand back, and the pod has its
+    exit code: as with one process, a new pod takes its place. Returns 0 if all ended well, 143 if some were to leave.
     """
     running: Dict[str, _Process] = {}
     is_leaving, is_told = threading.Event(), False
@@ -122,6 +122,10 @@ def run(
         if wrong and not failed:
             failed, until = next(iter(wrong.values())), time.monotonic() + _LEAVE_S
             is_leaving.set()
+        if TERMINATED in over.values() and not is_leaving.is_set():
+            # It handed back for itself: only with a new pod does another take its place.
+            until = time.monotonic() + _LEAVE_S
+            is_leaving.set()
         if is_leaving.is_set() and not is_told:
             is_told = True
             for process in running.values():
@@ -130,7 +134,7 @@ def run(
         for name, code in wrong.items():
             log(f"process {name} has failed with the exit code {code}")
             gone(name)
-        if failed and time.monotonic() > until:
+        if until and time.monotonic() > until:
             for process in running.values():
                 process.signal(signal.SIGKILL)
     return failed or ended

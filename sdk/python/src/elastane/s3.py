@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import http.client
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -44,20 +45,18 @@ class Object:
         if not bucket:
             raise BucketError(f"{address} names no bucket: s3://BUCKET/KEY")
         self.address = address
-        self._id, self._secret = (
-            environ.get(name, "") for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        self._id, self._secret, self._session = (
+            _of_login(environ, name)
+            for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
         )
         if not (self._id and self._secret):
             raise BucketError(
                 f"{address}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set; have the "
                 "workload get them from a credential of the kind access-key"
             )
-        self._session = environ.get("AWS_SESSION_TOKEN")
-        self._region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-        server = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
-        url = urllib.parse.urlsplit(server or f"https://s3.{self._region}.amazonaws.com")
-        if url.scheme not in ("http", "https") or not url.netloc:
-            raise BucketError(f"AWS_ENDPOINT_URL is {server}; it is https://HOST or http://HOST:PORT")
+        regions = (_of_login(environ, name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
+        self._region = next(filter(None, regions), "us-east-1")
+        url = _server(environ, self._region)
         self._url, self._root = url, f"{url.path.rstrip('/')}/{_quoted(bucket)}"
 
     def saved_ns(self):
@@ -74,7 +73,12 @@ class Object:
         objects = [one for one in self._listed() if _name(one) == "Contents"]
         found = [(_text(one, "LastModified"), _text(one, "Key")) for one in objects]
         found = [(written, key) for written, key in found if not key.endswith("/")]
-        return self._beside(max(found)[1]) if found else None
+        last = max(found, default=(None, None))[0]
+        keys = [key for written, key in found if written == last]
+        if len(keys) < 2:
+            return self._beside(keys[0]) if keys else None
+        # The server counts in seconds.
+        return max(map(self._beside, keys), key=lambda one: (one.saved_ns() or 0, _in_order(one.key)))
 
     def names(self):
         """The names of objects and folders in this folder."""
@@ -135,10 +139,12 @@ class Object:
         try:
             if answer.status == 404:
                 return False
+            if _is_busy(answer.status):
+                raise ConnectionError(f"{answer.status} {answer.reason}")
             if answer.status != 200:
                 self._check(answer.status, answer.read(1 << 16))
             # A connection that ends early is an error, not a shorter file.
-            wanted = int(answer.headers["Content-Length"])
+            wanted = int(answer.headers.get("Content-Length", -1))
             shutil.copyfileobj(answer, file, 8 << 20)
             if file.tell() != wanted:
                 raise ConnectionError(f"{file.tell()} of {wanted} bytes came")
@@ -147,16 +153,16 @@ class Object:
             connection.close()
 
     def put(self, source, size, saved_ns):
-        """Makes it of what the file has; one whose content is younger stays. It appears whole, or the one
-        before stays."""
+        """Makes it of what the file has, and returns True; one whose content is younger stays. It appears
+        whole, or the one before stays."""
         before = self.saved_ns()
         if before is not None and before > saved_ns:
-            return
+            return False
         meta = {_SAVED: str(saved_ns)}
         if size <= _PART_BYTES:
             status, _, body = self._ask("PUT", self.key, {}, source.read(size), meta)
             self._check(status, body)
-            return
+            return True
         status, _, body = self._ask("POST", self.key, {"uploads": ""}, b"", meta)
         self._check(status, body)
         upload = {"uploadId": _text(_parsed(body), "UploadId")}
@@ -166,6 +172,7 @@ class Object:
             # What is not complete would be paid for.
             self._ask("DELETE", self.key, upload)
             raise
+        return True
 
     def _put_parts(self, source, size, upload):
         part_bytes = max(_PART_BYTES, -(-size // _PARTS_MAX))
@@ -174,6 +181,8 @@ class Object:
             query = {"partNumber": str(number), **upload}
             status, headers, body = self._ask("PUT", self.key, query, source.read(part_bytes))
             self._check(status, body)
+            if "etag" not in headers:
+                raise BucketError(f"{self.address}: its server answers without the ETag of a part")
             tags.append(f"<Part><PartNumber>{number}</PartNumber><ETag>{headers['etag']}</ETag></Part>")
         whole = f"<CompleteMultipartUpload>{''.join(tags)}</CompleteMultipartUpload>".encode()
         status, _, body = self._ask("POST", self.key, upload, whole)
@@ -204,7 +213,7 @@ class Object:
             try:
                 told = _parsed(body)
                 code, message = _text(told, "Code"), _text(told, "Message")
-            except xml.etree.ElementTree.ParseError:
+            except BucketError:
                 pass  # A proxy answers so.
         raise BucketError(f"{self.address}: {code or status} {message}".rstrip())
 
@@ -218,7 +227,7 @@ class Object:
                     content = answer.read()
                 finally:
                     connection.close()
-                if answer.status < 500 and answer.status != 429 or last:
+                if not _is_busy(answer.status) or last:
                     headers = {name.lower(): value for name, value in answer.headers.items()}
                     return answer.status, headers, content
             except (OSError, http.client.HTTPException) as error:
@@ -269,8 +278,45 @@ def _quoted(text, safe="/"):
     return urllib.parse.quote(text, safe=f"{safe}-_.~")
 
 
+def _of_login(environ, name):
+    """What goes into a header: its value is in no error."""
+    value = environ.get(name, "").strip()
+    if not all("!" <= letter <= "~" for letter in value):
+        raise BucketError(
+            f"{name} has a character that is no letter, digit or sign of ASCII, such as a space or a line "
+            "break; set it to one word"
+        )
+    return value
+
+
+def _server(environ, region):
+    name = next(
+        (one for one in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") if environ.get(one)), None
+    )
+    server = environ[name].strip() if name else f"https://s3.{region}.amazonaws.com"
+    try:
+        url = urllib.parse.urlsplit(server)
+    except ValueError:
+        url = None
+    if url is None or url.scheme not in ("http", "https") or not url.netloc:
+        raise BucketError(f"{name} is {server}; it is https://HOST or http://HOST:PORT")
+    return url
+
+
+def _is_busy(status):
+    return status >= 500 or status == 429
+
+
+def _in_order(key):
+    """`model-9` comes before `model-10`."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", key)]
+
+
 def _parsed(body):
-    return xml.etree.ElementTree.fromstring(body)
+    try:
+        return xml.etree.ElementTree.fromstring(body)
+    except xml.etree.ElementTree.ParseError as error:
+        raise BucketError(f"a server answers with something that is no XML: {error}") from error
 
 
 def _name(element):
