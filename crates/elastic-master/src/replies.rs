@@ -36,6 +36,7 @@ impl Desk {
             leaving: leaves_at.is_some() || known.is_none(),
             leave_within_ms: leaves_at.map(|at| at.since_ms(self.now())).unwrap_or_default(),
             ended: self.state.is_over(),
+            parted: self.parted.contains(&worker),
         }
     }
 

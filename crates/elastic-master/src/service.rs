@@ -212,6 +212,8 @@ fn part(desk: &mut Desk, worker: u32, unreached: v1::Unreached) -> Result<(), St
     let pod = |id: u32| desk.state.pods(&[WorkerId(id)]).concat();
     let want = Want::Part { pod: pod(worker), unreached: pod(other), leaves: pod(younger), for_ms };
     let deadline = desk.now().plus_ms(LEAVE_MS);
+    // Before the watchers get their replies.
+    desk.parted.insert(younger);
     desk.put(Entry::Job(Input::Leaving(WorkerId(younger), deadline)))?;
     desk.want(want);
     Ok(())

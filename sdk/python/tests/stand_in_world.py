@@ -22,6 +22,8 @@ class WorldJob(Job):
         self.members, self.hosts, self.world = [], {}, 0
         # A pod to which no other can connect, and who has said so: worker, the other, for how long.
         self.apart, self.unreached = "", []
+        # Those who leave for that.
+        self.parted = set()
         self.first_size, self.checkpoint_steps = first_size, checkpoint_steps
         self.instance, self.restored, self.checkpoints = None, 0, {}
         self.began, self.is_done, self.is_saved = None, False, False
@@ -47,6 +49,7 @@ class WorldJob(Job):
             said = request.unreached
             self.unreached.append((request.worker_id, said.worker_id, said.for_ms))
             self.changed.notify_all()
+        reply.parted = request.worker_id in self.parted
         reply.ended = self.todo == [] and not self.doing
         if request.worker_id in self.members and len(self.members) >= self.first_size:
             self.first_size = 1

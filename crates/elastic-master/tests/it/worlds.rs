@@ -86,6 +86,8 @@ async fn the_younger_of_two_that_do_not_reach_each_other_leaves() {
         let reply = look(&mut master, 1).await;
         assert_eq!(reply.leaving, is_believed, "{unreached:?}");
         assert_eq!(reply.leave_within_ms > 0, is_believed, "{unreached:?}");
+        assert_eq!(reply.parted, is_believed, "{unreached:?}");
+        assert!(!look(&mut master, 0).await.parted, "only the one that leaves");
     }
     let leave = LeaveRequest { worker_id: 1, ..Default::default() };
     master.leave(leave).await.expect("left");

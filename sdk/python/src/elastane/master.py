@@ -37,6 +37,8 @@ class Membership:
         self.generation = registered.model_generation
         self.leaving = threading.Event()
         self.leave_within_ms = 0
+        # For `leaving`: this worker and another do not reach each other.
+        self.parted = False
         self.ended = threading.Event()
         # Those who train together with this worker, if it is one of them (`pb.World`).
         self.world: Optional[Any] = None
@@ -90,7 +92,7 @@ class Membership:
             self.changed.notify_all()
         self.on_change()
         if reply.leaving and not self.leaving.is_set():
-            self.leave_within_ms = reply.leave_within_ms
+            self.leave_within_ms, self.parted = reply.leave_within_ms, reply.parted
             self.leaving.set()
         if reply.ended:
             self.ended.set()

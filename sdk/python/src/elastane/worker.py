@@ -7,7 +7,8 @@ A worker registers with the master, loads the model and the data that the settin
 through tasks until there are no more. SIGTERM, or the master's word, makes it finish the minibatch
 that it computes, hand its tasks back with the number of finished records, and leave. Exit codes: 0
 done, 143 it was to leave, 1 the model, the data or the code failed, 2 the master refuses this worker
-or cannot be reached. In a pod with several GPUs it runs once for each of them (`processes`).
+or cannot be reached, 3 it and another worker do not reach each other. In a pod with several GPUs it
+runs once for each of them (`processes`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ _GRACE_S = 20.0
 # A worker that was given up and does not come to its next minibatch or task for so long hangs, if
 # that is also so many times its longest step.
 _HANGS_S, _HANGS_STEPS = 60.0, 3.0
-EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_TERMINATED = 0, 1, 2, 143
+# A worker that was parted from another counts as failed, which bounds how many begin in its place; one
+# that was to leave does not count.
+EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_PARTED, EXIT_TERMINATED = 0, 1, 2, 3, 143
 
 
 class Worker:
@@ -194,12 +197,19 @@ class Worker:
             self._sharing.leave()
             self._hand_back()
             self._leave(pb.LEAVE_REASON_PREEMPTED)
-            return EXIT_TERMINATED
+            return self.exit_left()
         if self._backend is not None:
             with self.unhurried():
                 self.backend.end()
         self._leave(pb.LEAVE_REASON_DONE)
         return EXIT_DONE
+
+    def exit_left(self) -> int:
+        """The exit code of one that has left before the end."""
+        if not self.members.parted or self.terminated:
+            return EXIT_TERMINATED
+        log("this worker and another do not reach each other: look at the network between the two")
+        return EXIT_PARTED
 
     def stop_asking(self) -> None:
         """Ends the threads of the number that the worker has now."""
@@ -534,7 +544,7 @@ def _work(worker: Worker) -> int:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_REFUSED
     except Interrupted:
-        return EXIT_TERMINATED
+        return worker.exit_left()
     except Exception:
         trace = traceback.format_exc()
         print(trace, file=sys.stderr)
