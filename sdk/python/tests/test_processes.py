@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -83,6 +84,40 @@ def test_the_others_hand_back_when_one_leaves_for_itself(make_job, start_worker)
     assert worker.wait(300) == 143, said(worker)
     assert [reason for reason, _ in job.left.values()] == [pb.LEAVE_REASON_PREEMPTED] * 2
     assert len(job.visited) == job.pushes * 10 and not job.doing and job.lost == []
+
+
+class Process:
+    """One that ends by itself if it is the first, and else only when it is killed."""
+
+    killed = threading.Event()
+
+    def __init__(self, command, device, rank, ranks):
+        self.ended = 1 if rank == 0 else None
+
+    def code(self):
+        return self.ended
+
+    def signal(self, number):
+        if number == signal.SIGKILL:
+            self.ended = 137
+            self.killed.set()
+
+
+def test_a_master_that_does_not_answer_holds_up_no_other(monkeypatch):
+    monkeypatch.setattr(processes, "_Process", Process)
+    monkeypatch.setattr(processes, "_LEAVE_S", 0.1)
+    # The handler of this process comes back afterwards.
+    before, told = signal.getsignal(signal.SIGTERM), []
+
+    def gone(name):
+        # It answers only after the other was killed.
+        told.append((name, Process.killed.wait(20)))
+
+    try:
+        assert processes.run(["0", "1"], "pod", [], gone) == 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert sorted(told) == [("pod/0", True), ("pod/1", True)]
 
 
 def test_the_others_hand_back_when_one_is_killed(make_job, start_worker, tmp_path):

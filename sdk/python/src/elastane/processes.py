@@ -25,6 +25,8 @@ TERMINATED = 128 + signal.SIGTERM
 _LOOK_S = 0.05
 # So long the others may take to hand back after one has failed.
 _LEAVE_S = 30.0
+# So long the master may take, after all have ended, to hear of those that have failed.
+_TELL_S = 5.0
 # So long lines may come after the end of a process: others that it has started may hold its output.
 _LINES_S = 2.0
 
@@ -95,10 +97,11 @@ def run(
     devices: List[str], pod: str, arguments: List[str], gone: Callable[[str], None]
 ) -> int:
     """Runs `elastane.worker` once for each device, with these arguments, until all have ended. `gone`
-    gets the name of each that has failed.
+    gets the name of each that has failed, in a thread of its own.
 
     SIGTERM is handed on. When one fails or leaves for itself the others hand back, and the pod has its
-    exit code: as with one process, a new pod takes its place. Returns 0 if all ended well, 143 if some were to leave.
+    exit code: as with one process, a new pod takes its place. Returns 0 if all ended well, 143 if some
+    were to leave.
     """
     running: Dict[str, _Process] = {}
     is_leaving, is_told = threading.Event(), False
@@ -111,6 +114,7 @@ def run(
         running[name] = _Process(command, device, rank, len(devices))
     log(f"pod {pod}: {len(devices)} processes, for the GPUs {', '.join(devices)}")
     failed, ended, until = 0, 0, 0.0
+    telling: List[threading.Thread] = []
     while running:
         time.sleep(_LOOK_S)
         codes = {name: process.code() for name, process in running.items()}
@@ -130,11 +134,15 @@ def run(
             is_told = True
             for process in running.values():
                 process.signal(signal.SIGTERM)
-        # The others leave already: this may take until the master answers.
         for name, code in wrong.items():
             log(f"process {name} has failed with the exit code {code}")
-            gone(name)
+            # A master that does not answer holds nothing up here.
+            telling.append(threading.Thread(target=gone, args=(name,), daemon=True))
+            telling[-1].start()
         if until and time.monotonic() > until:
             for process in running.values():
                 process.signal(signal.SIGKILL)
+    heard_until = time.monotonic() + _TELL_S
+    for thread in telling:
+        thread.join(max(0.0, heard_until - time.monotonic()))
     return failed or ended
