@@ -2,13 +2,16 @@
 
 import os
 import threading
+import time
 
+import grpc
 import numpy as np
 import pytest
 from conftest import EXAMPLES, said
 from stand_in import Job
 
 from elastane import backends, contract, embedding
+from elastane.connection import CallError, Interrupted
 from elastane.embedding import Embedding, EmbeddingError
 from elastane.parameters import ParameterServers
 from elastane.protocol import messages as pb
@@ -133,6 +136,38 @@ def test_all_servers_are_asked_for_rows_at_the_same_time():
     assert both.rows(one, ids).tolist() == [[2, 3], [5, 6], [0, 1]]
     stored = both.stored_rows(one)
     assert [part.tolist() for part in stored] == [[3, 4], [[3, 4], [4, 5]]]
+
+
+@pytest.mark.parametrize("fails", [0, 1])
+def test_a_refusal_of_one_server_ends_the_calls_to_the_others(fails):
+    is_waiting, was_stopped = threading.Event(), threading.Event()
+
+    class Server:
+        def call(self, name, request, wait_ms, interrupted):
+            if self is servers[fails]:
+                assert is_waiting.wait(20)
+                raise CallError("PullRows", grpc.StatusCode.INVALID_ARGUMENT, "no such table")
+            # One that is away: the call is repeated until nothing needs it any more.
+            is_waiting.set()
+            for _ in range(2000):
+                if interrupted():
+                    was_stopped.set()
+                    raise Interrupted()
+                time.sleep(0.01)
+            raise AssertionError("nothing has stopped it")
+
+    servers = [Server(), Server()]
+    one = table()
+    both = ParameterServers(servers, lambda: False)
+    both._at = (0, 1)
+    ids = np.array([2, 5], np.uint64)
+    for pull in (lambda: both.rows(one, ids), lambda: both.stored_rows(one)):
+        is_waiting.clear()
+        was_stopped.clear()
+        # The refusal, and not that the other call was ended for it.
+        with pytest.raises(CallError, match="no such table"):
+            pull()
+        assert was_stopped.wait(20)
 
 
 def check_gradient(backend, batch, one, id_, column):

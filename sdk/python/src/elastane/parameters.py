@@ -8,7 +8,8 @@ leader. So an update is made on all servers or on none.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -21,6 +22,9 @@ from .protocol import messages as pb
 from .tensors import from_variables, part, to_variables
 
 _WAIT_MS = 1_000
+
+Stopped = Callable[[], bool]
+"""Whether a call is not to be repeated any more."""
 
 
 class Pulled(NamedTuple):
@@ -65,8 +69,15 @@ class ParameterServers:
         for table in tables:
             table.source = self
 
-    def _call(self, index: int, name: str, request: Any, wait_ms: int = 0) -> Any:
-        return self._servers[index].call(name, request, wait_ms, self._interrupted)
+    def _call(
+        self,
+        index: int,
+        name: str,
+        request: Any,
+        wait_ms: int = 0,
+        stopped: Optional[Stopped] = None,
+    ) -> Any:
+        return self._servers[index].call(name, request, wait_ms, stopped or self._interrupted)
 
     def _part(self, arrays: Arrays, index: int) -> List[Any]:
         return to_variables(part(arrays, index, len(self._servers)))
@@ -149,7 +160,7 @@ class ParameterServers:
         if generation == 0:
             return out
 
-        def pull(share: Tuple[int, np.ndarray]) -> None:
+        def pull(share: Tuple[int, np.ndarray], stopped: Stopped) -> None:
             index, mine = share
             request = pb.PullRowsRequest(
                 worker_id=worker,
@@ -157,25 +168,39 @@ class ParameterServers:
                 table=table.name,
                 ids=ids[mine].astype("<u8", copy=False).tobytes(),
             )
-            reply = self._call(index, "PullRows", request)
+            reply = self._call(index, "PullRows", request, stopped=stopped)
             out[mine] = _matrix(table, reply.rows)
 
         self._at_once(pull, list(self._shares(ids)))
         return out
 
-    def _at_once(self, call: Callable[[Any], Any], each: Sequence[Any]) -> List[Any]:
-        """Calls several servers at the same time; the answers in this order, or the first error."""
+    def _at_once(self, call: Callable[[Any, Stopped], Any], each: Sequence[Any]) -> List[Any]:
+        """Calls several servers at the same time; the answers in this order, or the first error, after
+        which no other call is repeated."""
         if len(each) < 2:
-            return [call(one) for one in each]
+            return [call(one, self._interrupted) for one in each]
         if self._threads is None:
             self._threads = ThreadPoolExecutor(len(self._servers), "rows")
-        return list(self._threads.map(call, each))
+        has_failed = threading.Event()
+
+        def stopped() -> bool:
+            return has_failed.is_set() or self._interrupted()
+
+        futures = [self._threads.submit(call, one, stopped) for one in each]
+        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+            error = future.exception()
+            if error is not None:
+                has_failed.set()
+                for other in futures:
+                    other.cancel()
+                raise error
+        return [future.result() for future in futures]
 
     def stored_rows(self, table: Embedding) -> Tuple[np.ndarray, np.ndarray]:
         """All rows that were trained: rising ids and their rows."""
         worker, generation = self._at
 
-        def pull(index: int) -> Tuple[List[np.ndarray], List[np.ndarray]]:
+        def pull(index: int, stopped: Stopped) -> Tuple[List[np.ndarray], List[np.ndarray]]:
             ids, rows = [np.empty(0, np.uint64)], [np.empty((0, table.dim), np.float32)]
             start, more = 0, True
             while more:
@@ -183,7 +208,7 @@ class ParameterServers:
                     worker_id=worker, model_generation=generation, table=table.name, stored=True
                 )
                 request.stored_from = start
-                reply = self._call(index, "PullRows", request)
+                reply = self._call(index, "PullRows", request, stopped=stopped)
                 ids.append(np.frombuffer(reply.rows.ids, "<u8"))
                 rows.append(_matrix(table, reply.rows))
                 more = reply.more
