@@ -36,7 +36,7 @@ struct Part {
 /// A part of one GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Of {
-    /// As it was written: a UUID, or `simulated:` and memory.
+    /// A UUID, or `simulated:` and memory.
     gpu: String,
     place: Gpu,
     bytes: u64,
@@ -105,7 +105,12 @@ impl Of {
                     .ok_or("the GPU is a UUID as `nvidia-smi -L` prints it, or simulated:MEMORY")?,
             ),
         };
-        Ok(Self { gpu: gpu.to_owned(), place, bytes })
+        // As the driver writes it.
+        let gpu = match gpu.strip_prefix("GPU-") {
+            Some(digits) => format!("GPU-{}", digits.to_ascii_lowercase()),
+            None => gpu.to_owned(),
+        };
+        Ok(Self { gpu, place, bytes })
     }
 
     fn uuid(&self) -> [u8; 16] {
@@ -136,6 +141,21 @@ fn check(parts: &[Part]) -> Result<(), Error> {
     Ok(())
 }
 
+/// None of these is a part of a GPU in MIG mode.
+fn refuse_divided(parts: &[Part], known: &[gpu::Gpu]) -> Result<(), Error> {
+    let mut of = parts.iter().flat_map(|part| &part.of);
+    let is_divided = |one: &gpu::Gpu| one.instances.is_some();
+    let divided = of.find_map(|of| known.iter().find(|one| is_divided(one) && one.uuid == of.gpu));
+    match divided {
+        None => Ok(()),
+        Some(gpu::Gpu { uuid, index, .. }) => Err(Error::Invalid(format!(
+            "{uuid} is in MIG mode: programs have nothing of it but its instances, which this command does \
+             not give out; use NVIDIA's specification for those, or end the mode with \
+             `nvidia-smi -i {index} -mig 0`"
+        ))),
+    }
+}
+
 /// All parts of a GPU fit on it: these, and those that an earlier command made in this folder.
 /// `memory`: of a real GPU, where it is known.
 fn check_room(
@@ -150,7 +170,9 @@ fn check_room(
         *sum = sum.saturating_add(bytes);
         by.push(name.to_owned());
     };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    let read = || failed(format!("read {}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(read())? {
+        let entry = entry.map_err(read())?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if !names.contains(&*name) && entry.path().join(CLAIM_FILE).exists() {
             let limits = Pages::at(&entry.path()).limits().map_err(broken)?;
@@ -216,8 +238,8 @@ pub fn cdi(
     let all = parts.iter().flat_map(|part| &part.of);
     let real = all.filter(|of| matches!(of.place, Gpu::Real(_))).map(|of| of.gpu.clone());
     let real: Vec<String> = real.collect();
-    let driver = if real.is_empty() { None } else { gpu::discover().unwrap_or_default() };
-    let known = driver.unwrap_or_default();
+    let known = known(&real)?;
+    refuse_divided(&parts, &known)?;
     check_room(&parts, &pages, |uuid| {
         known.iter().find(|gpu| gpu.uuid == uuid).map(|gpu| gpu.memory_bytes)
     })?;
@@ -261,6 +283,15 @@ pub fn cdi(
     }
     let all = json!({ "cdiVersion": VERSION, "kind": KIND, "devices": devices });
     Ok(Specification { text: format!("{all:#}\n"), drivers: drivers.into_values().collect() })
+}
+
+/// The GPUs of the driver, if any of them is asked for.
+fn known(real: &[String]) -> Result<Vec<gpu::Gpu>, Error> {
+    if real.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = gpu::discover();
+    Ok(found.map_err(|error| Error::Invalid(error.to_string()))?.unwrap_or_default())
 }
 
 /// Changes the pages of a part that is there.

@@ -4,7 +4,7 @@
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
-use crate::health::{fault_of, is_divided};
+use crate::health::fault_of;
 use crate::{Error, Gpu, MigInstance};
 
 /// The GPUs of this machine in PCI bus order, those that do not answer included. `None`: no NVIDIA
@@ -41,11 +41,21 @@ fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
         uuid: device.uuid()?,
         product: device.name()?,
         memory_bytes: device.memory_info()?.total,
-        instances: match is_divided(&device) {
+        instances: match whether_divided(device.mig_mode().map(|mode| mode.current == 1))? {
             Some(true) => Some(instances(&device)?),
             Some(false) | None => None,
         },
     })
+}
+
+/// None: it cannot be divided. With any other error it may be, and then it must not be given out as a
+/// whole one.
+fn whether_divided(answer: Result<bool, NvmlError>) -> Result<Option<bool>, NvmlError> {
+    match answer {
+        Ok(is_divided) => Ok(Some(is_divided)),
+        Err(NvmlError::NotSupported | NvmlError::FailedToLoadSymbol(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The instances of a GPU in MIG mode that programs can use. Their numbers may have gaps. Not those that
@@ -123,6 +133,15 @@ mod tests {
         assert_eq!(profile("NVIDIA H100 80GB HBM3 MIG 3g.40gb"), "3g.40gb");
         assert_eq!(profile("NVIDIA A30 MIG 1g.6gb+me"), "1g.6gb+me");
         assert_eq!(profile("other"), "other");
+    }
+
+    #[test]
+    fn a_gpu_that_may_be_divided_is_no_whole_one() {
+        assert!(matches!(whether_divided(Ok(true)), Ok(Some(true))));
+        assert!(matches!(whether_divided(Err(NvmlError::NotSupported)), Ok(None)));
+        let missing = NvmlError::FailedToLoadSymbol("nvmlDeviceGetMigMode".to_owned());
+        assert!(matches!(whether_divided(Err(missing)), Ok(None)));
+        assert!(matches!(whether_divided(Err(NvmlError::Unknown)), Err(NvmlError::Unknown)));
     }
 
     #[test]

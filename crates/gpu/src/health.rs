@@ -154,7 +154,7 @@ pub(crate) fn fault_of(error: &NvmlError) -> String {
 }
 
 /// None where the device cannot be divided.
-pub(crate) fn is_divided(device: &Device<'_>) -> Option<bool> {
+fn is_divided(device: &Device<'_>) -> Option<bool> {
     device.mig_mode().ok().map(|mode| mode.current == 1)
 }
 

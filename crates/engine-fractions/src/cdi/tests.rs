@@ -196,3 +196,22 @@ fn a_part_can_be_of_several_gpus() {
         "{sockets}"
     );
 }
+
+#[test]
+fn a_part_of_a_gpu_in_mig_mode_is_refused_however_its_uuid_is_written() {
+    let uuid = "GPU-abcdef01-0101-0101-0101-010101010101";
+    let part = Part::parse("c=GPU-ABCDEF01-0101-0101-0101-010101010101:1GiB").expect("a part");
+    let mut gpu = gpu::Gpu {
+        index: 3,
+        uuid: uuid.to_owned(),
+        product: "G".to_owned(),
+        memory_bytes: 80 << 30,
+        simulated: false,
+        instances: None,
+        fault: None,
+    };
+    refuse_divided(std::slice::from_ref(&part), std::slice::from_ref(&gpu)).expect("whole");
+    gpu.instances = Some(Vec::new());
+    let why = refuse_divided(&[part], &[gpu]).expect_err("in MIG mode").to_string();
+    assert!(why.contains(uuid) && why.contains("`nvidia-smi -i 3 -mig 0`"), "{why}");
+}
