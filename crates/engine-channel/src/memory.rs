@@ -10,11 +10,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::Deserialize;
 
 /// What is said of a copy.
@@ -70,7 +71,12 @@ pub fn has_copies(folder: &Path) -> bool {
 fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
     let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        // Opening a pipe would wait for its other end.
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        let path = entry.path();
         let kind = path.extension().and_then(|kind| kind.to_str());
         let (Some(stem), Some(kind)) = (path.file_stem().and_then(|stem| stem.to_str()), kind)
         else {
@@ -93,26 +99,44 @@ fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
 /// None: it is cut short, or this program does not understand it.
 fn whole(slot: &str, manifest: &Path) -> io::Result<Option<Whole>> {
     let content = manifest.with_extension("bin");
-    let Ok(of) = serde_json::from_slice::<Manifest>(&fs::read(manifest)?) else { return Ok(None) };
-    let is_whole = fs::metadata(&content).is_ok_and(|meta| meta.len() == of.bytes);
+    let mut text = Vec::new();
+    regular(manifest, OpenOptions::new().read(true))?.read_to_end(&mut text)?;
+    let Ok(of) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
+    let is_whole =
+        fs::symlink_metadata(&content).is_ok_and(|meta| meta.is_file() && meta.len() == of.bytes);
     Ok(is_whole.then(|| Whole { slot: slot.to_owned(), content, of }))
+}
+
+/// Opens a file that a run has left, whatever it made of it since: waits for no pipe and follows no link.
+fn regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = options.custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other(format!("{} is no file", path.display())))
 }
 
 /// Writes the newest of a slot: who saved it wanted no other.
 fn finish_slot(lock: &Path, slot: &Slot) -> io::Result<()> {
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(lock)?;
+    let lock = regular(lock, OpenOptions::new().write(true).create(true).truncate(false))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         // The next run of the pod has begun, and does the same.
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
+    // What a killed process was writing. It goes first: the disk may be full of it.
+    let partial = slot.copies.iter().map(partial).collect::<io::Result<Vec<_>>>()?;
+    partial.iter().try_for_each(|file| remove(file))?;
     if let Some(newest) = slot.copies.last().filter(|newest| !newest.of.written) {
+        let manifest = newest.content.with_extension("json");
+        let others =
+            slot.files.iter().filter(|file| **file != newest.content && **file != manifest);
+        others.into_iter().try_for_each(|file| remove(file))?;
         write(newest)?;
     }
-    // What a killed process was writing.
-    let partial = slot.copies.iter().map(partial).collect::<io::Result<Vec<_>>>()?;
-    slot.files.iter().chain(&partial).try_for_each(|file| remove(file))
+    slot.files.iter().try_for_each(|file| remove(file))
 }
 
 /// The file that becomes the checkpoint when it is complete.
@@ -131,9 +155,20 @@ fn write(copy: &Whole) -> io::Result<()> {
             "it belongs in a bucket, where the next run of the pod writes it",
         ));
     }
-    let (to, new) = (&copy.of.path, partial(copy)?);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
-    if io::copy(&mut File::open(&copy.content)?, &mut file)? != copy.of.bytes {
+    let new = partial(copy)?;
+    write_by(copy, &new).inspect_err(|_| {
+        if let Err(error) = remove(&new) {
+            tracing::warn!("cannot delete {}: {error}", new.display());
+        }
+    })
+}
+
+/// Writes it into a new file first.
+fn write_by(copy: &Whole, new: &Path) -> io::Result<()> {
+    let to = &copy.of.path;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(new)?;
+    let mut content = regular(&copy.content, OpenOptions::new().read(true))?;
+    if io::copy(&mut content, &mut file)? != copy.of.bytes {
         return Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
             "the copy in memory is cut short",
@@ -145,9 +180,9 @@ fn write(copy: &Whole) -> io::Result<()> {
     // The next run of the pod may have saved already.
     let before = fs::metadata(to).ok().filter(fs::Metadata::is_file);
     if before.and_then(|meta| meta.modified().ok()).is_some_and(|before| before > saved) {
-        return Ok(());
+        return remove(new);
     }
-    fs::rename(&new, to)?;
+    fs::rename(new, to)?;
     File::open(to.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
@@ -240,6 +275,26 @@ mod tests {
     }
 
     #[test]
+    fn nothing_waits_for_a_pipe_that_a_run_has_left() {
+        let pipe = |path: PathBuf| {
+            let all = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, all, 0).unwrap();
+        };
+        let pod = Pod::new();
+        pod.save("0-1", 1000, "first", 5, false);
+        let of_pod = pod.memory.path().file_name().unwrap().to_str().unwrap();
+        pipe(pod.disk.path().join(format!(".model.elastane-{of_pod}-0")));
+        pipe(pod.memory.path().join("1-1.json"));
+        pipe(pod.memory.path().join("1-1.bin"));
+        assert!(has_copies(pod.memory.path()));
+        pod.finish().unwrap();
+        assert_eq!(pod.on_disk().as_deref(), Some("first"));
+        pod.save("1-2", 1000, "other", 5, false);
+        pipe(pod.memory.path().join("1.lock"));
+        pod.finish().unwrap_err();
+    }
+
+    #[test]
     fn a_slot_of_the_next_run_is_left_to_it() {
         let pod = Pod::new();
         pod.save("0-1", 1000, "first", 5, false);
@@ -270,10 +325,16 @@ mod tests {
     fn what_cannot_be_written_stays_in_memory_and_is_named() {
         let pod = Pod::new();
         pod.save("0-1", 1000, "first", 5, false);
+        pod.save("0-0", 900, "older", 5, false);
+        fs::write(pod.memory.path().join("0.part"), "torn").unwrap();
         fs::create_dir(pod.target()).unwrap();
         let unwritten = pod.finish().unwrap_err();
         assert!(unwritten[0].contains("model is only in memory"), "{unwritten:?}");
         assert!(has_copies(pod.memory.path()));
+        assert_eq!(Pod::entries(&pod.disk), ["model"], "a full disk is no fuller");
+        let mut left = Pod::entries(&pod.memory);
+        left.sort();
+        assert_eq!(left, ["0-1.bin", "0-1.json", "0.lock"], "only the newest takes memory");
         fs::remove_dir(pod.target()).unwrap();
         pod.finish().unwrap();
         assert_eq!(pod.on_disk().as_deref(), Some("first"));

@@ -3,7 +3,6 @@
 //! control group of its run; it is there for the next run of the pod on this machine. Does not know what is
 //! in a folder.
 
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -11,7 +10,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use engine::environment::RUN_VARIABLE;
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,9 +22,6 @@ use crate::sys;
 /// The memory of the machine as a file system.
 const MACHINE: &str = "/dev/shm";
 const TMPFS: i64 = 0x0102_1994;
-
-/// The variables of a run.
-type Environment = BTreeMap<String, String>;
 
 /// Where the copies of a run are, and the program that writes them where they belong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,9 +107,9 @@ impl Memory {
 
     /// To be called when the processes of a run are gone and its end is not known yet: has what they left
     /// written, or removes the folder.
-    pub(crate) fn end(&self, env: &Environment, boundary: Option<&Boundary>) -> io::Result<()> {
+    pub(crate) fn end(&self, boundary: Option<&Boundary>) -> io::Result<()> {
         if engine_channel::has_copies(&self.folder) {
-            return self.finish(env, boundary);
+            return self.finish(boundary);
         }
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -123,12 +118,13 @@ impl Memory {
     }
 
     /// Starts a process that has the rights of the run and outlives its supervisor: nothing waits for it.
-    fn finish(&self, env: &Environment, boundary: Option<&Boundary>) -> io::Result<()> {
+    fn finish(&self, boundary: Option<&Boundary>) -> io::Result<()> {
         let mut command = Command::new(&self.program);
         command.args(["checkpoint", "--finish"]).arg(&self.folder);
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        // It is none of the processes of the run.
-        command.env_clear().envs(env).env_remove(RUN_VARIABLE).process_group(0);
+        // It is none of the processes of the run: a variable of the run may name code that a linker loads, which
+        // no limit of the run would hold then.
+        command.env_clear().process_group(0);
         let root = Path::new("/");
         match boundary.map(|boundary| boundary.entry(root)).transpose()? {
             Some(entry) => sys::behind(&mut command, entry.of_run()),

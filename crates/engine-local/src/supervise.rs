@@ -136,7 +136,7 @@ fn leave(process: &ProcessSpec, context: Option<&RunContext>) {
         log_line("the control group of the run cannot be removed; the next server tries again");
     }
     if let (Some(memory), Some(context)) = (&process.memory, context)
-        && let Err(error) = memory.end(&context.env, context.boundary.as_ref())
+        && let Err(error) = memory.end(context.boundary.as_ref())
     {
         log_line(&format!("checkpoints of the run are only in memory: {error}"));
     }

@@ -83,6 +83,26 @@ async fn what_a_run_leaves_in_memory_is_written_after_its_end() {
 }
 
 #[tokio::test]
+async fn nothing_of_a_run_is_loaded_outside_of_its_limits() {
+    let (bench, disk) = (Bench::new(), disk());
+    let to = disk.path().join("model");
+    let mut spec = leaves(&bench, &to);
+    // The loader of each program that gets this says which one it is.
+    spec.env.insert("LD_DEBUG".into(), "files".into());
+    spec.env.insert("LD_DEBUG_OUTPUT".into(), disk.path().join("loader").display().to_string());
+    let key = spec.key;
+    let told = run(&bench, spec).await;
+    end(&*bench.engine(), key).await;
+    let Some(_memory) = memory_of(&told) else { return };
+    assert!(comes(|| to.exists()).await, "{told}");
+    let files =
+        fs::read_dir(disk.path()).expect("a folder").map(|file| file.expect("a file").path());
+    let all: String = files.map(|file| fs::read_to_string(file).expect("text")).collect();
+    assert!(all.contains("initialize program: "), "{all}");
+    assert!(!all.contains(&format!("initialize program: {SUPERVISOR}")), "{all}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_written_stays_until_the_pod_is_forgotten() {
     let mut bench = Bench::new();
     let spec = leaves(&bench, Path::new("/nowhere/model"));
