@@ -205,19 +205,20 @@ impl NodeCostCache {
         attempt: &mut PreemptionAttempt<'_>,
         nodes: Option<&[NodeId]>,
     ) -> NodeCosts {
-        let all = || nodes.map_or_else(|| s.cluster.nodes().ids().collect(), <[_]>::to_vec);
-        let nodes = if is_used_again(s, attempt) {
-            all().into_iter().filter_map(|node| exactly(s, attempt, node)).map(Reverse).collect()
-        } else {
-            let bounds = self.bounds(s, attempt, attempt.asked(s), nodes);
-            debug_assert!(
-                all().into_iter().all(|node| {
+        let bounds = self.bounds(s, attempt, attempt.asked(s), nodes);
+        debug_assert!(
+            nodes.map_or_else(|| s.cluster.nodes().ids().collect(), <[_]>::to_vec).into_iter().all(
+                |node| {
                     let bound = bounds.iter().find(|(_, at)| *at == node);
                     is_below(s, attempt, node, bound.map(|(least, _)| *least))
-                }),
-                "a node costs less than the least"
-            );
-            let bounds = bounds.into_iter();
+                }
+            ),
+            "a node costs less than the least"
+        );
+        let bounds = bounds.into_iter();
+        let nodes = if is_used_again(s, attempt) {
+            bounds.filter_map(|(_, node)| exactly(s, attempt, node)).map(Reverse).collect()
+        } else {
             bounds.map(|(least, node)| Reverse((least, node, Known::AtLeast))).collect()
         };
         NodeCosts { nodes, ..NodeCosts::default() }
