@@ -46,7 +46,7 @@ fn too_few_fit(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> Opti
     // What a GPU has is counted on the largest, as in the accounts of nodes.
     let memory = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus).map(|g| g.memory_bytes);
     let demand = request.resources(memory.max().unwrap_or(0));
-    let too_large = larger_than_any(&open, gpu, demand);
+    let too_large = larger_than_any(open.iter().copied(), gpu, demand);
     // GPUs that are out of service come back.
     too_large.or_else(|| (wanted > 1).then(|| of_a_gang(cluster, spec, demand, (fits, wanted))))
 }

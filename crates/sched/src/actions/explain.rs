@@ -1,25 +1,27 @@
 //! Why each waiting workload waits, after everything was tried. Owns: turning the final state
 //! into reasons. Changes nothing.
 
-use std::cmp::Reverse;
+mod room;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Cluster, Constraints, ConstraintsId, Gpu, GpuRequest, Mismatch, Node, NodeId, PodId,
-    PodMismatch, PodRequest, PodSet, PoolId, Room, WorkloadId,
+    Cluster, Constraints, ConstraintsId, Gpu, Mismatch, NodeId, PodId, PodMismatch, PoolId, Room,
+    WorkloadId,
 };
-use units::{GPU_MILLIS, Kind, Resources};
+use units::{Kind, Resources};
 
 use crate::entitlement::not_entitled;
 use crate::equivalence_class::EquivalenceClass;
-use crate::place;
 use crate::protection::Protections;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
 use crate::{Plan, Waits};
 use reasons::Pending;
+use room::Rooms;
+pub(crate) use room::larger_than_any;
 
 /// In so many node pools each has a reason of its own; of more there is one that counts them.
 const POOLS_NAMED_MAX: usize = 3;
@@ -38,8 +40,11 @@ pub(crate) fn all(s: &mut Session<'_>) -> Plan {
     }
     let rows = s.known.rows().filter_map(|(at, row)| Some((at, s.known.plain_member(row)?)));
     for (at, id) in rows.collect::<Vec<_>>() {
-        let reasons = reasons(s, id, &mut known);
-        s.known.explain_class(at, reasons, &mut plan.renewed);
+        let of_odd = s.known.row(at).and_then(|row| known.classes.get(&row.class)).cloned();
+        // It waits for nothing of its own.
+        let found = of_odd.unwrap_or_else(|| no_place(s, id, &mut known));
+        debug_assert_eq!(found, reasons(s, id, &mut Known::default()), "what is known is right");
+        s.known.explain_class(at, found, &mut plan.renewed);
     }
     s.known.tell_fresh(&mut plan);
     plan
@@ -52,6 +57,7 @@ struct Known {
     protections: Protections,
     /// Nodes that are out of the question, by what is demanded of nodes and the pool it is bound to.
     ruled_out: BTreeMap<(ConstraintsId, Option<PoolId>), Option<Pending>>,
+    rooms: Rooms,
     /// Whether any GPU is out of service.
     gpus_out: Option<bool>,
 }
@@ -92,7 +98,7 @@ fn reasons(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pendin
 fn no_place(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pending> {
     let mut room = Vec::new();
     for set in next_sets(s, id) {
-        let no_room = no_room(s.cluster, id, set);
+        let no_room = known.rooms.no_room(s.cluster, id, set);
         let out = no_room.as_ref().filter(|reason| lacks_gpus(reason));
         let out = out.filter(|_| known.has_gpus_out(s.cluster));
         let out = out.and_then(|_| out_of_service(s.cluster, id, set));
@@ -399,108 +405,4 @@ fn kept_away(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     }
     let reason = Pending::KeptAwayByPods { nodes, affinity, anti_affinity, repelled };
     (affinity + anti_affinity + repelled > 0).then_some(reason)
-}
-
-fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
-    let workload = &cluster.workloads()[id];
-    let request = workload.spec.pod_sets[set].request;
-    let PodSet { demand, constraints, .. } = workload.pod_sets[set];
-    let bound = bound(cluster, id);
-    let allowed = cluster.nodes().iter();
-    let allowed = allowed.filter(|&(at, _)| cluster.allows(constraints, at) && bound(at));
-    let allowed: Vec<_> = allowed.collect();
-    let nodes: Vec<_> = allowed.iter().map(|&(_, node)| node).collect();
-    if nodes.is_empty() && !cluster.nodes().is_empty() {
-        return None;
-    }
-    if let Some(reason) = larger_than_any(&nodes, request.gpu, demand) {
-        return Some(reason);
-    }
-    // What keeps it from the others is another reason beside this.
-    let mut open = allowed;
-    open.retain(|(at, _)| cluster.check_pods(constraints, *at, false).is_ok());
-    if open.is_empty() {
-        return None;
-    }
-    let gpus = PodRequest { cpu_millis: 0, memory_bytes: 0, ..request };
-    let has_gpus = |(at, node): &(NodeId, &Node)| {
-        cluster.may_fit(*at, gpus, false) && has_gpus(node, request.gpu)
-    };
-    let has_gpus: Vec<_> =
-        open.iter().filter(|node| has_gpus(node)).map(|&(_, node)| node).collect();
-    if has_gpus.is_empty() {
-        let nodes: Vec<_> = open.into_iter().map(|(_, node)| node).collect();
-        return Some(no_gpus(&nodes, request.gpu));
-    }
-    let memory = |node: &&&Node| node.free(false).memory_bytes >= demand.memory_bytes;
-    let free_bytes_max = has_gpus.iter().map(|node| node.free(false).memory_bytes).max();
-    if !has_gpus.iter().any(|node| memory(&node)) {
-        let (memory_bytes, free_bytes_max) = (demand.memory_bytes, free_bytes_max.unwrap_or(0));
-        return Some(Pending::NotEnoughMemory { memory_bytes, free_bytes_max });
-    }
-    let with_memory = has_gpus.iter().filter(memory);
-    let free_millis_max = with_memory.map(|node| node.free(false).cpu_millis).max().unwrap_or(0);
-    let cpu_millis = demand.cpu_millis;
-    (free_millis_max < cpu_millis).then_some(Pending::NotEnoughCpu { cpu_millis, free_millis_max })
-}
-
-/// That none of these nodes could hold such a pod if it were empty.
-pub(crate) fn larger_than_any(
-    nodes: &[&Node],
-    request: GpuRequest,
-    demand: Resources,
-) -> Option<Pending> {
-    let gpus_of = |node: &&Node| {
-        let large = |g: &&Gpu| request.needs_of_sound(g).is_some();
-        node.gpus.iter().filter(large).count()
-    };
-    let enough = |node: &&&Node| has_gpus_when_empty(node, request);
-    let host = Resources { gpu_millis: 0, ..demand };
-    if nodes.iter().filter(enough).any(|node| host.fits_in(node.capacity)) {
-        return None;
-    }
-    let gpus_max = nodes.iter().map(gpus_of).max().unwrap_or(0);
-    let with_gpus = nodes.iter().filter(enough);
-    let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
-    Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes: nodes.len() })
-}
-
-fn has_gpus(node: &Node, request: GpuRequest) -> bool {
-    place::fits_on(request, node.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))))
-}
-
-fn has_gpus_when_empty(node: &Node, request: GpuRequest) -> bool {
-    request.parts().all(|part| {
-        let fitting = node.gpus.iter().filter(|gpu| part.needs_of_sound(gpu).is_some());
-        fitting.count() >= part.devices() as usize
-    })
-}
-
-fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
-    if let GpuRequest::Whole(gpus) = request {
-        let free: Vec<_> = nodes.iter().map(|node| node.whole_free(false)).collect();
-        return Pending::NotEnoughGpus {
-            gpus,
-            nodes: nodes.len(),
-            free_on_one_node_max: free.iter().copied().max().unwrap_or(0),
-            free_total: free.iter().copied().map(u64::from).sum(),
-        };
-    }
-    if let GpuRequest::Mig(request) = request {
-        let gpu = GpuRequest::Mig(request);
-        let with = nodes.iter().filter(|node| has_gpus_when_empty(node, gpu)).count();
-        return Pending::NoMigInstanceFree { request, nodes: nodes.len(), with };
-    }
-    let gpus = nodes.iter().flat_map(|node| &node.gpus);
-    let free = |node: &&Node| {
-        let large = node.gpus.iter().filter(|gpu| request.needs_of(gpu).is_some());
-        let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();
-        free.sort_unstable_by_key(|&millis| Reverse(millis));
-        free.get((request.devices() as usize).wrapping_sub(1)).copied()
-    };
-    Pending::NoGpuShareFree {
-        devices: request.devices(),
-        millis: gpus.filter_map(|gpu| request.needs_of_sound(gpu)).min().unwrap_or(GPU_MILLIS),
-        free_millis_max: nodes.iter().filter_map(free).max().unwrap_or(0),
-    }
 }

@@ -1,0 +1,173 @@
+//! Whether any node has room for a pod. Owns: the reasons that name what there is too little of, and what
+//! was found out about the nodes for others that demand the same of them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use model::{
+    Cluster, ConstraintsId, GpuRequest, Node, NodeId, PodRequest, PodSet, PoolId, WorkloadId,
+};
+use units::{GPU_MILLIS, Resources};
+
+use super::bound;
+use crate::place;
+use reasons::Pending;
+
+/// What is demanded of nodes, and the pool that it is bound to.
+type Where = (ConstraintsId, Option<PoolId>);
+
+/// What was found out about the nodes. It holds as long as the cluster stays as it is.
+#[derive(Default)]
+pub(super) struct Rooms {
+    nodes: BTreeMap<Where, Nodes>,
+    gpus: BTreeMap<(Where, GpuRequest), Gpus>,
+}
+
+/// Nodes that come into question.
+struct Nodes {
+    allowed: Vec<NodeId>,
+    /// Without those from which pods that are somewhere keep it.
+    open: Vec<NodeId>,
+}
+
+/// What the open nodes have of GPUs.
+enum Gpus {
+    TooFew(Pending),
+    /// What else is free on those that have enough.
+    Enough(Vec<Resources>),
+}
+
+impl Rooms {
+    /// Why no node has room for a pod of a set now, as far as that is a matter of amounts.
+    pub(super) fn no_room(
+        &mut self,
+        cluster: &Cluster,
+        id: WorkloadId,
+        set: usize,
+    ) -> Option<Pending> {
+        let workload = &cluster.workloads()[id];
+        let request = workload.spec.pod_sets[set].request;
+        let PodSet { demand, constraints, .. } = workload.pod_sets[set];
+        let place = (constraints, cluster.pool_of(id));
+        let find = || Nodes::find(cluster, constraints, bound(cluster, id));
+        let nodes = self.nodes.entry(place).or_insert_with(find);
+        if nodes.allowed.is_empty() && !cluster.nodes().is_empty() {
+            return None;
+        }
+        let allowed = nodes.allowed.iter().map(|&at| &cluster.nodes()[at]);
+        if let Some(reason) = larger_than_any(allowed, request.gpu, demand) {
+            return Some(reason);
+        }
+        // What keeps it from the others is another reason beside this.
+        if nodes.open.is_empty() {
+            return None;
+        }
+        let find = || Gpus::find(cluster, &nodes.open, request);
+        match self.gpus.entry((place, request.gpu)).or_insert_with(find) {
+            Gpus::TooFew(reason) => Some(reason.clone()),
+            Gpus::Enough(free) => too_little_beside(free, demand),
+        }
+    }
+}
+
+impl Nodes {
+    fn find(cluster: &Cluster, constraints: ConstraintsId, bound: impl Fn(NodeId) -> bool) -> Self {
+        let allowed = cluster.nodes().ids();
+        let allowed = allowed.filter(|&at| cluster.allows(constraints, at) && bound(at));
+        let allowed: Vec<_> = allowed.collect();
+        let mut open = allowed.clone();
+        open.retain(|&at| cluster.check_pods(constraints, at, false).is_ok());
+        Self { allowed, open }
+    }
+}
+
+impl Gpus {
+    fn find(cluster: &Cluster, open: &[NodeId], request: PodRequest) -> Self {
+        let gpus = PodRequest { cpu_millis: 0, memory_bytes: 0, ..request };
+        let nodes = open.iter().map(|&at| (at, &cluster.nodes()[at]));
+        let enough = nodes
+            .filter(|&(at, node)| cluster.may_fit(at, gpus, false) && has_gpus(node, request.gpu));
+        let free: Vec<_> = enough.map(|(_, node)| node.free(false)).collect();
+        if free.is_empty() {
+            let nodes: Vec<_> = open.iter().map(|&at| &cluster.nodes()[at]).collect();
+            return Self::TooFew(no_gpus(&nodes, request.gpu));
+        }
+        Self::Enough(free)
+    }
+}
+
+/// That nodes with enough GPUs, which have so much free, have too little of something else.
+fn too_little_beside(free: &[Resources], demand: Resources) -> Option<Pending> {
+    let memory = |free: &&Resources| free.memory_bytes >= demand.memory_bytes;
+    if !free.iter().any(|free| memory(&free)) {
+        let free_bytes_max = free.iter().map(|free| free.memory_bytes).max().unwrap_or(0);
+        let memory_bytes = demand.memory_bytes;
+        return Some(Pending::NotEnoughMemory { memory_bytes, free_bytes_max });
+    }
+    let with_memory = free.iter().filter(memory);
+    let free_millis_max = with_memory.map(|free| free.cpu_millis).max().unwrap_or(0);
+    let cpu_millis = demand.cpu_millis;
+    (free_millis_max < cpu_millis).then_some(Pending::NotEnoughCpu { cpu_millis, free_millis_max })
+}
+
+/// That none of these nodes could hold such a pod if it were empty.
+pub(crate) fn larger_than_any<'a>(
+    nodes: impl ExactSizeIterator<Item = &'a Node> + Clone,
+    request: GpuRequest,
+    demand: Resources,
+) -> Option<Pending> {
+    let gpus_of = |node: &Node| {
+        let large = |g: &&model::Gpu| request.needs_of_sound(g).is_some();
+        node.gpus.iter().filter(large).count()
+    };
+    let enough = |node: &&Node| has_gpus_when_empty(node, request);
+    let host = Resources { gpu_millis: 0, ..demand };
+    if nodes.clone().filter(enough).any(|node| host.fits_in(node.capacity)) {
+        return None;
+    }
+    let count = nodes.len();
+    let gpus_max = nodes.clone().map(gpus_of).max().unwrap_or(0);
+    let with_gpus = nodes.filter(enough);
+    let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
+    Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes: count })
+}
+
+fn has_gpus(node: &Node, request: GpuRequest) -> bool {
+    place::fits_on(request, node.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))))
+}
+
+fn has_gpus_when_empty(node: &Node, request: GpuRequest) -> bool {
+    request.parts().all(|part| {
+        let fitting = node.gpus.iter().filter(|gpu| part.needs_of_sound(gpu).is_some());
+        fitting.count() >= part.devices() as usize
+    })
+}
+
+fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
+    if let GpuRequest::Whole(gpus) = request {
+        let free: Vec<_> = nodes.iter().map(|node| node.whole_free(false)).collect();
+        return Pending::NotEnoughGpus {
+            gpus,
+            nodes: nodes.len(),
+            free_on_one_node_max: free.iter().copied().max().unwrap_or(0),
+            free_total: free.iter().copied().map(u64::from).sum(),
+        };
+    }
+    if let GpuRequest::Mig(request) = request {
+        let gpu = GpuRequest::Mig(request);
+        let with = nodes.iter().filter(|node| has_gpus_when_empty(node, gpu)).count();
+        return Pending::NoMigInstanceFree { request, nodes: nodes.len(), with };
+    }
+    let gpus = nodes.iter().flat_map(|node| &node.gpus);
+    let free = |node: &&Node| {
+        let large = node.gpus.iter().filter(|gpu| request.needs_of(gpu).is_some());
+        let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();
+        free.sort_unstable_by_key(|&millis| Reverse(millis));
+        free.get((request.devices() as usize).wrapping_sub(1)).copied()
+    };
+    Pending::NoGpuShareFree {
+        devices: request.devices(),
+        millis: gpus.filter_map(|gpu| request.needs_of_sound(gpu)).min().unwrap_or(GPU_MILLIS),
+        free_millis_max: nodes.iter().filter_map(free).max().unwrap_or(0),
+    }
+}
