@@ -25,8 +25,13 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use sandbox::Sandbox;
 
 /// What is installed, each at the version that was looked at.
-const PACKAGES: [&str; 4] =
-    ["runapy==1.224.0", "schemathesis==4.32.5", "moto[s3]==5.2.5", "flask-cors==6.0.5"];
+const PACKAGES: [&str; 5] = [
+    "runapy==1.224.0",
+    "schemathesis==4.32.5",
+    "moto[s3]==5.2.5",
+    "flask-cors==6.0.5",
+    "numpy==1.26.4",
+];
 /// What our own packages are tried with. PyTorch is that of the system, if it has one: on PyPI it
 /// comes with gigabytes for GPUs. It needs a numpy below 2.
 const FRAMEWORKS: [&str; 8] = [
