@@ -77,20 +77,27 @@ fn workers_in_containers_add_up_their_gradients_and_one_that_is_killed_is_replac
     assert_eq!(made.code, Some(0), "{}", made.text);
     let submitted = sandbox.shell(&format!(
         "elasticdl train --job_name=r --model_zoo=zoo --model_def=digits_numpy.custom_model \
-         --training_data=$PWD/plain/train --num_epochs=12 --minibatch_size=10 --num_workers=2 --tls \
+         --training_data=$PWD/plain/train --num_epochs=30 --minibatch_size=10 --num_workers=2 --tls \
          --distribution_strategy=AllreduceStrategy --image_name={} --checkpoint_dir=$PWD/kept \
          --volume=host_path=$PWD/kept,mount_path=$PWD/kept --checkpoint_steps=20 \
          --worker_resource_request=cpu=1,memory=1024Mi",
         image.name()
     ));
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
-    await_text(&sandbox, "elasticdl logs r", "epoch 2: ", TRAINING_PATIENCE);
-    // Each has a network of its own, and is reached there.
-    let of_second = "elasticdl logs r --pod elasticdl-r-worker-1";
-    await_text(&sandbox, of_second, ": rank 1 of 2", PATIENCE);
-    kill_pod("elasticdl-r-worker-0");
-    await_text(&sandbox, of_second, ": rank 0 of 2", TRAINING_PATIENCE);
-    let ended = "job r succeeded: 18000 records (0 unreadable) in ";
+    // They are in one network, and reach each other there. Who joins first has the first rank.
+    let log_of = |number: u32| format!("elasticdl logs r --pod elasticdl-r-worker-{number}");
+    let is_first = |number: &u32| sandbox.shell(&log_of(*number)).text.contains(": rank 0 of 2");
+    let mut found = None;
+    wait_until(TRAINING_PATIENCE, || {
+        found = [0, 1].into_iter().find(is_first);
+        found.is_some()
+    });
+    let Some(first) = found else { panic!("{}", sandbox.shell("elasticdl logs r").text) };
+    await_text(&sandbox, &log_of(1 - first), ": rank 1 of 2", PATIENCE);
+    await_text(&sandbox, "elasticdl logs r", "epoch 1: ", TRAINING_PATIENCE);
+    kill_pod(&format!("elasticdl-r-worker-{first}"));
+    await_text(&sandbox, &log_of(1 - first), ": rank 0 of 2", TRAINING_PATIENCE);
+    let ended = "job r succeeded: 45000 records (0 unreadable) in ";
     await_text(&sandbox, "elasticdl logs r", ended, TRAINING_PATIENCE);
     let log = sandbox.shell("elasticdl logs r").text;
     assert!(log.contains(", 0 failed"), "{log}");
