@@ -201,7 +201,7 @@ fn is_passing(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
-/// None: what was asked for is not there, but its bucket is.
+/// None: the object is not there, but its bucket is.
 async fn refused(answer: Response) -> io::Result<Option<Response>> {
     let status = answer.status();
     let text = answer.text().await.map_err(away)?;

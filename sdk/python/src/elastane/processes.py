@@ -85,7 +85,7 @@ class _Process:
 
 
 def _hand_on(source: Optional[IO[bytes]], to: Any, prefix: str) -> None:
-    assert source is not None, "it was asked for"
+    assert source is not None, "its output is a pipe"
     for line in source:
         # One write for each line: those of the others come between lines.
         whole = prefix.encode() + line
