@@ -87,13 +87,16 @@ impl Store {
         };
         let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
         let region = region.unwrap_or_else(|| REGION_DEFAULT.to_owned());
-        let server = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
-        let server = server.unwrap_or_else(|| format!("https://s3.{region}.amazonaws.com"));
-        let url: Url = server
-            .parse()
-            .map_err(|error| wrong(format!("AWS_ENDPOINT_URL is {server:?}: {error}")))?;
-        let bucket = Bucket::new(url, UrlStyle::Path, name.to_owned(), region)
-            .map_err(|error| wrong(format!("AWS_ENDPOINT_URL is {server:?}: {error}")))?;
+        let mut names = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].into_iter();
+        let set = names.find_map(|name| Some((name, variable(name)?)));
+        let amazons = || ("AWS_REGION", format!("https://s3.{region}.amazonaws.com"));
+        let (from, server) = set.unwrap_or_else(amazons);
+        let wrong_server = |why: &dyn std::fmt::Display| {
+            wrong(format!("{from} makes the address of the server {server:?}: {why}"))
+        };
+        let url: Url = server.parse().map_err(|error| wrong_server(&error))?;
+        let bucket = Bucket::new(url, UrlStyle::Path, name.to_owned(), region.clone())
+            .map_err(|error| wrong_server(&error))?;
         Ok(Self { http: client(SILENCE_MAX).map_err(io::Error::other)?, bucket, login })
     }
 
@@ -221,8 +224,9 @@ fn missing(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, why)
 }
 
-/// The address of the request is left out: its signature is in it.
-fn away(error: reqwest::Error) -> io::Error {
+/// Why a request failed. Its address is left out: its signature is in it.
+#[must_use]
+pub fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut why = error.to_string();
     let mut cause = std::error::Error::source(&error);
@@ -230,7 +234,11 @@ fn away(error: reqwest::Error) -> io::Error {
         why = format!("{why}: {inner}");
         cause = inner.source();
     }
-    io::Error::other(format!("the server of the bucket does not answer: {why}"))
+    why
+}
+
+fn away(error: reqwest::Error) -> io::Error {
+    io::Error::other(format!("the server of the bucket does not answer: {}", causes(error)))
 }
 
 #[cfg(test)]
@@ -257,6 +265,12 @@ mod tests {
         let login = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
         assert_eq!(of(&login).map_err(drop), Ok(()));
         let wrong = of(&[&login[..], &[("AWS_ENDPOINT_URL", "here")]].concat());
-        assert!(wrong.expect_err("no address").contains("AWS_ENDPOINT_URL is \"here\""));
+        let wrong = wrong.expect_err("no address");
+        assert!(
+            wrong.contains("AWS_ENDPOINT_URL makes the address of the server \"here\""),
+            "{wrong}"
+        );
+        let wrong = of(&[&login[..], &[("AWS_ENDPOINT_URL_S3", "there")]].concat());
+        assert!(wrong.expect_err("no address").contains("AWS_ENDPOINT_URL_S3 makes"));
     }
 }

@@ -201,7 +201,7 @@ impl<'a> Store<'a> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// A connection that failed. The address of the request is left out: its signature is in it.
+    /// A connection that failed.
     fn broken(&self, error: reqwest::Error) -> FetchError {
         if error.is_timeout() && !error.is_connect() {
             return FetchError::Passing(format!(
@@ -209,13 +209,7 @@ impl<'a> Store<'a> {
                 self.silence_max.as_secs()
             ));
         }
-        let error = error.without_url();
-        let mut why = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(inner) = cause {
-            why = format!("{why}: {inner}");
-            cause = inner.source();
-        }
+        let why = buckets::causes(error);
         FetchError::Passing(format!("{why}; check its address, and that its server runs"))
     }
 }
