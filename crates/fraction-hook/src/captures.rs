@@ -1,9 +1,50 @@
-//! Captures of streams into graphs. Owns: which are under way, and into which graph. Does not know
-//! about: what is captured.
+//! Captures of streams into graphs. Owns: which are under way, and into which graph. The end of a
+//! context ends those of its streams. Does not know about: what is captured.
 
 use crate::call::Call;
-use crate::called::captured_into;
+use crate::called::{captured_into, context_of_stream};
+use crate::pools::ordinal_of;
 use crate::process::{Limited, Mode, mode};
+use crate::table::{Class, Row, Table};
+
+impl Limited {
+    fn capture_begins(&self, stream: usize) {
+        let (key, class) = (stream as u64, Class::Capture);
+        self.turns.capture_begins();
+        let again = |table: &mut Table| {
+            let row = table.find(class, key)?;
+            row.references = row.references.saturating_add(1);
+            Some(())
+        };
+        if self.table.with(again).is_some() {
+            return;
+        }
+        let mut owner = 0;
+        // SAFETY: room for a handle. The first streams are those of the current context.
+        if stream <= 2 || unsafe { context_of_stream(stream, &raw mut owner) } != Some(0) {
+            owner = self.context();
+        }
+        let device = ordinal_of(self, stream).and_then(|ordinal| self.place(ordinal).device());
+        self.know(Row { key, owner, bytes: 0, references: 1, device, class, mapped: 0 });
+    }
+
+    /// Whether one began at the stream.
+    #[inline(never)]
+    fn capture_ends(&self, stream: usize) -> bool {
+        let (key, class) = (stream as u64, Class::Capture);
+        let known = self.table.with(|table| {
+            let row = table.find(class, key)?;
+            row.references = row.references.saturating_sub(1);
+            if row.references == 0 {
+                table.remove(class, key);
+            }
+            Some(())
+        });
+        let known = known.is_some();
+        self.turns.captures_end(u32::from(known));
+        known
+    }
+}
 
 /// The graph that a stream is captured into.
 pub(crate) fn graph_of(limited: &Limited, stream: usize) -> Option<u64> {
@@ -29,10 +70,10 @@ fn capture_of(stream: usize) -> Option<(u32, u64)> {
 pub(crate) fn begin(call: &Call<'_>) -> i32 {
     let Mode::Limited(limited) = mode() else { return call.ask() };
     // Before the driver is asked, because other threads may use the stream as soon as it has begun.
-    limited.turns.capture_begins(call.stream(0));
+    limited.capture_begins(call.stream(0));
     let result = call.ask();
     if result != 0 {
-        limited.turns.capture_ends(call.stream(0));
+        _ = limited.capture_ends(call.stream(0));
     }
     result
 }
@@ -48,7 +89,7 @@ pub(crate) fn end(call: &Call<'_>) -> i32 {
     let was_captured = is_captured(call);
     let result = call.ask();
     if was_captured && (result == 0 || !is_captured(call)) {
-        limited.turns.capture_ends(call.stream(0));
+        _ = limited.capture_ends(call.stream(0));
     }
     result
 }
@@ -57,10 +98,10 @@ pub(crate) fn end(call: &Call<'_>) -> i32 {
 pub(crate) fn destroy_stream(call: &Call<'_>) -> i32 {
     let Mode::Limited(limited) = mode() else { return call.ask() };
     // Before the driver is asked, because it may give the same handle to another thread.
-    let captured = limited.turns.capture_ends(call.stream(0));
+    let captured = limited.capture_ends(call.stream(0));
     let result = call.ask();
     if captured && result != 0 {
-        limited.turns.capture_begins(call.stream(0));
+        limited.capture_begins(call.stream(0));
     }
     result
 }

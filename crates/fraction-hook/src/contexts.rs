@@ -7,13 +7,14 @@ use crate::linear::Size;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
 
-/// Takes out what was allocated in a context, or for 0 in the primary one of the device. Before the
-/// driver is asked to end it, because it may give the same addresses to another thread.
+/// Takes out what was allocated in a context, and captures of its streams; for 0 in the primary one of
+/// the device. Before the driver is asked to end it, because it may give the same addresses to another
+/// thread.
 #[inline(never)]
 fn take_out(table: &mut Table, context: u64, device: Option<u8>) -> Table {
     table.split(|row| {
         let is_there = row.owner == context && (context != 0 || row.device == device);
-        is_there && matches!(row.class, Class::Linear | Class::Array)
+        is_there && matches!(row.class, Class::Linear | Class::Array | Class::Capture)
     })
 }
 
@@ -29,7 +30,14 @@ impl Limited {
     #[inline(never)]
     fn settle(&self, mut memory: Table, ended: bool) {
         for row in memory.iter() {
-            if ended { self.release(row.device, row.bytes) } else { self.know(row) }
+            if !ended {
+                self.know(row);
+                continue;
+            }
+            self.release(row.device, row.bytes);
+            if row.class == Class::Capture {
+                self.turns.captures_end(row.references);
+            }
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn wait_for(all: bool, call: &Call<'_>) -> i32 {
 #[inline(never)]
 fn wait() {
     if let Mode::Limited(limited) = mode()
-        && !limited.turns.captures()
+        && !limited.turns.records()
     {
         limited.await_lease();
     }
@@ -87,9 +87,9 @@ impl Limited {
         self.say(process, device, Activity { busy: true, ..now() });
     }
 
-    /// Waits for all that was launched.
+    /// Waits for all that was launched, which no capture survives.
     fn drain(&self, process: &Process, device: usize, turn: &Turn) {
-        if turn.launched.swap(0, Relaxed) != 0 {
+        if !self.turns.captures() && turn.launched.swap(0, Relaxed) != 0 {
             self.say(process, device, Activity::DRAINS);
             turn.drain();
         }

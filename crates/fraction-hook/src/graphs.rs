@@ -12,7 +12,7 @@ use crate::called::{self, graph_memory, upload};
 use crate::gate;
 use crate::location::Properties;
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, mode};
-use crate::table::{Class, Row, Table};
+use crate::table::{Class, Row};
 
 /// On which devices this program has ever put memory into a graph, one bit for each ordinal; only
 /// then do launches cost anything.
@@ -98,17 +98,9 @@ impl Limited {
     fn count_graphs(&self, ordinal: i32, extra: u64) {
         let (place, Ok(key)) = (self.place(ordinal), u64::try_from(ordinal)) else { return };
         let (device, class) = (place.device(), Class::Graphs);
-        let Some(bytes) = attribute(ordinal, RESERVED) else {
-            return self.release(device, extra);
-        };
-        let before = self.table.with(|table: &mut Table| {
-            if let Some(row) = table.find(class, key) {
-                return core::mem::replace(&mut row.bytes, bytes);
-            }
-            table.insert(Row { key, owner: 0, bytes, references: 1, device, class, mapped: 0 });
-            0
-        });
-        self.recount(device, before.saturating_add(extra), bytes);
+        let row = Row { key, owner: 0, bytes: 0, references: 1, device, class, mapped: 0 };
+        self.table.with(|table| table.find(class, key).is_some() || table.insert(row));
+        self.count_kept(class, key, extra, &|| attribute(ordinal, RESERVED));
     }
 
     fn trim_graphs(&self, ordinal: i32) {

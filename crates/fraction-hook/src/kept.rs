@@ -1,6 +1,9 @@
 //! Every function that is kept, and what is done in it. Owns: the entries of the library, which are
 //! a few bytes each and lead to one place. Does not know about: how it is done.
 //!
+//! `cuMemGetLocationInfo` of CUDA 13.4 is not kept: it says on which device pages of managed memory are, and
+//! nothing of how much there is or is free.
+//!
 //! Each entry is assembly: it puts the number of the function into a register and jumps to what
 //! saves the arguments, whatever they are. Launches, of which programs make the most, have an entry
 //! that jumps to the driver itself while the run has no turns.
@@ -174,7 +177,7 @@ kept! {
             memory::change(call, Change::KeepAt(3))
         },
         cuMemMap => memory::change(call, Change::Map),
-        cuMemUnmap => memory::change(call, Change::Unmap),
+        cuMemUnmap => memory::unmap(call),
 
         cuArrayCreate => arrays::create_flat::<u32>(call),
         cuArrayCreate_v2 => arrays::create_flat::<u64>(call),

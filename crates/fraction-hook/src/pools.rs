@@ -36,7 +36,7 @@ fn ordinal_of_context() -> Option<i32> {
 
 /// The device of a stream, whatever context is current. The streams 0 to 2 are those of the
 /// current context.
-fn ordinal_of(limited: &Limited, stream: usize) -> Option<i32> {
+pub(crate) fn ordinal_of(limited: &Limited, stream: usize) -> Option<i32> {
     let (mut ordinal, mut context, mut ignored) = (-1, 0, 0);
     if stream <= 2 {
         return ordinal_of_context();
@@ -86,16 +86,8 @@ impl Limited {
     #[inline(never)]
     fn count_pool(&self, pool: u64, extra: u64) {
         // Managed memory may be in use before any is reserved for it.
-        let reserved = attribute(pool, RESERVED).max(attribute(pool, IN_USE));
-        let known = self.table.with(|table: &mut Table| {
-            let row = table.find(Class::Pool, pool)?;
-            // The driver knows nothing of one that was destroyed.
-            let now = reserved.filter(|_| row.references > 0).unwrap_or(row.bytes);
-            Some((row.device, core::mem::replace(&mut row.bytes, now), now))
-        });
-        if let Some((device, before, now)) = known {
-            self.recount(device, before.saturating_add(extra), now);
-        }
+        let kept = &|| attribute(pool, RESERVED).max(attribute(pool, IN_USE));
+        self.count_kept(Class::Pool, pool, extra, kept);
     }
 
     /// Changes what is known of a pool. With the last allocation of one that was destroyed its

@@ -19,7 +19,7 @@ use fraction_abi::sys;
 
 use crate::called::{current_context, device_uuid, device_uuid_v2, ordinal_of_context};
 use crate::pages;
-use crate::table::Table;
+use crate::table::{Class, Table};
 use crate::turns::{self, Turns};
 
 /// What every refusal is, so that frameworks free their caches and try again.
@@ -50,6 +50,9 @@ pub(crate) struct Limited {
     begin: Lock<()>,
     process: UnsafeCell<MaybeUninit<Process>>,
     pub(crate) table: Lock<Table>,
+    /// Held while the driver says what pools or graphs keep and that is counted: of two threads the one
+    /// with the older answer must not be the last.
+    pub(crate) counting: Lock<()>,
     /// By ordinal of the driver: the device of the pages + 2, 1 if it is not listed.
     devices: [AtomicU32; ORDINALS],
     /// The number of the seat + 1; 0: nothing has been taken yet.
@@ -278,6 +281,30 @@ impl Limited {
         } else if from > to {
             self.release(device, from - to);
         }
+    }
+
+    /// Charges what the driver says that a pool or graphs keep now, of which `extra` bytes are charged
+    /// beside it.
+    #[inline(never)]
+    pub(crate) fn count_kept(
+        &self,
+        class: Class,
+        key: u64,
+        extra: u64,
+        kept: &dyn Fn() -> Option<u64>,
+    ) {
+        self.counting.with(|()| {
+            let kept = kept();
+            let known = self.table.with(|table| {
+                let row = table.find(class, key)?;
+                // The driver knows nothing of a pool that was destroyed.
+                let now = kept.filter(|_| row.references > 0).unwrap_or(row.bytes);
+                Some((row.device, core::mem::replace(&mut row.bytes, now), now))
+            });
+            if let Some((device, before, now)) = known {
+                self.recount(device, before.saturating_add(extra), now);
+            }
+        });
     }
 
     /// Total and free bytes of a device as this run sees it, of the device's own.

@@ -21,8 +21,12 @@ pub(crate) enum Class {
     Handle,
     /// An address where a handle is mapped; the owner is the handle.
     Mapping,
+    /// A handle that ends if what is mapped at this address is unmapped; the owner is the handle.
+    Unmapping,
     /// An array.
     Array,
+    /// A stream at which as many captures began as it is referred to; the owner is its context.
+    Capture,
     /// A context that the program created.
     Context,
     /// The primary context of a device; the key is the device.

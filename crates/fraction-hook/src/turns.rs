@@ -1,10 +1,11 @@
 //! Whether this run has turns, and what this process has launched under them. Owns: the words about
 //! it. Does not know about: waiting, and the driver.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use fraction_abi::DEVICES_MAX;
 use fraction_abi::control::Control;
+use fraction_abi::sys;
 
 static OPEN: AtomicU32 = AtomicU32::new(0);
 pub(crate) static GATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const OPEN).cast_mut());
@@ -21,43 +22,49 @@ pub(crate) fn has_turns() -> bool {
     unsafe { &*GATE.load(Relaxed) }.load(Relaxed) != 0
 }
 
-const CAPTURES: usize = 64;
+/// Launches wait for turns again this long after the first capture that is under way began.
+const CAPTURE_NS: u64 = 3_000_000_000;
 
 /// What this process has launched. Zeroed memory is nothing.
 #[repr(C)]
 pub(crate) struct Turns {
-    /// Streams at which captures began that are under way. Meanwhile no launch of this process waits
-    /// for a turn: what is captured does not run, and to wait for what was launched would break a
-    /// capture. More at the same time are not known.
-    captures: [AtomicUsize; CAPTURES],
+    /// How many captures are under way. Meanwhile nothing waits for what was launched, which would
+    /// break a capture; and as what is captured does not run, no launch of this process waits for a turn.
+    /// A capture whose thread has ended would last for ever, so this holds for a time only.
+    captures: AtomicU32,
     /// Whether one has ever begun.
     has_captured: AtomicU32,
+    /// When the first of those under way began.
+    since_ns: AtomicU64,
     /// By device of the pages.
     pub(crate) device: [Turn; DEVICES_MAX],
 }
 
 impl Turns {
     pub(crate) fn captures(&self) -> bool {
-        self.captures.iter().any(|stream| stream.load(Relaxed) != 0)
+        self.captures.load(Relaxed) != 0
+    }
+
+    /// Whether launches may be those of a capture.
+    pub(crate) fn records(&self) -> bool {
+        self.captures()
+            && sys::monotonic_ns().saturating_sub(self.since_ns.load(Relaxed)) < CAPTURE_NS
     }
 
     pub(crate) fn has_captured(&self) -> bool {
         self.has_captured.load(Relaxed) != 0
     }
 
-    pub(crate) fn capture_begins(&self, stream: usize) {
+    pub(crate) fn capture_begins(&self) {
         self.has_captured.store(1, Relaxed);
-        self.replace(0, stream);
+        if self.captures.load(Relaxed) == 0 {
+            self.since_ns.store(sys::monotonic_ns(), Relaxed);
+        }
+        self.captures.fetch_add(1, Relaxed);
     }
 
-    /// Whether one began at the stream.
-    pub(crate) fn capture_ends(&self, stream: usize) -> bool {
-        self.replace(stream, 0)
-    }
-
-    #[inline(never)]
-    fn replace(&self, from: usize, to: usize) -> bool {
-        self.captures.iter().any(|one| one.compare_exchange(from, to, Relaxed, Relaxed).is_ok())
+    pub(crate) fn captures_end(&self, count: u32) {
+        self.captures.fetch_sub(count, Relaxed);
     }
 }
 

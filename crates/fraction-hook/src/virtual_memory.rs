@@ -29,6 +29,10 @@ impl Limited {
         }
     }
 
+    fn mapped(&self, mapping: Row) {
+        self.count(mapping.owner, |row| row.mapped = row.mapped.saturating_add(1));
+    }
+
     /// Counts a reference that this process cannot give back: others may hold the memory.
     fn keep(&self, handle: u64) {
         self.count(handle, |row| row.references = row.references.saturating_add(1));
@@ -45,15 +49,45 @@ impl Limited {
         }
     }
 
-    /// Takes out the mappings of a range, which lie one behind the other.
-    fn unmapped(&self, address: u64, bytes: u64) {
-        let mut at = address;
-        while at.wrapping_sub(address) < bytes {
-            let Some(row) = self.table.with(|table| table.remove(Class::Mapping, at)) else {
-                break;
-            };
-            self.count(row.owner, |handle| handle.mapped = handle.mapped.saturating_sub(1));
+    /// Does something with each mapping of a range, which lie one behind the other.
+    #[inline(never)]
+    fn each_mapping(&self, call: &Call<'_>, work: fn(&Self, Row)) {
+        let (begin, bytes) = (call.word(0), call.word(1));
+        let mut at = begin;
+        while at.wrapping_sub(begin) < bytes {
+            let found = |table: &mut Table| table.find(Class::Mapping, at).copied();
+            let Some(row) = self.table.with(found) else { break };
+            work(self, row);
             at = at.saturating_add(row.bytes.max(1));
+        }
+    }
+
+    /// Counts that a handle is mapped less often. What ends by that is known by the address until the
+    /// driver has answered.
+    fn unmap(&self, mapping: Row) {
+        let ended = self.counted(mapping.owner, |row| row.mapped = row.mapped.saturating_sub(1));
+        if let Some(row) = ended {
+            let Row { key, owner, .. } = mapping;
+            let row = Row { key, owner, class: Class::Unmapping, ..row };
+            self.table.with(|table| table.insert(row));
+        }
+    }
+
+    /// The mapping is gone.
+    fn unmapped(&self, mapping: Row) {
+        let ended = self.table.with(|table| {
+            table.remove(Class::Mapping, mapping.key);
+            table.remove(Class::Unmapping, mapping.key)
+        });
+        if let Some(row) = ended {
+            self.release(row.device, row.bytes);
+        }
+    }
+
+    /// The mapping is still there: what would have ended has not.
+    fn revive(&self, mapping: Row) {
+        if let Some(row) = self.table.with(|table| table.remove(Class::Unmapping, mapping.key)) {
+            self.know(Row { key: row.owner, owner: 0, class: Class::Handle, ..row });
         }
     }
 }
@@ -105,6 +139,21 @@ pub(crate) fn release(call: &Call<'_>) -> i32 {
     result
 }
 
+/// Unmaps a range.
+pub(crate) fn unmap(call: &Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return call.ask() };
+    // Before the driver is asked, because it may give the same handles to another thread.
+    limited.each_mapping(call, Limited::unmap);
+    let result = call.ask();
+    if result == 0 {
+        limited.each_mapping(call, Limited::unmapped);
+    } else {
+        limited.each_mapping(call, Limited::revive);
+        limited.each_mapping(call, Limited::mapped);
+    }
+    result
+}
+
 /// What changes where memory is held.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
@@ -118,8 +167,6 @@ pub(crate) enum Change {
     MapArrays,
     /// A handle was mapped at an address.
     Map,
-    /// A range was unmapped.
-    Unmap,
 }
 
 /// Asks the driver, and counts what has changed.
@@ -159,10 +206,9 @@ impl Limited {
                     mapped: 0,
                 };
                 if self.table.with(|table| table.insert(row)) {
-                    self.count(row.owner, |row| row.mapped = row.mapped.saturating_add(1));
+                    self.mapped(row);
                 }
             }
-            Change::Unmap => self.unmapped(call.word(0), call.word(1)),
         }
     }
 }

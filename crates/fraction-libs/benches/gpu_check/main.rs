@@ -110,6 +110,7 @@ impl Table {
 }
 
 fn run((check, patience): (Check, Duration)) -> Result<bool> {
+    watch::adopt_daemons()?;
     let folder = check.folder.path().to_owned();
     let mut table = Table { check: Arc::new(check), patience, failures: 0, stuck: None };
     table.say("what a context takes", Check::measure_context)?;

@@ -7,6 +7,8 @@ use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use rustix::process::{getpid, set_child_subreaper};
+
 /// A program that was ended is gone in this time, unless the kernel waits for the driver.
 const GONE_IN: Duration = Duration::from_secs(20);
 
@@ -16,6 +18,15 @@ pub(crate) struct Hung {
     pub(crate) ended: String,
     /// It goes on all the same: a driver that the kernel waits for lets no program end.
     pub(crate) goes_on: bool,
+}
+
+/// Has a program that leaves its parent, as a daemon does, become a child of this process, so that it is
+/// found.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn adopt_daemons() -> std::io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// What a check says; where it takes longer than this, its programs are ended. They are all that this
@@ -64,7 +75,11 @@ fn descendants(root: u32) -> BTreeMap<u32, String> {
         // The name in parentheses may contain anything.
         let (name, rest) = text.rsplit_once(')')?;
         let name = name.split_once('(')?.1.to_owned();
-        Some((pid, (rest.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()?, name)))
+        let mut rest = rest.split_ascii_whitespace();
+        // A daemon that has ended is not waited for.
+        let runs = rest.next()? != "Z";
+        let parent: u32 = rest.next()?.parse().ok()?;
+        runs.then_some((pid, (parent, name)))
     });
     let all: BTreeMap<u32, (u32, String)> = each.collect();
     let mut found = BTreeMap::new();

@@ -373,6 +373,18 @@ fn a_handle_counts_that_another_thread_has_just_given_back() {
     for _ in 0..4 {
         assert_eq!(after_init("handles:1500 info"), "handles 0, info 0 796 of 4096");
     }
+    for _ in 0..4 {
+        assert_eq!(after_init("handles:1500:mapped info"), "handles 0, info 0 796 of 4096");
+    }
+}
+
+#[test]
+fn what_could_not_be_unmapped_counts_on() {
+    assert_eq!(
+        after_init("create:2G map:2G release unmap:1G info unmap:2G info unmap:2G info"),
+        "create 0, map 0, release 0, unmap 1, info 0 1748 of 4096, unmap 0, info 0 3796 of 4096, \
+         unmap 1, info 0 3796 of 4096",
+    );
 }
 
 #[test]

@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
 mod artifact;
+mod beside;
 mod chosen;
 mod classes;
 mod cudart;
 mod driver;
 mod lookup;
 mod old;
+
 mod random;
 mod runs;
 mod support;

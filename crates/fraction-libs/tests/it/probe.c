@@ -253,6 +253,30 @@ static void *take_handles(void *context) {
   return (void *)failed;
 }
 
+/* a handle that is only mapped */
+static int map_at(u64 at) {
+  struct properties p = on(1, 0); u64 x;
+  int r = p_cuMemCreate(&x, 2 << 20, &p, 0);
+  if (!r) r = p_cuMemMap(at, 2 << 20, 0, x, 0);
+  return r ? r : p_cuMemRelease(x);
+}
+
+static void *take_mapped(void *context) {
+  u64 at; u64 failed = 0;
+  p_cuCtxSetCurrent(context); p_cuMemAddressReserve(&at, 2 << 20, 0, 0, 0);
+  while (!__atomic_load_n(&handles_end, __ATOMIC_RELAXED)) if (map_at(at) || p_cuMemUnmap(at, 2 << 20)) failed++;
+  return (void *)failed;
+}
+
+static void *begin_capture(void *stream) { return (void *)(u64)p_cuStreamBeginCapture(stream, 0); }
+
+static int launch_on(void *stream) {
+  void *module, *f;
+  int r = p_cuModuleLoadData(&module, "elastane simulated kernels\nwork 1000\n");
+  if (!r) r = p_cuModuleGetFunction(&f, module, "work");
+  return r ? r : p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0);
+}
+
 struct late { u64 launches; int ended, result; };
 
 static void *add_late(void *given) {
@@ -322,10 +346,11 @@ static int step(const char *word) {
   else if (IS("sync")) r = p_cuCtxSynchronize();
   else if (IS("create")) { struct properties p = on(1, 0); r = p_cuMemCreate(&x, number(&a), &p, 0); if (!r) stack[1] = x; }
   else if (IS("handles")) {
-    /* so many handles, while a thread takes others and gives them back */
+    /* so many handles, or what is mapped of them, while a thread takes others and gives them back */
     u64 n = number(&a); struct properties p = on(1, 0); pthread_t thread; void *failed;
-    pthread_create(&thread, 0, take_handles, (void *)stack[0]); r = 0;
-    while (n-- && !r) r = p_cuMemCreate(&x, 2 << 20, &p, 0);
+    int mapped = *a == 'm'; u64 at = 0; if (mapped) p_cuMemAddressReserve(&at, n * (2 << 20), 0, 0, 0);
+    pthread_create(&thread, 0, mapped ? take_mapped : take_handles, (void *)stack[0]); r = 0;
+    for (; n && !r; n--, at += 2 << 20) r = mapped ? map_at(at) : p_cuMemCreate(&x, 2 << 20, &p, 0);
     __atomic_store_n(&handles_end, 1, __ATOMIC_RELAXED); pthread_join(thread, &failed); if (!r && failed) r = -2;
   }
   else if (IS("createon")) { uint32_t type = (uint32_t)number(&a); struct properties p = on(type, (int)number(&a)); r = p_cuMemCreate(&x, number(&a), &p, 0); }
@@ -401,11 +426,28 @@ static int step(const char *word) {
     if (!r) r = p_cuStreamBeginCapture(stream, 0);
     if (!r && !p_cuStreamEndCapture(other, &graph)) r = -2;
     for (u64 i = 0; i < n && !r; i++) r = p_cuMemAllocAsync(&x, size, stream);
-    if (!n && !r) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0); }
+    if (!n && !r) r = launch_on(stream);
     if (p_cuStreamEndCapture(stream, &graph)) r = -2;
     if (!r && n) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }
-  else if (IS("abandon")) { void *stream; r = p_cuStreamCreate(&stream, 0); if (!r) r = p_cuStreamBeginCapture(stream, 0); if (!r) r = p_cuStreamDestroy(stream); }
+  else if (IS("abandon")) {
+    /* a capture whose stream, context or thread ends */
+    void *stream, *result; pthread_t thread; r = *a == 'c' ? p_cuCtxCreate(&made, 0, 0) : 0;
+    if (!r) r = p_cuStreamCreate(&stream, 0);
+    if (!r && *a == 't') { pthread_create(&thread, 0, begin_capture, stream); pthread_join(thread, &result); r = (int)(u64)result; }
+    else if (!r) r = p_cuStreamBeginCapture(stream, 0);
+    if (!r && *a == 'c') { r = p_cuCtxDestroy(made); p_cuCtxSetCurrent((void *)stack[0]); }
+    else if (!r && *a != 't') r = p_cuStreamDestroy(stream);
+  }
+  else if (IS("captures")) {
+    /* so many at once, of which all but the last one end before a launch is captured */
+    u64 n = number(&a); void *graph, *streams[100]; r = 0;
+    for (u64 i = 0; i < n && !r; i++) { r = p_cuStreamCreate(&streams[i], 0); if (!r) r = p_cuStreamBeginCapture(streams[i], 0); }
+    for (u64 i = 0; i + 1 < n && !r; i++) r = p_cuStreamEndCapture(streams[i], &graph);
+    if (!r) r = launch_on(streams[n - 1]);
+    if (!r) r = p_cuStreamEndCapture(streams[n - 1], &graph);
+  }
+  else if (IS("sleep")) { r = usleep((unsigned)number(&a) * 1000); }
   else if (IS("stream")) { r = p_cuStreamCreate(&made, 0); stack[top++] = (u64)made; }
   else if (IS("asyncon")) { u64 size = number(&a); r = p_cuMemAllocAsync(&x, size, (void *)stack[number(&a)]); }
   else if (IS("current")) r = p_cuCtxSetCurrent((void *)stack[number(&a)]);
@@ -457,7 +499,7 @@ static int step(const char *word) {
     if (!r) r = p_cuCtxSynchronize();
   }
   else if (IS("trimgraphs")) r = p_cuDeviceGraphMemTrim(0);
-  else if (IS("kernel")) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0); }
+  else if (IS("kernel")) r = launch_on(0);
   else if (IS("realkernel")) r = p_cuModuleLoadData(&made, "\177ELF and so on, as a real image begins");
   else if (IS("info")) { r = p_cuMemGetInfo(&x, &y); printf("info %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }
   else if (IS("halfinfo")) { r = p_cuMemGetInfo(&x, 0); if (!r) r = p_cuMemGetInfo(0, &y); printf("halfinfo %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }

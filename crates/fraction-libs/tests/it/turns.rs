@@ -58,12 +58,32 @@ fn failure_12_each_way_to_launch_waits_for_the_lease() {
 }
 
 #[test]
-fn a_launch_waits_after_the_stream_of_a_capture_was_destroyed() {
+fn a_launch_waits_after_the_stream_or_the_context_of_a_capture_was_destroyed() {
+    let machine = Machine::new();
+    for what in ["stream", "context"] {
+        let run = machine.run(what, 4096 * MIB);
+        let steps = format!("init context:0 abandon:{what} launches:3:100");
+        let text = waits_for_the_lease(&run, "dlsym", &steps);
+        assert_eq!(text, "init 0\ncontext 0\nabandon 0\nlaunches 0\n", "{what}");
+    }
+}
+
+#[test]
+fn a_launch_waits_some_seconds_after_a_capture_began_whose_thread_has_ended() {
     let machine = Machine::new();
     let run = machine.run("run", 4096 * MIB);
-    let steps = "init context:0 abandon launches:3:100";
+    let steps = "init context:0 abandon:thread sleep:3001 launches:3:100";
     let text = waits_for_the_lease(&run, "dlsym", steps);
-    assert_eq!(text, "init 0\ncontext 0\nabandon 0\nlaunches 0\n");
+    assert_eq!(text, "init 0\ncontext 0\nabandon 0\nsleep 0\nlaunches 0\n");
+}
+
+#[test]
+fn of_many_captures_at_once_each_is_known() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    grant(&run.writer(), false);
+    assert_eq!(run.prints("dlsym", "init context:0 captures:80"), "init 0, context 0, captures 0",);
+    assert_eq!(activity(&run), []);
 }
 
 #[test]

@@ -152,7 +152,12 @@ driver! {
             let touches = |handle: &Handle| handle.mapped.iter().any(|at| within(*at));
             let touched = state.handles.iter().filter(|(_, handle)| touches(handle));
             let touched: alloc::vec::Vec<u64> = touched.map(|(id, _)| *id).collect();
-            if touched.is_empty() {
+            let end = address.saturating_add(bytes);
+            // A mapping is unmapped as a whole.
+            let cut = |handle: &Handle| {
+                handle.mapped.iter().any(|at| within(*at) && at.saturating_add(handle.bytes) > end)
+            };
+            if touched.is_empty() || state.handles.values().any(cut) {
                 return Err(INVALID_VALUE);
             }
             for id in touched {
