@@ -277,8 +277,8 @@ impl Fractions {
     pub fn check(&self, spec: &RunSpec, pages: &Path) -> Result<(), Error> {
         match &self.keeper {
             Keeper::Mig(mig) if spec.devices.iter().any(|device| !device.simulated) => {
-                self.refuse_soft(spec, false)?;
                 refuse_all_instances(spec, self.way)?;
+                self.refuse_soft(spec, false)?;
                 mig.check(spec).map_err(Error::NotKept)
             }
             _ => self.of(spec, pages).map(drop),
@@ -291,6 +291,9 @@ impl Fractions {
     /// # Errors
     /// Its part of a GPU would not be kept as the administrator wants it.
     pub fn of(&self, spec: &RunSpec, pages: &Path) -> Result<Option<Added>, Error> {
+        if matches!(self.keeper, Keeper::Mig(_)) {
+            refuse_all_instances(spec, self.way)?;
+        }
         let devices = &spec.devices;
         let simulated = !devices.is_empty() && devices.iter().all(|device| device.simulated);
         let level = self.refuse_soft(spec, simulated)?;
@@ -376,14 +379,11 @@ impl Fractions {
                 let added = Added { fraction, delivery: Delivery::default() };
                 (!added.fraction.regions.is_empty()).then_some(added)
             }),
-            Keeper::Mig(mig) => {
-                refuse_all_instances(spec, self.way)?;
-                mig.take(spec).map(|instance| {
-                    let instance = instance?;
-                    let delivery = instance.delivery();
-                    Some(Added { fraction: Fraction { instance: Some(instance), ..own }, delivery })
-                })
-            }
+            Keeper::Mig(mig) => mig.take(spec).map(|instance| {
+                let instance = instance?;
+                let delivery = instance.delivery();
+                Some(Added { fraction: Fraction { instance: Some(instance), ..own }, delivery })
+            }),
         };
         added.map_err(Error::NotKept)
     }

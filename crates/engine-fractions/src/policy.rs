@@ -75,16 +75,21 @@ impl FractionPolicy {
     }
 }
 
+/// Whether a container could undo its mounts, and open devices that it was not given.
+#[cfg(target_arch = "x86_64")]
+fn lifts(spec: &RunSpec, way: Way) -> bool {
+    let security = &spec.container.security;
+    let mounts = |capability: &String| ["ALL", "SYS_ADMIN"].contains(&capability.as_str());
+    way == Way::Containers && (security.privileged || security.capabilities.iter().any(mounts))
+}
+
 /// Rejects a container that could lift the limit of its part of a GPU.
 ///
 /// # Errors
 /// It could.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn refuse_lifting(spec: &RunSpec, way: Way) -> Result<(), Error> {
-    let security = &spec.container.security;
-    let mounts = |capability: &String| ["ALL", "SYS_ADMIN"].contains(&capability.as_str());
-    let lifts = security.privileged || security.capabilities.iter().any(mounts);
-    if !lifts || way != Way::Containers || spec.devices.is_empty() {
+    if !lifts(spec, way) || spec.devices.is_empty() {
         return Ok(());
     }
     Err(Error::NotHere {
@@ -95,18 +100,21 @@ pub(crate) fn refuse_lifting(spec: &RunSpec, way: Way) -> Result<(), Error> {
     })
 }
 
-/// Rejects a container that could use the MIG instances of others. It has no whole GPU instead: of a
-/// divided one there is nothing but instances.
+/// Rejects a container that could use the MIG instances of others, whatever GPU it asks for: it reaches
+/// all devices of the machine.
 ///
 /// # Errors
 /// It could.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn refuse_all_instances(spec: &RunSpec, way: Way) -> Result<(), Error> {
-    refuse_lifting(spec, way).map_err(|_| Error::NotHere {
+    if !lifts(spec, way) {
+        return Ok(());
+    }
+    Err(Error::NotHere {
         field: "security",
         why: "a container that is privileged or has SYS_ADMIN could use the MIG instances of others, \
-              also with a whole GPU; submit it without, or have a GPU that is not in MIG mode and a \
-              server with another value of `--fractions` than mig"
+              also with a whole GPU or without one; submit it without these rights, or have a GPU that \
+              is not in MIG mode and a server with another value of `--fractions` than mig"
             .to_owned(),
     })
 }

@@ -261,9 +261,21 @@ fn a_privileged_container_and_one_that_needs_hard_limits_as_a_process_are_refuse
     for refused in [containers.of(&hard, pages).map(drop), containers.check(&hard, pages)] {
         assert!(matches!(refused, Err(Error::NotHere { field: "security", .. })), "{refused:?}");
     }
+    // Without a GPU it reaches all devices of the machine as well, and so with one that is simulated.
+    let mut simulated = RunSpec { hard_limit: false, ..hard.clone() };
+    simulated.devices[0].simulated = true;
     hard.devices.clear();
-    containers.check(&hard, pages).expect("it has no GPU");
-    assert!(containers.of(&hard, pages).expect("it has no GPU").is_none());
+    for spec in [&mut hard, &mut simulated] {
+        for refused in [containers.of(spec, pages).map(drop), containers.check(spec, pages)] {
+            assert!(
+                matches!(refused, Err(Error::NotHere { field: "security", .. })),
+                "{refused:?}"
+            );
+        }
+        spec.container.security.privileged = false;
+        containers.check(spec, pages).expect("it reaches what it was given");
+        assert!(containers.of(spec, pages).expect("as well").is_none());
+    }
 }
 
 #[test]
