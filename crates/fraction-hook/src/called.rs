@@ -63,3 +63,11 @@ called! {
     );
     uuid_of = nvmlDeviceGetUUID(device: usize, into: *mut u8, room: u32);
 }
+
+/// The device of the context that is current; none: there is no context.
+#[inline(never)]
+pub(crate) fn current_ordinal() -> Option<i32> {
+    let mut ordinal = -1;
+    // SAFETY: room for a number.
+    (unsafe { ordinal_of_context(&raw mut ordinal) } == Some(0)).then_some(ordinal)
+}

@@ -2,9 +2,9 @@
 //! context ends those of its streams. Does not know about: what is captured.
 
 use crate::call::Call;
-use crate::called::{captured_into, context_of_stream};
-use crate::pools::ordinal_of;
+use crate::called::captured_into;
 use crate::process::{Limited, Mode, mode};
+use crate::streams::{context_of, ordinal_of};
 use crate::table::{Class, Row, Table};
 
 impl Limited {
@@ -19,11 +19,7 @@ impl Limited {
         if self.table.with(again).is_some() {
             return;
         }
-        let mut owner = 0;
-        // SAFETY: room for a handle. The first streams are those of the current context.
-        if stream <= 2 || unsafe { context_of_stream(stream, &raw mut owner) } != Some(0) {
-            owner = self.context();
-        }
+        let owner = context_of(self, stream);
         let device = ordinal_of(self, stream).and_then(|ordinal| self.place(ordinal).device());
         self.know(Row { key, owner, bytes: 0, references: 1, device, class, mapped: 0 });
     }

@@ -13,7 +13,7 @@ use fraction_abi::lease::{AGENT_NS_MAX, Activity, Lease, WAIT_NS};
 use fraction_abi::sys;
 
 use crate::call::Call;
-use crate::called::{ordinal_of_context, wait_for_all};
+use crate::called::{current_ordinal, wait_for_all};
 use crate::process::{Limited, Mode, Place, Process, mode};
 use crate::turns::{Turn, has_turns};
 
@@ -51,12 +51,8 @@ const DRAIN_NS: core::ops::Range<u64> = 1_500_000..6_000_000;
 
 impl Limited {
     fn await_lease(&self) {
-        let mut ordinal = -1;
-        // SAFETY: room for a number.
-        if unsafe { ordinal_of_context(&raw mut ordinal) } != Some(0) {
-            return;
-        }
-        let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process()) else {
+        let place = current_ordinal().map(|ordinal| self.place(ordinal));
+        let (Some(Place::Device(device)), Some(process)) = (place, self.process()) else {
             return;
         };
         let device = usize::from(device);
@@ -97,12 +93,8 @@ impl Limited {
 
     /// What the program itself waits for, of which it says when that has ended.
     fn waits_for(&self, all: bool, call: &Call<'_>) -> i32 {
-        let mut ordinal = -1;
-        // SAFETY: room for a number.
-        if unsafe { ordinal_of_context(&raw mut ordinal) } != Some(0) {
-            return call.ask();
-        }
-        let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process()) else {
+        let place = current_ordinal().map(|ordinal| self.place(ordinal));
+        let (Some(Place::Device(device)), Some(process)) = (place, self.process()) else {
             return call.ask();
         };
         let device = usize::from(device);

@@ -36,6 +36,7 @@ mod nvml;
 mod pages;
 mod pools;
 mod process;
+mod streams;
 mod table;
 mod turns;
 mod virtual_memory;

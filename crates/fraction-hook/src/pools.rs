@@ -7,15 +7,12 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::call::Call;
-use crate::called::{
-    context_of_stream, default_pool_of_device, free_in_order,
-    ordinal_of_context as current_ordinal, ordinal_of_stream, pool_attribute, pool_of_device,
-    pop_context, push_context, trim,
-};
+use crate::called::{default_pool_of_device, free_in_order, pool_attribute, pool_of_device, trim};
 use crate::captures::graph_of;
 use crate::gate;
 use crate::location::{Location, MANAGED, Properties};
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, Place, mode};
+use crate::streams::ordinal_of;
 use crate::table::{Class, Row, Table};
 
 const RESERVED: i32 = 5;
@@ -25,39 +22,6 @@ fn attribute(pool: u64, attribute: i32) -> Option<u64> {
     let mut value = 0;
     // SAFETY: room for a number.
     (unsafe { pool_attribute(pool, attribute, &raw mut value) } == Some(0)).then_some(value)
-}
-
-/// The device of the context that is current.
-fn ordinal_of_context() -> Option<i32> {
-    let mut ordinal = -1;
-    // SAFETY: room for a number.
-    (unsafe { current_ordinal(&raw mut ordinal) } == Some(0)).then_some(ordinal)
-}
-
-/// The device of a stream, whatever context is current. The streams 0 to 2 are those of the
-/// current context.
-pub(crate) fn ordinal_of(limited: &Limited, stream: usize) -> Option<i32> {
-    let (mut ordinal, mut context, mut ignored) = (-1, 0, 0);
-    if stream <= 2 {
-        return ordinal_of_context();
-    }
-    // SAFETY, for the calls below: room for a number.
-    if unsafe { ordinal_of_stream(stream, &raw mut ordinal) } == Some(0) {
-        return Some(ordinal);
-    }
-    // SAFETY: see above.
-    let known = unsafe { context_of_stream(stream, &raw mut context) } == Some(0);
-    if !known || context == limited.context() {
-        return ordinal_of_context();
-    }
-    // SAFETY: a context that the driver has just named; taken off again below.
-    if unsafe { push_context(context) } != Some(0) {
-        return None;
-    }
-    let ordinal = ordinal_of_context();
-    // SAFETY: see above.
-    unsafe { pop_context(&raw mut ignored) };
-    ordinal
 }
 
 impl Limited {

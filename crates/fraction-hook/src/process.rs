@@ -17,7 +17,7 @@ use fraction_abi::lock::Lock;
 use fraction_abi::owner::Owner;
 use fraction_abi::sys;
 
-use crate::called::{current_context, device_uuid, device_uuid_v2, ordinal_of_context};
+use crate::called::{current_context, current_ordinal, device_uuid, device_uuid_v2};
 use crate::pages;
 use crate::table::{Class, Table};
 use crate::turns::{self, Turns};
@@ -222,12 +222,7 @@ impl Limited {
 
     /// Where memory of the current context is counted.
     pub(crate) fn current(&self) -> Place {
-        let mut ordinal = -1;
-        // SAFETY: room for a number.
-        match unsafe { ordinal_of_context(&raw mut ordinal) } {
-            Some(0) => self.place(ordinal),
-            _ => Place::Driver,
-        }
+        current_ordinal().map_or(Place::Driver, |ordinal| self.place(ordinal))
     }
 
     /// Reserves; `false`: it does not fit.
