@@ -17,6 +17,8 @@ const ANSWER_S_MAX: u64 = 60;
 /// Where Docker and Podman listen, the machine's sockets first.
 const DOCKER: &str = "/var/run/docker.sock";
 const PODMAN: &str = "/run/podman/podman.sock";
+/// Where NVIDIA's container toolkit names GPUs: by hand, and by its service.
+const CDI: [&str; 2] = ["/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml"];
 
 /// A daemon that answered.
 #[derive(Debug, Clone)]
@@ -148,7 +150,7 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<DaemonProper
     let devices = info.discovered_devices.unwrap_or_default();
     let is_gpu = |id: Option<String>| id.is_some_and(|id| id.starts_with("nvidia.com/gpu="));
     // Podman does not report it.
-    let named = podman && Path::new("/etc/cdi/nvidia.yaml").exists();
+    let named = podman && CDI.iter().any(|path| Path::new(path).exists());
     let gpus = if named || devices.into_iter().any(|device| is_gpu(device.id)) {
         Gpus::Cdi
     } else if has_runtime {

@@ -23,6 +23,7 @@ mod gpu_fraction;
 mod gpu_watch;
 mod image;
 mod inspect;
+mod libpod;
 mod logs;
 mod measure;
 mod names;

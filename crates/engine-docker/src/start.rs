@@ -5,18 +5,22 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bollard::errors::Error as Fault;
+use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use engine::copy::NotCopied;
 use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunPlace, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::copies::Copies;
+use crate::daemon::Daemon;
 use crate::image::ImageDefaults;
 use crate::inspect::plain;
 use crate::run_registry::RegisteredRun;
 use crate::shared::{Shared, blocking, now};
 use crate::user::ContainerUser;
-use crate::{base_image, chain, container, events, failed, files, image, names, network, status};
+use crate::{
+    base_image, chain, container, events, failed, files, image, libpod, names, network, status,
+};
 
 /// Errors of a daemon that shuts down, has lost its helpers, or cannot connect a network now: not
 /// the container's fault.
@@ -247,15 +251,14 @@ async fn create(
         blocking(move || fractions.prepare(key, &added.fraction)).await?;
     }
     shared.channels.add(key, &mut body);
-    let options = CreateContainerOptionsBuilder::default().name(&name).build();
-    let mut made = docker.create_container(Some(options.clone()), body.clone()).await;
+    let mut made = Box::pin(made(&shared.daemon, &name, body.clone())).await;
     if let Err(Fault::DockerResponseServerError { message, .. }) = &made
         && shared.channels.take_back(key, message, &mut body)
     {
-        made = docker.create_container(Some(options), body).await;
+        made = Box::pin(self::made(&shared.daemon, &name, body)).await;
     }
     match made {
-        Ok(_) => {}
+        Ok(()) => {}
         Err(Fault::DockerResponseServerError { status_code: 400 | 404, message }) => {
             return Err(Error::Invalid(message));
         }
@@ -268,6 +271,14 @@ async fn create(
         given.map_err(|fault| failed(format!("give run {key} its files"), fault))?;
     }
     Ok(who)
+}
+
+async fn made(daemon: &Daemon, name: &str, body: ContainerCreateBody) -> Result<(), Fault> {
+    if libpod::is_needed(&body) {
+        return libpod::create(&daemon.docker, &daemon.socket, name, body).await;
+    }
+    let options = CreateContainerOptionsBuilder::default().name(name).build();
+    daemon.docker.create_container(Some(options), body).await.map(drop)
 }
 
 /// Why a folder of the node is no longer the one that was allowed, which had no symbolic link on
