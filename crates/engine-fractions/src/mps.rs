@@ -134,9 +134,8 @@ impl Mps {
             mechanism,
             time_slicing: time_slicing.unwrap_or(TimeSlicing::None),
             why: format!(
-                "MPS was not tried on hardware before this version; each program of a run may have the \
-                 whole part, a limit above the request is not used, and a fatal fault of a program \
-                 ends those that share its GPU{fair}{}",
+                "each program of a run may have the whole part, a limit above the request is not used, \
+                 and a fatal fault of a program ends those that share its GPU{fair}{}",
                 self.tried.note()
             ),
         }

@@ -122,7 +122,7 @@ fn strict_shares_are_a_percentage_and_fair_ones_are_not_divided() {
     let gpus = vec!["GPU-a".to_owned()];
     let limit = mps.kept(&FractionOptions { time_slicing: fair, gpus, ..machine.options });
     assert_eq!((limit.level, limit.time_slicing), (Enforcement::Cooperative, TimeSlicing::None));
-    assert!(limit.why.contains("no fair shares") && limit.why.contains("not tried on hardware"));
+    assert!(limit.why.contains("no fair shares") && limit.why.contains("whole part"));
 }
 
 #[test]
