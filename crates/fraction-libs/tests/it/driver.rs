@@ -15,6 +15,16 @@ fn memory_is_counted_to_the_byte_and_runs_out() {
 }
 
 #[test]
+fn memory_that_is_not_written_takes_none_of_the_machine_and_what_is_written_is_bounded() {
+    let machine = Machine::new();
+    let steps = "init context:0 alloc:7G resident:64M write:2G write:8M resident:64M free";
+    assert_eq!(
+        prints(&mut machine.command("dlsym", steps)),
+        "init 0, context 0, alloc 0, resident 0, write 801, write 0, resident 0, free 0",
+    );
+}
+
+#[test]
 fn every_class_of_memory_comes_back() {
     let machine = Machine::new();
     for (steps, most) in [

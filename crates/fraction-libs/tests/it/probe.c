@@ -479,7 +479,13 @@ static int step(const char *word) {
     if (!r) stack[top++] = x;
     if (!r) r = p_cuDestroyExternalMemory(made);
   }
-  else if (IS("write")) r = p_cuMemsetD8(stack[top - 1], 1, 1);
+  else if (IS("write")) r = p_cuMemsetD8(stack[top - 1], 1, *a ? number(&a) : 1);
+  else if (IS("resident")) {
+    /* whether this process has less than so much of the memory of the machine */
+    u64 most = number(&a), pages = 0, all; FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%lu %lu", &all, &pages) == 2) r = pages * (u64)sysconf(_SC_PAGESIZE) < most ? 0 : 1;
+    if (f) fclose(f);
+  }
   else if (IS("launches")) {
     /* so many launches of a kernel of so many microseconds, in the way that is named */
     u64 n = number(&a), us = number(&a); static char module[64]; void *f, *graph, *executable, *stream;
