@@ -76,6 +76,24 @@ impl Rendezvous {
         Ok(Self { limits, world, waiting: Vec::new(), broken: false })
     }
 
+    /// A job whose world was decided elsewhere: these are those of its members that are still there.
+    ///
+    /// # Errors
+    ///
+    /// [`RendezvousError`], if no size is allowed.
+    pub fn resume(
+        limits: WorldLimits,
+        world: World,
+        is_whole: bool,
+    ) -> Result<Self, RendezvousError> {
+        Ok(Self { world, broken: !is_whole, ..Self::new(limits)? })
+    }
+
+    /// A member begins again, so all have to: the next world has the same members by the same ranks.
+    pub fn renew(&mut self, worker: WorkerId) {
+        self.broken |= self.world.members.contains(&worker);
+    }
+
     /// The world now; without members while there are too few.
     #[must_use]
     pub fn world(&self) -> &World {

@@ -63,7 +63,7 @@ impl std::error::Error for ClientError {}
 pub fn report(channel: &Path, what: Report<'_>) -> Result<(), ClientError> {
     let file = what.path.map(open).transpose()?;
     let checkpoint = file.as_ref().map(|_| Saved { step: what.step });
-    let request = Request { checkpoint, next_in_s: what.next_in_s, asks: false };
+    let request = Request { checkpoint, next_in_s: what.next_in_s, ..Request::default() };
     ask(channel, &request, file.as_ref(), PATIENCE).map(drop)
 }
 

@@ -3,14 +3,16 @@
 //! ```text
 //! a process of the run -> opens its checkpoint for writing, passes the open file -> socket of the run
 //! socket -> verified (file) -> paced (progress) -> Observation -> what a stop would cost
+//! runs of one workload -> their sockets -> meeting -> the world that torchrun begins
 //! ```
 //!
 //! Owns: the sockets, the protocol on both of its sides, what counts as a checkpoint, and waiting for one
-//! that is due; writing what a run leaves in memory. Does not know about: which runs exist, and what a checkpoint holds.
+//! that is due; where the pods of a workload meet; writing what a run leaves in memory. Does not know about: which runs exist, and what a checkpoint holds.
 
 mod client;
 mod environment;
 mod file;
+mod meeting;
 mod memory;
 mod progress;
 mod protocol;
@@ -22,6 +24,7 @@ pub use environment::{CHANNEL_VARIABLE, MEMORY_VARIABLE};
 pub use memory::{finish, has_copies};
 pub use protocol::NEXT_IN_S_MAX;
 pub use server::{Channels, IsOwn, Owner, Storage};
+pub use socket::Opens;
 
 /// The name of the socket in its folder.
 pub const SOCKET: &str = "socket";

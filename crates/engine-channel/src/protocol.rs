@@ -8,8 +8,14 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 4096;
 /// The latest next checkpoint that can be announced, in seconds.
 pub const NEXT_IN_S_MAX: f64 = 86_400.0;
 
+/// The latest generation of a world, the most pods in it, and the longest address of its store.
+const GENERATION_MAX: u64 = 1 << 53;
+const SIZE_MAX: u32 = 100_000;
+const WAIT_MS_MAX: u64 = 86_400_000;
+const ADDRESS_BYTES_MAX: usize = 256;
+
 /// What a run reports.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Request {
     /// A checkpoint was written. The message carries one open file.
@@ -21,6 +27,75 @@ pub(crate) struct Request {
     /// The run wants to know whether a checkpoint of it is waited for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) asks: bool,
+    /// The run meets the others of its workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) meet: Option<Meet>,
+}
+
+/// What a run says where it meets the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Meet {
+    /// With how few, and how many, pods a world begins.
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    /// It is a multiple of this.
+    #[serde(default = "one")]
+    pub(crate) unit: u32,
+    /// How long the first world waits for more pods once there are enough, milliseconds.
+    #[serde(default)]
+    pub(crate) wait_ms: u64,
+    /// The last world that the run was in.
+    #[serde(default)]
+    pub(crate) of: Option<Seat>,
+    /// Nothing of the run computes: it waits for the next world.
+    #[serde(default)]
+    pub(crate) arrives: bool,
+    /// The first of a world: where the others find the store.
+    #[serde(default)]
+    pub(crate) store: Option<Store>,
+    /// The script has ended well, so there is no other world.
+    #[serde(default)]
+    pub(crate) done: bool,
+}
+
+/// A place in a world.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Seat {
+    pub(crate) generation: u64,
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+}
+
+/// Where the pods of a world exchange what they need of each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Store {
+    pub(crate) generation: u64,
+    pub(crate) address: String,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// The answer to one that meets the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct World {
+    pub(crate) generation: u64,
+    /// None: the run is not in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rank: Option<u32>,
+    pub(crate) size: u32,
+    /// Whether it is another world than the last that the run was in.
+    pub(crate) changed: bool,
+    /// All have arrived, and their store is here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) store: Option<String>,
+    /// The script has ended well somewhere.
+    pub(crate) over: bool,
 }
 
 /// A checkpoint.
@@ -43,6 +118,9 @@ pub(crate) struct Reply {
     /// A checkpoint is waited for, for so many seconds more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) save_within_s: Option<f64>,
+    /// Where the run meets the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) world: Option<World>,
 }
 
 impl Request {
@@ -53,8 +131,13 @@ impl Request {
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
         let request: Self = serde_json::from_slice(line)
             .map_err(|error| format!("the request cannot be read: {error}"))?;
-        if request.checkpoint.is_none() && request.next_in_s.is_none() && !request.asks {
-            return Err("the request has none of `checkpoint`, `next_in_s` and `asks`".to_owned());
+        let is_empty = request.checkpoint.is_none() && request.next_in_s.is_none();
+        if is_empty && !request.asks && request.meet.is_none() {
+            let all = "`checkpoint`, `next_in_s`, `asks` and `meet`";
+            return Err(format!("the request has none of {all}"));
+        }
+        if let Some(meet) = &request.meet {
+            meet.check()?;
         }
         let is_span = |seconds: f64| (0.0..=NEXT_IN_S_MAX).contains(&seconds);
         match request.next_in_s {
@@ -63,6 +146,24 @@ impl Request {
             )),
             _ => Ok(request),
         }
+    }
+}
+
+impl Meet {
+    fn check(&self) -> Result<(), String> {
+        let seat = self.of.unwrap_or_default();
+        let address = self.store.as_ref().map_or(0, |store| store.address.len());
+        for (field, value, most) in [
+            ("max", u64::from(self.max), u64::from(SIZE_MAX)),
+            ("wait_ms", self.wait_ms, WAIT_MS_MAX),
+            ("of.generation", seat.generation, GENERATION_MAX),
+            ("length of store.address", address as u64, ADDRESS_BYTES_MAX as u64),
+        ] {
+            if value > most {
+                return Err(format!("`meet`: {field} is {value}; at most {most} is allowed"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -76,9 +177,9 @@ mod tests {
         let saved = Request {
             checkpoint: Some(Saved { step: Some(7) }),
             next_in_s: Some(2.5),
-            asks: false,
+            ..Request::default()
         };
-        assert_eq!(read(r#"{"checkpoint": {"step": 7}, "next_in_s": 2.5}"#), Ok(saved));
+        assert_eq!(read(r#"{"checkpoint": {"step": 7}, "next_in_s": 2.5}"#), Ok(saved.clone()));
         assert_eq!(read(&serde_json::to_string(&saved).unwrap()), Ok(saved));
         let asks = Request { asks: true, ..Request::default() };
         assert_eq!(read(r#"{"asks": true}"#), Ok(asks));
@@ -90,6 +191,11 @@ mod tests {
             (r#"{"next_in_s": 1e99}"#, "from 0 to 86400"),
             (r#"{"checkpoint": {"step": -1}}"#, "cannot be read"),
             (r#"{"checkpoint": {"path": "/etc/passwd"}}"#, "unknown field `path`"),
+            (r#"{"meet": {"min": 1}}"#, "missing field `max`"),
+            (
+                r#"{"meet": {"min": 1, "max": 2, "of": {"generation": 9007199254740993, "rank": 0, "size": 1}}}"#,
+                "of.generation is 9007199254740993",
+            ),
         ] {
             let why = read(text).expect_err(text);
             assert!(why.contains(part), "{text}: {why}");

@@ -17,12 +17,14 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 pub use crate::file::Storage;
 use crate::file::{self, Stamp};
+use crate::meeting::Meeting;
 use crate::progress::{NOTE_EVERY, Now, Progress};
-use crate::protocol::{REQUEST_BYTES_MAX, Reply, Request};
-use crate::socket;
+use crate::protocol::{Meet, REQUEST_BYTES_MAX, Reply, Request, World};
+use crate::socket::{self, Opens};
 
 /// How long a request may take to arrive, and its answer to leave. Until then no other of the run is
 /// heard.
@@ -74,6 +76,20 @@ impl Owner {
 pub struct Channels {
     observations: Arc<Observations>,
     open: Mutex<BTreeMap<RunKey, Channel>>,
+    meetings: Arc<Meetings>,
+}
+
+/// Where the pods of each workload meet.
+struct Meetings {
+    /// The moment from which time is counted.
+    start: Instant,
+    all: Mutex<BTreeMap<Uuid, Meeting>>,
+}
+
+impl Meetings {
+    fn now(&self) -> units::Instant {
+        units::Instant(millis(self.start.elapsed()))
+    }
 }
 
 impl std::fmt::Debug for Channels {
@@ -106,17 +122,20 @@ struct Run {
     /// How many checkpoints there were.
     saved: watch::Sender<u64>,
     observations: Arc<Observations>,
+    /// The workload whose pods it works together with, and where they meet.
+    gang: Option<Uuid>,
+    meetings: Arc<Meetings>,
 }
 
 impl Channels {
     /// Those of an engine that reports to its listener here.
     #[must_use]
     pub fn new(observations: Arc<Observations>) -> Self {
-        Self { observations, open: Mutex::default() }
+        let meetings = Meetings { start: Instant::now(), all: Mutex::default() };
+        Self { observations, open: Mutex::default(), meetings: Arc::new(meetings) }
     }
 
-    /// Opens the channel of a run in this folder; `begins`: the run has not started yet. Must be called in
-    /// a tokio runtime.
+    /// Opens the channel of a run in this folder. Must be called in a tokio runtime.
     ///
     /// # Errors
     /// The socket cannot be made.
@@ -125,9 +144,11 @@ impl Channels {
         key: RunKey,
         folder: &Path,
         (owner, storage): (Owner, Storage),
-        begins: bool,
+        opens: Opens,
     ) -> io::Result<()> {
         let listener = UnixListener::from_std(socket::listen(folder, owner.account())?)?;
+        let begins = opens != Opens::Again;
+        let gang = socket::gang(folder, opens)?;
         let start = Instant::now();
         let began = Now { passed: Duration::ZERO, wall_ms: wall_ms() };
         let progress = if begins { Progress::new(began) } else { Progress::default() };
@@ -140,7 +161,13 @@ impl Channels {
             looks: Arc::new(Semaphore::new(1)),
             saved: watch::Sender::new(0),
             observations: Arc::clone(&self.observations),
+            gang,
+            meetings: Arc::clone(&self.meetings),
         });
+        if let Some(gang) = gang {
+            let now = self.meetings.now();
+            lock(&self.meetings.all).entry(gang).or_default().open(key, begins, now);
+        }
         let task = tokio::spawn(serve(listener, Arc::clone(&run)));
         lock(&self.open).insert(key, Channel { run, task });
         Ok(())
@@ -150,7 +177,12 @@ impl Channels {
     pub fn close(&self, key: RunKey) {
         // Dropped outside the lock.
         let closed = lock(&self.open).remove(&key);
-        drop(closed);
+        if let Some(gang) = closed.and_then(|channel| channel.run.gang) {
+            let mut all = lock(&self.meetings.all);
+            if all.get_mut(&gang).is_some_and(|meeting| meeting.close(key)) {
+                all.remove(&gang);
+            }
+        }
     }
 
     /// Waits for the next checkpoint of a run, if it asks whether one is wanted, or one was announced to
@@ -200,8 +232,17 @@ impl Run {
         }
     }
 
+    /// Has the run meet the others of its workload.
+    fn meet(&self, request: &Meet) -> Result<World, String> {
+        let alone = || "this run works together with no other".to_owned();
+        let gang = self.gang.ok_or_else(alone)?;
+        let mut all = lock(&self.meetings.all);
+        let meeting = all.get_mut(&gang).ok_or_else(alone)?;
+        meeting.meet(self.key, request, self.meetings.now())
+    }
+
     /// Returns for how long a checkpoint is waited for, if the run asks.
-    fn take(&self, request: Request, stamp: Option<Stamp>) -> Result<Option<Duration>, String> {
+    fn take(&self, request: &Request, stamp: Option<Stamp>) -> Result<Option<Duration>, String> {
         let now = self.now();
         let mut progress = lock(&self.progress);
         if let (Some(saved), Some(stamp)) = (request.checkpoint, stamp) {
@@ -285,15 +326,13 @@ async fn hear(mut stream: UnixStream, run: &Run) -> io::Result<Option<File>> {
         let _unread = tokio::time::timeout(PATIENCE_WITH_OTHERS, receive(&stream)).await;
         Err("this channel is another run's".to_owned())
     };
-    let (file, wanted, why) = match answer {
-        Ok((file, wanted)) => (file, wanted, None),
-        Err(why) => (None, None, Some(why)),
+    let (file, reply) = match answer {
+        Ok(taken) => taken,
+        Err(why) => (None, Reply { why: Some(why), ..Reply::default() }),
     };
     if file.is_some() {
         run.saved.send_modify(|count| *count += 1);
     }
-    let save_within_s = wanted.map(|within| within.as_secs_f64());
-    let reply = Reply { ok: why.is_none(), why, save_within_s };
     let mut line = serde_json::to_vec(&reply)?;
     line.push(b'\n');
     // The checkpoint counts, whether the answer arrives or not.
@@ -319,13 +358,18 @@ async fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     Ok((line, files))
 }
 
-/// The file of a new checkpoint, and for how long another is waited for.
-type Taken = (Option<File>, Option<Duration>);
+/// The file of a new checkpoint, and the answer.
+type Taken = (Option<File>, Reply);
 
 async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Taken, String> {
     let request = Request::read(line)?;
+    let world = request.meet.as_ref().map(|meet| run.meet(meet)).transpose()?;
+    let reply = |wanted: Option<Duration>| {
+        let save_within_s = wanted.map(|within| within.as_secs_f64());
+        Reply { ok: true, save_within_s, world, ..Reply::default() }
+    };
     if request.checkpoint.is_none() {
-        return run.take(request, None).map(|wanted| (None, wanted));
+        return run.take(&request, None).map(|wanted| (None, reply(wanted)));
     }
     let [file] = <[OwnedFd; 1]>::try_from(files)
         .map_err(|files| format!("{} open files came with the message, not one", files.len()))?;
@@ -338,8 +382,8 @@ async fn take(run: &Run, line: &[u8], files: Vec<OwnedFd>) -> Result<Taken, Stri
         Ok::<_, String>((file, stamp))
     });
     let (file, stamp) = verified.await.map_err(|error| error.to_string())??;
-    let wanted = run.take(request, Some(stamp))?;
-    Ok((Some(file), wanted))
+    let wanted = run.take(&request, Some(stamp))?;
+    Ok((Some(file), reply(wanted)))
 }
 
 fn wall_ms() -> u64 {

@@ -15,12 +15,25 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use uuid::Uuid;
+
 use crate::SOCKET;
 
+/// The name of the file with the workload of the run.
+const GANG: &str = "gang";
 /// The name of a socket that is being made.
 const NEW: &str = "socket.new";
 /// Most open files in one message: the kernel closes what does not fit.
 const FILES_MAX: usize = 4;
+
+/// Whether a run begins, or is one of an earlier server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opens {
+    /// It has not started yet. With the workload whose pods it works together with.
+    First(Option<Uuid>),
+    /// An earlier server has opened it.
+    Again,
+}
 
 /// A short path to what is in an open folder: the kernel limits the paths of sockets.
 pub(crate) fn short(folder: &File, name: &str) -> PathBuf {
@@ -50,6 +63,24 @@ pub(crate) fn listen(folder: &Path, account: Option<(u32, u32)>) -> io::Result<U
     }
     fs::rename(&new, short(&open, SOCKET))?;
     Ok(listener)
+}
+
+/// The workload that a run works together with. It is noted in the folder, which no run can write, for the
+/// next server.
+pub(crate) fn gang(folder: &Path, opens: Opens) -> io::Result<Option<Uuid>> {
+    let path = folder.join(GANG);
+    match opens {
+        Opens::First(None) => Ok(None),
+        Opens::First(Some(gang)) => {
+            fs::write(path, gang.to_string())?;
+            Ok(Some(gang))
+        }
+        Opens::Again => match fs::read_to_string(path) {
+            Ok(text) => text.parse().map(Some).map_err(io::Error::other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        },
+    }
 }
 
 /// Receives a part of a message, and the open files that came with it.

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
-use engine::{ListedRun, RunKey};
-use engine_channel::{CHANNEL_VARIABLE, Channels, Owner, SOCKET, Storage};
+use engine::{ListedRun, RunKey, RunSpec};
+use engine_channel::{CHANNEL_VARIABLE, Channels, Opens, Owner, SOCKET, Storage};
 
 use crate::gpu_fraction::{bind, delete};
 use crate::run_registry::has_ended;
@@ -35,8 +35,9 @@ impl RunChannels {
     }
 
     /// Opens the channel of a run, and has its container find it. A run works without.
-    pub(crate) fn add(&self, key: RunKey, body: &mut ContainerCreateBody) {
-        if let Err(error) = self.open(key, true) {
+    pub(crate) fn add(&self, spec: &RunSpec, body: &mut ContainerCreateBody) {
+        let (key, gang) = (spec.key, spec.gang.as_ref().map(|gang| gang.workload));
+        if let Err(error) = self.open(key, Opens::First(gang)) {
             return tracing::warn!("run {key} cannot report checkpoints: {error}");
         }
         let host = body.host_config.get_or_insert_default();
@@ -63,10 +64,10 @@ impl RunChannels {
         true
     }
 
-    fn open(&self, key: RunKey, begins: bool) -> io::Result<()> {
+    fn open(&self, key: RunKey, opens: Opens) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let who = (Owner::Container, Storage::Mounts);
-        self.channels.open(key, &self.of(key), who, begins)
+        self.channels.open(key, &self.of(key), who, opens)
     }
 
     /// Opens the channels of an earlier server's containers again, and deletes what is left of others.
@@ -79,7 +80,7 @@ impl RunChannels {
                 delete(&entry.path());
                 continue;
             };
-            if let Err(error) = self.open(run.key, false) {
+            if let Err(error) = self.open(run.key, Opens::Again) {
                 tracing::warn!("run {} cannot report checkpoints: {error}", run.key);
             }
         }

@@ -250,7 +250,7 @@ async fn create(
         let fractions = Arc::clone(&shared.fractions);
         blocking(move || fractions.prepare(key, &added.fraction)).await?;
     }
-    shared.channels.add(key, &mut body);
+    shared.channels.add(spec, &mut body);
     let mut made = Box::pin(made(&shared.daemon, &name, body.clone())).await;
     if let Err(Fault::DockerResponseServerError { message, .. }) = &made
         && shared.channels.take_back(key, message, &mut body)

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use engine::{Error, RunSpec};
+use engine_channel::Opens;
 use tokio::process::{Child, Command};
 
 use crate::environment;
@@ -28,7 +29,8 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     let spawned = prepare(shared, &dir, spec, file).and_then(|()| {
         let Runtime::Process(process) = &file.runtime;
         let account = process.boundary.as_ref().and_then(Boundary::account);
-        shared.open_channel(key, account, true);
+        let gang = spec.gang.as_ref().map(|gang| gang.workload);
+        shared.open_channel(key, account, Opens::First(gang));
         spawn_supervisor(shared, &dir).map_err(|source| Error::io("start the supervisor", source))
     });
     match spawned {

@@ -19,6 +19,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use engine::{Error, IsolationKind, RunKey};
+use engine_channel::Opens;
 use engine_fractions::{FractionOptions, FractionPolicy, Fractions, Runs};
 
 use crate::cgroup::Place;
@@ -252,7 +253,7 @@ fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
         }
     };
     let Runtime::Process(process) = spec.runtime;
-    shared.open_channel(key, process.boundary.as_ref().and_then(Boundary::account), false);
+    shared.open_channel(key, process.boundary.as_ref().and_then(Boundary::account), Opens::Again);
     let Some(fraction) = process.fraction else { return };
     if let Err(error) = shared.fractions.adopt(key, &fraction, &dir.fraction()) {
         tracing::warn!("what {key} has of GPUs is not measured: {error}");

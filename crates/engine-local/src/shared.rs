@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Error, KeyedLock, ListedRun, Observation, Observations, RunKey, RunState};
-use engine_channel::{Channels, Owner, Storage};
+use engine_channel::{Channels, Opens, Owner, Storage};
 use engine_fractions::Fractions;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -185,8 +185,8 @@ impl Shared {
         }
     }
 
-    /// Opens the channel of a run; `begins`: it has not started yet. A run works without.
-    pub(crate) fn open_channel(&self, key: RunKey, account: Option<&Account>, begins: bool) {
+    /// Opens the channel of a run. A run works without.
+    pub(crate) fn open_channel(&self, key: RunKey, account: Option<&Account>, opens: Opens) {
         let dir = self.dir(key);
         let folder = dir.channel();
         let is_own = move |pid| {
@@ -195,7 +195,7 @@ impl Shared {
         };
         let account = account.map(|account| (account.uid, account.gid));
         let owner = Owner::Processes { account, is_own: Box::new(is_own) };
-        let opened = self.channels.open(key, &folder, (owner, Storage::Machine), begins);
+        let opened = self.channels.open(key, &folder, (owner, Storage::Machine), opens);
         if let Err(error) = opened {
             tracing::warn!("run {key} cannot report checkpoints: {error}");
         }

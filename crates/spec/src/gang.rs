@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use uuid::Uuid;
 
-use crate::{Framework, MASTER, PARAMETER_SERVER, WORKER};
+use crate::{Framework, MASTER, PARAMETER_SERVER, PodSet, WORKER, WorkloadSpec};
 
 /// Where the pods of an elastic training find the token by which they know each other.
 pub const JOB_TOKEN_FILE: &str = "/run/elastane/job-token";
@@ -25,6 +25,8 @@ pub const JOB_PROGRAM: &str = "elasticdl";
 const TORCHRUN: &str = "PET_";
 /// The one of them that differs from pod to pod where ranks are fixed: `-e` is the same for all.
 const TORCHRUN_RANK: &str = "PET_NODE_RANK";
+/// The one that says where pods meet, and its value for those that meet at the server.
+pub const TORCHRUN_MEETING: (&str, &str) = ("PET_RDZV_BACKEND", "elastane");
 /// How often `torchrun` restarts its processes where workers come and go. It counts the loss of a
 /// worker like an error of the script, so the number is that of many preemptions.
 const ELASTIC_RESTARTS: &str = "100";
@@ -59,6 +61,20 @@ pub struct Member {
     pub node: String,
     /// A port that is its own among all pods that can be on one machine.
     pub port: u16,
+}
+
+impl WorkloadSpec {
+    /// Whether its pods meet at the server, so that the others go on without any of them, the first
+    /// included.
+    #[must_use]
+    pub fn meets_at_server(&self) -> bool {
+        let (name, value) = TORCHRUN_MEETING;
+        let is_spare = self.sets().any(|set| set.pods_min < set.pods);
+        let meets = |set: &PodSet| set.pod.env.get(name).is_some_and(|set| set == value);
+        self.distributed.is_some_and(|together| together.framework == Framework::PyTorch)
+            && is_spare
+            && self.sets().all(meets)
+    }
 }
 
 impl Gang {
@@ -147,7 +163,7 @@ impl Gang {
             // On one machine it would take each of the pods for the host.
             let settings = format!("is_host={is_host},last_call_timeout={LAST_CALL_S}");
             options.extend([
-                ("PET_RDZV_BACKEND", "c10d".to_owned()),
+                (TORCHRUN_MEETING.0, "c10d".to_owned()),
                 ("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
                 ("PET_RDZV_ID", self.workload.to_string()),
                 ("PET_RDZV_CONF", settings),

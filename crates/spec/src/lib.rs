@@ -33,7 +33,10 @@ pub use container::{
     Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
-pub use gang::{Gang, JOB_PROGRAM, JOB_TLS_VARIABLE, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member};
+pub use gang::{
+    Gang, JOB_PROGRAM, JOB_TLS_VARIABLE, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member,
+    TORCHRUN_MEETING,
+};
 pub use gpu::{Bounds, GpuLimit, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;

@@ -1,11 +1,12 @@
 //! Scripts of `torchrun` on pods that the server starts. Owns: which options they find in their
-//! environment, and that they go on with fewer workers and with more again. Does not know about: how
-//! `torchrun` works.
+//! environment, and that they go on with fewer workers and with more again, where they meet at the server
+//! without any of them. Does not know about: how `torchrun` works.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::sandbox::{Sandbox, wait_until};
+use crate::sandbox::{Sandbox, environment, kill, wait_until};
 
 /// Each restart waits until `torchrun` has given up the worker that is gone.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,9 +49,13 @@ fn prepared() -> Option<Sandbox> {
 }
 
 fn submit(sandbox: &Sandbox, name: &str, flags: &str) {
+    submit_by(sandbox, name, flags, "/usr/bin/torchrun");
+}
+
+fn submit_by(sandbox: &Sandbox, name: &str, flags: &str, torchrun: &str) {
     let submitted = sandbox.shell(&format!(
         "runai training pytorch submit {name} -i x -g 1 {flags} -e PYTHONPATH=$PWD {OPTIONS} \
-         --command -- /usr/bin/torchrun $PWD/waits.py $PWD/points"
+         --command -- {torchrun} $PWD/waits.py $PWD/points"
     ));
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 }
@@ -100,4 +105,44 @@ fn a_script_of_as_many_workers_as_it_says_keeps_its_ranks() {
     sandbox.await_status("runai list jobs", "fixed", "Succeeded");
     says(&sandbox, ("fixed", "master-0"), "rank 0 of 2: each sample 2 to 2 times", 1);
     says(&sandbox, ("fixed", "worker-0"), "rank 1 of 2: each sample 2 to 2 times", 1);
+}
+
+/// The process of `torchrun` in each pod, by the rank that the pod begins with.
+fn agents(sandbox: &Sandbox) -> BTreeMap<String, u32> {
+    let agents =
+        sandbox.processes().into_iter().filter(|of| of.command.contains(" elastane.torchrun "));
+    let ranked = |pid| Some((environment(pid)?.get("PET_NODE_RANK")?.clone(), pid));
+    agents.filter_map(|agent| ranked(agent.pid)).collect()
+}
+
+#[test]
+fn a_script_whose_pods_meet_at_the_server_outlives_its_first_pod_and_the_server() {
+    let Some(mut sandbox) = prepared() else { return };
+    let flags = "--workers 2 --min-replicas 1 --max-replicas 2 -e PET_RDZV_BACKEND=elastane";
+    submit_by(&sandbox, "points", flags, "/usr/bin/python3 -m elastane.torchrun");
+    let other = ("points", "worker-0");
+    says(&sandbox, other, " of 3: epoch 0", 1);
+    let count = |sandbox: &Sandbox, size: u32| {
+        log(sandbox, "points", "worker-0").matches(&format!(" of {size}: epoch 0")).count()
+    };
+    let before = agents(&sandbox);
+    let [of_two, of_three] = [2, 3].map(|size| count(&sandbox, size));
+    kill(before["0"]);
+    says(&sandbox, other, " of 2: epoch 0", of_two + 1);
+    says(&sandbox, other, " of 3: epoch 0", of_three + 1);
+    let after = agents(&sandbox);
+    assert_ne!(before["0"], after["0"], "it has come again");
+    assert_eq!([&before["1"], &before["2"]], [&after["1"], &after["2"]], "the others were there");
+    // The next server finds them in their world, and notices the next loss.
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --nodes 1x3x16GiB");
+    let [of_two, of_three] = [2, 3].map(|size| count(&sandbox, size));
+    kill(after["2"]);
+    says(&sandbox, other, " of 2: epoch 0", of_two + 1);
+    says(&sandbox, other, " of 3: epoch 0", of_three + 1);
+    let last = agents(&sandbox);
+    assert_eq!([&last["0"], &last["1"]], [&after["0"], &after["1"]]);
+    std::fs::write(sandbox.home().join("points/go"), "").expect("written");
+    sandbox.await_status("runai list jobs", "points", "Succeeded");
+    says(&sandbox, other, " of 3: each sample 2 to 2 times", 1);
 }

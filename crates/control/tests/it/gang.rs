@@ -239,6 +239,30 @@ async fn an_elastic_gang_goes_on_with_fewer() {
 }
 
 #[tokio::test]
+async fn one_whose_pods_meet_at_the_server_goes_on_without_the_first() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    let meets = |name| {
+        let mut spec = distributed(name, 2);
+        spec.more[0].pods_min = 1;
+        let variable = ("PET_RDZV_BACKEND".to_owned(), "elastane".to_owned());
+        spec.pods.pod.env.extend([variable.clone()]);
+        spec.more[0].pod.env.extend([variable]);
+        spec
+    };
+    w.submit(1, meets("d")).await;
+    let first = runs(&w, "d", &[1, 1, 1]).await;
+    w.engine.end(first[0].key, Exit::Code(1));
+    w.becomes("d Initializing 2/3").await;
+    w.clock.advance_ms(1000);
+    let second = runs(&w, "d", &[2, 1, 1]).await;
+    assert_eq!(ports(&second), ports(&first), "the others look for it where it was");
+    w.engine.end(second[0].key, Exit::Lost);
+    w.becomes("d Initializing 2/3").await;
+    w.clock.advance_ms(1000);
+    runs(&w, "d", &[3, 1, 1]).await;
+}
+
+#[tokio::test]
 async fn an_mpi_launcher_waits_for_its_workers() {
     let w = World::new(nodes(1, 3), &[3]).await;
     let mut spec = distributed("d", 2);

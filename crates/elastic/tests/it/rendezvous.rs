@@ -1,6 +1,6 @@
 //! Which workers train together.
 
-use elastic::{Rendezvous, WorkerId, WorldLimits};
+use elastic::{Rendezvous, WorkerId, World, WorldLimits};
 use proptest::prelude::*;
 use units::Instant;
 
@@ -37,6 +37,26 @@ fn who_is_gone_leaves_at_once_and_the_others_keep_their_order() {
     all.leave(WorkerId(1));
     assert_eq!(all.turn(Instant(40_000)).map(|world| world.generation), Some(2));
     assert_eq!(members(&all), [0, 2, 3]);
+}
+
+#[test]
+fn a_member_that_begins_again_changes_the_world_and_no_rank() {
+    let mut all = started(LIMITS, 0..3);
+    all.renew(WorkerId(9));
+    assert_eq!(all.turn(Instant(40_000)), None, "it is no member");
+    all.renew(WorkerId(1));
+    assert_eq!(all.turn(Instant(40_000)).map(|world| world.generation), Some(2));
+    assert_eq!(members(&all), [0, 1, 2]);
+}
+
+#[test]
+fn a_world_that_was_decided_before_goes_on_unless_a_member_is_gone() {
+    let world = World { generation: 7, members: [4, 2].map(WorkerId).to_vec() };
+    let resumed = |is_whole| Rendezvous::resume(LIMITS, world.clone(), is_whole).expect("sizes");
+    assert_eq!(resumed(true).turn(Instant(0)), None);
+    let mut all = resumed(false);
+    assert_eq!(all.turn(Instant(0)).map(|world| world.generation), Some(8));
+    assert_eq!(members(&all), [4, 2]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Bench {
         let top = tempfile::tempdir().unwrap();
         let (channels, news) = channels();
         let folder = top.path().join("run");
-        channels.open(KEY, &folder, (owner, Storage::Machine), true).unwrap();
+        channels.open(KEY, &folder, (owner, Storage::Machine), Opens::First(None)).unwrap();
         Self { top, channels, news }
     }
 
@@ -268,10 +268,33 @@ async fn the_next_server_hears_on_the_same_path() {
     assert!(matches!(closed.await.unwrap(), Err(ClientError::Channel(_))));
     let (next, mut news) = channels();
     let folder = bench.top.path().join("run");
-    next.open(KEY, &folder, (own(None), Storage::Machine), false).unwrap();
+    next.open(KEY, &folder, (own(None), Storage::Machine), Opens::Again).unwrap();
     bench.write("model", "other weights");
     assert_eq!(bench.report(Some(path), Some(20), None).await, "ok");
     assert!(matches!(news.next().await, CheckpointNews::Saved { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_one_workload_meet_and_the_next_server_knows_which_they_are() {
+    let mut bench = Bench::new();
+    let wants = br#"{"meet": {"min": 1, "max": 1, "arrives": true}}"#;
+    let wants = [wants.as_slice(), b"\n"].concat();
+    let alone = bench.send(wants.clone()).await;
+    assert!(alone.contains("works together with no other"), "{alone}");
+    bench.channels.close(KEY);
+    let folder = bench.top.path().join("run");
+    let open = |channels: &Channels, opens| {
+        channels.open(KEY, &folder, (own(None), Storage::Machine), opens).unwrap();
+    };
+    open(&bench.channels, Opens::First(Some(Uuid::from_u128(5))));
+    let first =
+        r#"{"ok":true,"world":{"generation":1,"rank":0,"size":1,"changed":true,"over":false}}"#;
+    assert_eq!(bench.send(wants.clone()).await.trim_end(), first);
+    bench.channels.close(KEY);
+    assert!(lock(&bench.channels.meetings.all).is_empty(), "none is left");
+    (bench.channels, bench.news) = channels();
+    open(&bench.channels, Opens::Again);
+    assert_eq!(bench.send(wants).await.trim_end(), first);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,8 @@ impl Workload {
     /// together are, unless it keeps its place or they can do with fewer.
     fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
-        let spare = set.pods_min < set.pods || self.is_elastic_training();
+        let spare =
+            set.pods_min < set.pods || self.is_elastic_training() || self.spec.meets_at_server();
         self.spec.distributed.is_some() && set.pod.restart == Restart::Never && !spare
     }
 

@@ -1,0 +1,237 @@
+//! Where the pods of one workload meet that `torchrun` has for a training. Owns: which of their runs are in a
+//! world, when all of them have arrived in it, and that a world goes on after a restart of the server. Does
+//! not know about: sockets, processes, and what the pods exchange in the store of a world.
+//!
+//! Membership follows from runs that begin and end, so the loss of any pod, the first included, is the
+//! next world of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use elastic::{Rendezvous, WorkerId, WorldLimits};
+use engine::RunKey;
+use units::Instant;
+
+use crate::protocol::{Meet, Seat, World};
+
+/// How long joins are gathered while a world is there.
+const GATHER_MS: u64 = 1000;
+/// How long runs of an earlier server are waited for. A run says something every second.
+const RESUME_MS: u64 = 30_000;
+
+/// The runs of a workload.
+#[derive(Debug, Default)]
+pub(crate) struct Meeting {
+    /// That have not ended.
+    open: BTreeSet<RunKey>,
+    /// Those of an earlier server that have not said yet in which world they are, and until when no world
+    /// is decided without them.
+    silent: BTreeSet<RunKey>,
+    silent_until: Instant,
+    /// In which world each was last.
+    seats: BTreeMap<RunKey, Seat>,
+    group: Option<Group>,
+    /// The script has ended well in one of them.
+    is_over: bool,
+}
+
+/// Runs that have met.
+#[derive(Debug)]
+struct Group {
+    rendezvous: Rendezvous,
+    /// By their numbers.
+    runs: Vec<RunKey>,
+    /// In which generation each waits for the others.
+    arrived: BTreeMap<RunKey, u64>,
+    /// Where the first of a generation has opened its store.
+    store: Option<(u64, String)>,
+    /// The newest world in which all have arrived.
+    complete: Option<Complete>,
+}
+
+#[derive(Debug)]
+struct Complete {
+    generation: u64,
+    members: Vec<RunKey>,
+    store: String,
+    /// Whether one of them knows: then all have to go there.
+    is_known: bool,
+}
+
+impl Meeting {
+    /// A run begins, or is one of an earlier server.
+    pub(crate) fn open(&mut self, key: RunKey, begins: bool, now: Instant) {
+        self.open.insert(key);
+        if !begins {
+            self.silent.insert(key);
+            self.silent_until = now.plus_ms(RESUME_MS);
+        }
+    }
+
+    /// A run has ended. Returns whether none is left.
+    pub(crate) fn close(&mut self, key: RunKey) -> bool {
+        self.open.remove(&key);
+        self.silent.remove(&key);
+        self.seats.remove(&key);
+        if let Some(group) = &mut self.group {
+            group.leave(key);
+        }
+        self.open.is_empty()
+    }
+
+    /// Answers a run.
+    ///
+    /// # Errors
+    /// What is wrong with its request.
+    pub(crate) fn meet(
+        &mut self,
+        key: RunKey,
+        request: &Meet,
+        now: Instant,
+    ) -> Result<World, String> {
+        if !self.open.contains(&key) {
+            return Err("this run has ended".to_owned());
+        }
+        self.is_over |= request.done;
+        if self.is_over {
+            return Ok(World { over: true, ..World::default() });
+        }
+        self.silent.remove(&key);
+        if let Some(seat) = request.of {
+            self.seats.insert(key, seat);
+        }
+        let group = match &mut self.group {
+            Some(group) => group,
+            None if !self.silent.is_empty() && now < self.silent_until => {
+                return Ok(World::default());
+            }
+            none => none.insert(Group::new(request, &self.seats)?),
+        };
+        Ok(group.meet(key, request, now))
+    }
+}
+
+impl Group {
+    /// Goes on in the newest world that a run is in.
+    fn new(request: &Meet, seats: &BTreeMap<RunKey, Seat>) -> Result<Self, String> {
+        let limits = WorldLimits {
+            min: request.min,
+            max: request.max,
+            unit: request.unit,
+            first_ms: request.wait_ms,
+            gather_ms: GATHER_MS,
+        };
+        let newest = seats.values().max_by_key(|seat| seat.generation).copied();
+        let newest = newest.unwrap_or_default();
+        let is_newest = |(_, seat): &(&RunKey, &Seat)| seat.generation == newest.generation;
+        let mut runs: Vec<_> = seats.iter().filter(is_newest).collect();
+        runs.sort_by_key(|(_, seat)| seat.rank);
+        let runs: Vec<_> = runs.into_iter().map(|(key, _)| *key).collect();
+        let world = elastic::World {
+            generation: newest.generation,
+            members: (0..).map(WorkerId).take(runs.len()).collect(),
+        };
+        let is_whole = runs.len() == newest.size as usize;
+        let rendezvous = Rendezvous::resume(limits, world, is_whole);
+        let rendezvous = rendezvous.map_err(|error| error.to_string())?;
+        Ok(Self { rendezvous, runs, arrived: BTreeMap::new(), store: None, complete: None })
+    }
+
+    fn leave(&mut self, key: RunKey) {
+        if let Some(id) = self.id(key) {
+            self.rendezvous.leave(id);
+        }
+        self.arrived.remove(&key);
+        let is_void =
+            |complete: &mut Complete| !complete.is_known && complete.members.contains(&key);
+        self.complete.take_if(is_void);
+    }
+
+    fn meet(&mut self, key: RunKey, request: &Meet, now: Instant) -> World {
+        let before = request.of.map_or(0, |seat| seat.generation);
+        if request.arrives {
+            // It may have begun before the world changed again: all others of that world are on their way.
+            if let Some(world) = self.completed(key, before) {
+                return world;
+            }
+            let id = self.id(key).unwrap_or_else(|| self.add(key));
+            if before == self.rendezvous.world().generation {
+                self.rendezvous.renew(id);
+            }
+            self.rendezvous.join(id, now);
+        }
+        self.rendezvous.turn(now);
+        if request.arrives {
+            self.arrive(key, request);
+            if let Some(world) = self.completed(key, before) {
+                return world;
+            }
+        }
+        let world = self.rendezvous.world();
+        World {
+            generation: world.generation,
+            rank: self.id(key).and_then(|id| rank(&world.members, id)),
+            size: size(&world.members),
+            changed: world.generation != before,
+            ..World::default()
+        }
+    }
+
+    /// A member waits for the others; the first of them has opened the store before that.
+    fn arrive(&mut self, key: RunKey, request: &Meet) {
+        let world = self.rendezvous.world();
+        let generation = world.generation;
+        let Some(rank) = self.id(key).and_then(|id| rank(&world.members, id)) else { return };
+        if let Some(store) = request.store.as_ref().filter(|store| store.generation == generation)
+            && rank == 0
+        {
+            self.store = Some((generation, store.address.clone()));
+        }
+        let is_open = |store: &&(u64, String)| store.0 == generation;
+        let store = self.store.as_ref().filter(is_open).map(|(_, address)| address.clone());
+        if rank > 0 || store.is_some() {
+            self.arrived.insert(key, generation);
+        }
+        let members: Vec<_> = world.members.iter().map(|id| self.runs[id.0 as usize]).collect();
+        let has_arrived = |key: &RunKey| self.arrived.get(key) == Some(&generation);
+        let is_new = self.complete.as_ref().is_none_or(|now| now.generation < generation);
+        if let Some(store) = store.filter(|_| is_new && members.iter().all(has_arrived)) {
+            self.complete = Some(Complete { generation, members, store, is_known: false });
+        }
+    }
+
+    /// The newest world in which all have arrived, for a member of it that does not know that yet.
+    fn completed(&mut self, key: RunKey, before: u64) -> Option<World> {
+        let complete = self.complete.as_mut().filter(|complete| before < complete.generation)?;
+        let rank = complete.members.iter().position(|member| *member == key)?;
+        complete.is_known = true;
+        Some(World {
+            generation: complete.generation,
+            rank: u32::try_from(rank).ok(),
+            size: size(&complete.members),
+            changed: true,
+            store: Some(complete.store.clone()),
+            over: false,
+        })
+    }
+
+    fn id(&self, key: RunKey) -> Option<WorkerId> {
+        let number = self.runs.iter().position(|run| *run == key)?;
+        u32::try_from(number).ok().map(WorkerId)
+    }
+
+    fn add(&mut self, key: RunKey) -> WorkerId {
+        self.runs.push(key);
+        WorkerId(size(&self.runs) - 1)
+    }
+}
+
+fn rank(members: &[WorkerId], id: WorkerId) -> Option<u32> {
+    u32::try_from(members.iter().position(|member| *member == id)?).ok()
+}
+
+fn size<T>(members: &[T]) -> u32 {
+    u32::try_from(members.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

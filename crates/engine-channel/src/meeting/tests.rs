@@ -1,0 +1,241 @@
+//! Agents of `torchrun` in pods that come and go.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::*;
+use crate::protocol::Store;
+
+/// Agents, each with the last world it was in.
+struct Agents {
+    meeting: Meeting,
+    seats: BTreeMap<u128, Option<Seat>>,
+    now: u64,
+    limits: (u32, u32),
+}
+
+fn key(pod: u128) -> RunKey {
+    RunKey { pod: Uuid::from_u128(pod), generation: 1 }
+}
+
+impl Agents {
+    /// From one pod to three.
+    fn new(pods: &[u128]) -> Self {
+        let seats = pods.iter().map(|pod| (*pod, None)).collect();
+        let mut all = Self { meeting: Meeting::default(), seats, now: 0, limits: (1, 3) };
+        pods.iter().for_each(|pod| all.meeting.open(key(*pod), true, Instant(0)));
+        all
+    }
+
+    fn begins(&mut self, pod: u128) {
+        self.meeting.open(key(pod), true, Instant(self.now));
+        self.seats.insert(pod, None);
+    }
+
+    fn is_lost(&mut self, pod: u128) {
+        self.seats.remove(&pod);
+        self.meeting.close(key(pod));
+    }
+
+    fn request(&self, pod: u128) -> Meet {
+        let (min, max) = self.limits;
+        let of = self.seats[&pod];
+        Meet { min, max, unit: 1, wait_ms: 5000, of, arrives: false, store: None, done: false }
+    }
+
+    fn ask(&mut self, pod: u128, request: &Meet) -> World {
+        self.meeting.meet(key(pod), request, Instant(self.now)).expect("an answer")
+    }
+
+    /// What one learns whose processes run.
+    fn looks(&mut self, pod: u128) -> World {
+        let request = self.request(pod);
+        self.ask(pod, &request)
+    }
+
+    /// One that waits asks once, and opens the store if it is the first.
+    fn arrives(&mut self, pod: u128) -> World {
+        let request = Meet { arrives: true, ..self.request(pod) };
+        let world = self.ask(pod, &request);
+        if world.rank != Some(0) || world.store.is_some() {
+            return world;
+        }
+        let generation = world.generation;
+        let store = Some(Store { generation, address: format!("{pod}:{generation}") });
+        self.ask(pod, &Meet { store, ..request })
+    }
+
+    /// It knows its place.
+    fn takes(&mut self, pod: u128, world: &World) {
+        let rank = world.rank.expect("a rank");
+        let seat = Seat { generation: world.generation, rank, size: world.size };
+        self.seats.insert(pod, Some(seat));
+    }
+
+    /// All wait until each has a place in one world. Returns its generation, its pods by rank, and its store.
+    fn meet(&mut self) -> (u64, Vec<u128>, String) {
+        let mut found = BTreeMap::new();
+        for _ in 0..100 {
+            for pod in self.seats.keys().copied().collect::<Vec<_>>() {
+                if found.contains_key(&pod) {
+                    continue;
+                }
+                let world = self.arrives(pod);
+                if world.store.is_some() {
+                    self.takes(pod, &world);
+                    found.insert(pod, world);
+                }
+            }
+            if found.len() == self.seats.len() {
+                let first = found.values().next().expect("a pod").clone();
+                let is_one = |world: &World| {
+                    (world.generation, &world.store) == (first.generation, &first.store)
+                };
+                assert!(found.values().all(is_one), "{found:?}");
+                let mut by_rank: Vec<_> = found.iter().map(|(pod, at)| (at.rank, *pod)).collect();
+                by_rank.sort_unstable();
+                let pods = by_rank.into_iter().map(|(_, pod)| pod).collect();
+                return (first.generation, pods, first.store.expect("a store"));
+            }
+            self.now += 100;
+        }
+        panic!("they do not meet: {found:?}")
+    }
+
+    /// Another server takes over.
+    fn next_server(&mut self) {
+        self.meeting = Meeting::default();
+        for pod in self.seats.keys() {
+            self.meeting.open(key(*pod), false, Instant(self.now));
+        }
+    }
+}
+
+#[test]
+fn the_others_go_on_without_the_first_and_another_joins_last() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    let (first, ranks, _) = all.meet();
+    assert!([1, 2, 3].iter().all(|pod| !all.looks(*pod).changed));
+    let lost = ranks[0];
+    all.is_lost(lost);
+    assert!(all.looks(ranks[1]).changed && all.looks(ranks[2]).changed);
+    let (second, left, store) = all.meet();
+    assert_eq!((second, &left[..]), (first + 1, &ranks[1..]));
+    assert_eq!(store, format!("{}:{second}", ranks[1]), "the next one has the store");
+    all.begins(9);
+    all.arrives(9);
+    assert!(!all.looks(ranks[1]).changed, "joins are gathered");
+    all.now += GATHER_MS;
+    assert!(all.looks(ranks[1]).changed);
+    assert_eq!(all.meet().1, [ranks[1], ranks[2], 9]);
+}
+
+#[test]
+fn one_whose_processes_fail_has_all_begin_again_with_the_same_ranks() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    let (first, ranks, _) = all.meet();
+    assert_eq!(all.arrives(2).store, None);
+    assert!(all.looks(1).changed && all.looks(3).changed);
+    let (second, again, _) = all.meet();
+    assert_eq!((second, again), (first + 1, ranks));
+}
+
+#[test]
+fn a_world_needs_as_many_as_the_least() {
+    let mut all = Agents::new(&[1, 2]);
+    all.limits = (2, 2);
+    let (first, ..) = all.meet();
+    all.is_lost(1);
+    assert!(all.looks(2).changed);
+    all.now += 60_000;
+    assert_eq!((all.arrives(2).rank, all.looks(2).size), (None, 0));
+    all.begins(3);
+    let (second, ranks, _) = all.meet();
+    assert!(second > first);
+    assert_eq!(ranks, [2, 3]);
+}
+
+#[test]
+fn all_get_the_world_that_one_has_got_and_none_another() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    let (first, ..) = all.meet();
+    let worlds = [1, 2, 3].map(|pod| all.arrives(pod));
+    assert!(worlds[2].store.is_some(), "all have arrived");
+    all.takes(3, &worlds[2]);
+    // The world changes before the others have asked again.
+    all.is_lost(1);
+    assert!(all.looks(3).changed);
+    let late = all.arrives(2);
+    assert_eq!((late.generation, late.store), (first + 1, worlds[2].store.clone()));
+    // Where none has got it, it is void.
+    let mut all = Agents::new(&[1, 2]);
+    let (first, ..) = all.meet();
+    all.arrives(1);
+    let request = Meet { arrives: true, ..all.request(2) };
+    let seat = all.seats[&2];
+    all.is_lost(2);
+    assert_eq!(seat.map(|seat| seat.generation), request.of.map(|of| of.generation));
+    let (second, alone, _) = all.meet();
+    assert!(second > first + 1);
+    assert_eq!(alone, [1]);
+}
+
+#[test]
+fn a_world_outlives_its_server() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    let (first, ranks, _) = all.meet();
+    all.next_server();
+    assert!(!all.looks(1).changed);
+    // One that joins first decides nothing.
+    all.begins(9);
+    all.now += 20_000;
+    let early = all.arrives(9);
+    assert_eq!((early.generation, early.rank), (0, None));
+    assert!(!all.looks(2).changed && !all.looks(3).changed && !all.looks(1).changed);
+    // One that is lost while no server is there.
+    all.is_lost(9);
+    all.next_server();
+    all.is_lost(ranks[1]);
+    let left = [ranks[0], ranks[2]];
+    assert!(!all.looks(left[0]).changed, "the other has said nothing yet");
+    assert!(all.looks(left[1]).changed);
+    let (second, found, _) = all.meet();
+    assert_eq!((second, &found[..]), (first + 1, &left[..]));
+}
+
+#[test]
+fn a_run_of_an_earlier_server_that_says_nothing_is_waited_for_no_longer_than_that() {
+    let mut all = Agents::new(&[1, 2]);
+    let (first, ranks, _) = all.meet();
+    all.next_server();
+    all.now += RESUME_MS - 1;
+    assert!(!all.looks(ranks[0]).changed);
+    all.now += 1;
+    assert!(all.looks(ranks[0]).changed, "the other is gone");
+    all.seats.remove(&ranks[1]);
+    assert_eq!(all.meet().0, first + 1);
+}
+
+#[test]
+fn the_end_of_a_script_that_has_ended_well_somewhere_changes_no_world() {
+    let mut all = Agents::new(&[1, 2]);
+    all.meet();
+    let request = Meet { done: true, ..all.request(1) };
+    assert!(all.ask(1, &request).over);
+    all.is_lost(1);
+    let other = all.looks(2);
+    assert!(other.over && !other.changed);
+    assert!(all.meeting.close(key(2)), "none is left");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let mut all = Agents::new(&[1]);
+    all.limits = (3, 2);
+    let request = all.request(1);
+    let why = all.meeting.meet(key(1), &request, Instant(0)).expect_err("no such size");
+    assert!(why.contains("between min 3 and max 2"), "{why}");
+    let why = all.meeting.meet(key(7), &request, Instant(0)).expect_err("not there");
+    assert!(why.contains("has ended"), "{why}");
+}
