@@ -13,6 +13,7 @@ use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -44,12 +45,40 @@ struct Slot {
     files: Vec<PathBuf>,
 }
 
+/// How long writing may take, and besides, per byte: 5 MB a second is a slow disk.
+const PATIENCE: Duration = Duration::from_secs(600);
+const BYTES_PER_SECOND_MIN: u64 = 5_000_000;
+
 /// Writes what a run has left in memory where it belongs, and frees the memory. To be called as the run,
-/// when its processes are gone.
+/// when its processes are gone, by a process that ends then: writing to a file system that does not answer
+/// is given up.
 ///
 /// # Errors
 /// Each checkpoint that is only in memory still, with the reason.
 pub fn finish(folder: &Path) -> Result<(), Vec<String>> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes: u64 = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
+    let patience = PATIENCE + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
+    let (here, seconds) = (folder.to_owned(), patience.as_secs());
+    within(patience, move || write_all(&here)).unwrap_or_else(|| {
+        let left = folder.display();
+        Err(vec![format!(
+            "{left}: the disk did not take all of it within {seconds} s; the rest is only in memory"
+        )])
+    })
+}
+
+/// What this returns, if it does in time; else it goes on until the process ends.
+fn within<T: Send + 'static>(
+    patience: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (done, result) = mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    result.recv_timeout(patience).ok()
+}
+
+fn write_all(folder: &Path) -> Result<(), Vec<String>> {
     let slots = slots(folder).map_err(|error| vec![format!("{}: {error}", folder.display())])?;
     let mut unwritten = Vec::new();
     for (name, mut slot) in slots {
@@ -196,6 +225,14 @@ fn remove(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writing_that_does_not_come_to_an_end_is_given_up() {
+        let (begin, begins) = mpsc::channel::<()>();
+        assert_eq!(within(Duration::from_millis(1), move || begins.recv().is_ok()), None);
+        drop(begin);
+        assert_eq!(within(Duration::from_secs(600), || 7), Some(7));
+    }
 
     struct Pod {
         memory: tempfile::TempDir,

@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
-use crate::record::{ExitFile, RunDir, StateFile};
+use crate::record::{ExitFile, RunDir, Runtime, StateFile};
 use crate::shared::Shared;
 use crate::sys;
 
@@ -114,6 +114,17 @@ pub(crate) fn handle(dir: &RunDir, holder: Pid) -> io::Result<Option<OwnedFd>> {
     }
 }
 
+/// Has the checkpoints written that a run left in memory whose supervisor cannot do it.
+pub(crate) fn finish(key: RunKey, dir: &RunDir) {
+    let finished = dir.read_spec().and_then(|spec| {
+        let Runtime::Process(process) = spec.runtime;
+        process.memory.map_or(Ok(()), |memory| memory.end(process.boundary.as_ref()))
+    });
+    if let Err(error) = finished {
+        tracing::warn!("checkpoints of {key} are only in memory: {error}");
+    }
+}
+
 /// The run has no supervisor: finds out, or decides, how it ended.
 fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
@@ -134,7 +145,9 @@ fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
             if !shared.sweep(&BTreeSet::from([key])).is_empty() {
                 return Ok(Step::Resisting);
             }
-            if dir.exists() { dir.write_state(&last()) } else { Ok(()) }
+            let lost = if dir.exists() { dir.write_state(&last()) } else { Ok(()) };
+            finish(key, &dir);
+            lost
         }
     };
     if let Err(error) = written {

@@ -3,9 +3,10 @@
 //! control group of its run; it is there for the next run of the pod on this machine. Does not know what is
 //! in a folder.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,12 +17,15 @@ use uuid::Uuid;
 
 use crate::isolation::{Account, Boundary};
 use crate::ownership;
-use crate::process::limit_mark;
+use crate::process::{limit_mark, supervised};
 use crate::sys;
 
 /// The memory of the machine as a file system.
 const MACHINE: &str = "/dev/shm";
 const TMPFS: i64 = 0x0102_1994;
+/// What the folders of state directories begin with, and the link in each to its state directory.
+const PREFIX: &str = "elastane-";
+const OF: &str = "of";
 
 /// Where the copies of a run are, and the program that writes them where they belong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,11 +42,13 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
-    /// None: this machine has no such memory. Folders of pods that are gone are deleted.
+    /// None: this machine has no such memory. Folders of pods that are gone are deleted, and those of state
+    /// directories that are gone.
     pub(crate) fn open(state_dir: &Path, program: &Path, pods: &Path) -> Option<Self> {
-        let name = format!("elastane-{:x}", limit_mark(&state_dir.display().to_string()));
+        let name = format!("{PREFIX}{:x}", limit_mark(&state_dir.display().to_string()));
         let root = Path::new(MACHINE).join(name);
-        if let Err(error) = make_root(&root) {
+        forget_deleted(&root);
+        if let Err(error) = make_root(&root).and_then(|()| note(&root, state_dir)) {
             tracing::info!("runs have no memory for checkpoints: {}: {error}", root.display());
             return None;
         }
@@ -78,8 +84,47 @@ impl Pods {
 
 impl Drop for Pods {
     fn drop(&mut self) {
-        // Refused while a pod has a folder.
-        let _in_use = fs::remove_dir(&self.root);
+        let is_note = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|at| at.file_name() == OF);
+        let is_unused = fs::read_dir(&self.root).is_ok_and(|mut all| all.all(is_note));
+        if is_unused {
+            // A run of another server may begin meanwhile, which makes the folder again.
+            let _gone = fs::remove_file(self.root.join(OF));
+            let _in_use = fs::remove_dir(&self.root);
+        }
+    }
+}
+
+/// Notes whose a folder is: its name does not say it.
+fn note(root: &Path, state_dir: &Path) -> io::Result<()> {
+    let link = root.join(OF);
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    symlink(fs::canonicalize(state_dir)?, link)
+}
+
+/// Deletes what state directories have left that were deleted, unless a run of theirs goes on.
+fn forget_deleted(own: &Path) {
+    let is_left = |root: &PathBuf| {
+        let is_ours = fs::symlink_metadata(root)
+            .is_ok_and(|found| found.is_dir() && found.uid() == getuid().as_raw());
+        let is_gone = |of: PathBuf| {
+            fs::symlink_metadata(of).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        root != own && is_ours && fs::read_link(root.join(OF)).is_ok_and(is_gone)
+    };
+    let all = fs::read_dir(MACHINE).into_iter().flatten().flatten();
+    let named =
+        all.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()));
+    let left: Vec<_> = named.map(|entry| entry.path()).filter(is_left).collect();
+    // Read after that: what runs then has begun before its state directory was deleted.
+    let Some(runs) = supervised().filter(|_| !left.is_empty()) else { return };
+    let pods: BTreeSet<_> = runs.iter().map(|run| run.pod.to_string()).collect();
+    for root in left.iter().filter(|root| !pods.iter().any(|pod| root.join(pod).exists())) {
+        if let Err(error) = fs::remove_dir_all(root) {
+            tracing::warn!("cannot delete {}: {error}", root.display());
+        }
     }
 }
 

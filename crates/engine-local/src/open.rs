@@ -298,6 +298,7 @@ fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateF
             tracing::warn!("cannot record that run {key} is lost: {error}");
         }
         shared.know(key, lost);
+        events::finish(key, &dir);
     }
 }
 

@@ -103,6 +103,51 @@ async fn nothing_of_a_run_is_loaded_outside_of_its_limits() {
 }
 
 #[tokio::test]
+async fn what_a_run_leaves_whose_supervisor_was_killed_is_written_by_the_server() {
+    for server_looks in [true, false] {
+        let (mut bench, disk) = (Bench::new(), disk());
+        let to = disk.path().join("model");
+        let mut spec = leaves(&bench, &to);
+        // It dies with its supervisor.
+        spec.command = bench.script(&LEAVES.replace("kill -9 $$", "sleep 600")).command;
+        let key = spec.key;
+        bench.engine().start(spec).await.expect("started");
+        let output = bench.run_dir(key).join("output.log");
+        let said = || fs::read_to_string(&output).unwrap_or_default();
+        assert!(comes(|| said().ends_with('\n')).await);
+        let Some(memory) = memory_of(&said()) else { return };
+        assert!(comes(|| memory.join("0-1.json").exists()).await);
+        if server_looks {
+            bench.kill_supervisor(key);
+        } else {
+            bench.close();
+            bench.kill_supervisor(key);
+            bench.reopen().await;
+        }
+        assert_eq!(end(&*bench.engine(), key).await, Exit::Lost);
+        assert!(comes(|| to.exists()).await, "{server_looks}");
+        assert_eq!(fs::read_to_string(&to).expect("whole"), "weights");
+    }
+}
+
+#[tokio::test]
+async fn what_a_deleted_state_directory_left_is_deleted_by_the_next_server() {
+    let bench = Bench::new();
+    let spec = leaves(&bench, Path::new("/nowhere/model"));
+    let key = spec.key;
+    let told = run(&bench, spec).await;
+    end(&*bench.engine(), key).await;
+    let Some(memory) = memory_of(&told) else { return };
+    let others = Bench::new();
+    assert!(memory.join("0-1.bin").exists(), "its state directory is there");
+    drop(others);
+    drop(bench);
+    assert!(memory.join("0-1.bin").exists(), "it may be wanted");
+    let _next = Bench::new();
+    assert!(!memory.parent().expect("a root").exists());
+}
+
+#[tokio::test]
 async fn what_cannot_be_written_stays_until_the_pod_is_forgotten() {
     let mut bench = Bench::new();
     let spec = leaves(&bench, Path::new("/nowhere/model"));
