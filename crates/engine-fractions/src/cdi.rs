@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use crate::contexts;
 use crate::fractions::SOCKETS_IN_CONTAINERS;
 
-/// The version of the specification. Nothing in it needs a newer one.
-const VERSION: &str = "0.6.0";
+/// The version of the specification, the oldest whose names may begin with a digit: runtimes know none of
+/// the devices in a newer one than they have, and Podman 4.3 has this.
+const VERSION: &str = "0.5.0";
 /// What its devices are called: `elastane/gpu=NAME`.
 const KIND: &str = "elastane/gpu";
 /// How a GPU is named that does not exist, before its memory.
