@@ -196,7 +196,11 @@ pub(crate) enum Command {
     Diagnostics(program::Diagnostics),
     /// Replace this program by the version of the server
     #[command(visible_alias = "update")]
-    Upgrade,
+    Upgrade {
+        /// What is meant for `update` of a workload
+        #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Refused: there is no cluster of Kubernetes behind the server
     #[command(subcommand, hide = true)]
     Kubeconfig(program::Kubeconfig),

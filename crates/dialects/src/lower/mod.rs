@@ -80,7 +80,12 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
             shown: output(typed.output),
             file: typed.file,
         }),
-        Command::Upgrade => Intent::Upgrade,
+        Command::Upgrade { words } if words.is_empty() => Intent::Upgrade,
+        Command::Upgrade { words } => {
+            let words = shell_words::join(words);
+            let what = "this replaces the program itself; to change a workload, type";
+            return Err(format!("{what} `runai workload update {words}`"));
+        }
         Command::Kubeconfig(Kubeconfig::Set) => program::refused(program::NO_CLUSTER),
         Command::Report(Report::Metrics(verb)) => program::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),

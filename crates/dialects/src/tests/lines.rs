@@ -434,6 +434,10 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         };
         assert!(why.contains(part) && done == good, "{line}: {why}");
     }
+    for line in ["upgrade --gpu-memory-limit 4G", "update --gpu-memory-limit 4G j"] {
+        let refused = meaning(&format!("runai {line}")).unwrap_err();
+        assert!(refused.contains("type `runai workload update --gpu-memory-limit 4G"), "{refused}");
+    }
     let refused = meaning("runai config set --cp-url https://x --auth-url https://y").unwrap_err();
     assert!(refused.contains("the server knows its login provider"), "{refused}");
 }
