@@ -225,8 +225,8 @@ mount --make-rprivate /
 mount -t tmpfs none /run
 mkdir /run/cdi
 cp "$1/specification" /run/cdi/elastane.json
-mkdir -p "$1/root/usr" "$1/root/proc" "$1/root/dev" "$1/root/run" "$1/root/etc"
-for name in bin lib lib64; do ln -sfn "usr/$name" "$1/root/$name"; done
+mkdir -p "$1/top/usr" "$1/top/proc" "$1/top/dev" "$1/top/run" "$1/top/etc"
+for name in bin lib lib64; do ln -sfn "usr/$name" "$1/top/$name"; done
 folder=$1
 shift
 if runc --version >/dev/null 2>&1; then set -- --runtime runc "$@"; fi
@@ -240,7 +240,7 @@ fn podman(folder: &Path, options: &[&str], script: &str) -> Result<String, Strin
     command.args(["-m", "sh", "-c", PODMAN, "sh"]).arg(folder);
     command.args(["run", "--rm", "--network", "none", "--volume", "/usr:/usr:ro"]);
     command.args(["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]).args(options);
-    command.arg("--rootfs").arg(folder.join("root")).args(["/bin/sh", "-c", script]);
+    command.arg("--rootfs").arg(folder.join("top")).args(["/bin/sh", "-c", script]);
     let output = command.output().map_err(|error| error.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
