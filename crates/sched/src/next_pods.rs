@@ -42,14 +42,14 @@ pub(crate) fn next_pods_among(
 
 /// The parts of a group (none: of the workload), those of a higher task priority first: they are
 /// placed first, and go last.
-pub(crate) fn by_task_priority(spec: &WorkloadSpec, group: Option<usize>) -> Vec<Child> {
+fn by_task_priority(spec: &WorkloadSpec, group: Option<usize>) -> Vec<Child> {
     let mut children: Vec<_> = spec.children(group).collect();
     children.sort_by_key(|&child| Reverse(task_priority(spec, child)));
     children
 }
 
 /// The highest of any set in it.
-fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
+pub(crate) fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
     match child {
         Child::Set(set) => spec.pod_sets[set].task_priority,
         Child::Group(group) => {
@@ -131,8 +131,9 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
         can.then(|| if lacks > 0 { vec![(set, lacks)] } else { Vec::new() })
     }
 
-    /// What a workload that has its minimum grows by: a part of it that has not, or else one pod, of
-    /// the set with the highest task priority, of equals with the fewest pods for its minimum.
+    /// What a workload that has its minimum grows by: a part of it that has begun; or else what has the
+    /// highest task priority, of equals a part of it before one pod, and that of the set with the fewest
+    /// pods for its minimum.
     fn growth(&self) -> Vec<Part> {
         let spec = &self.workload.spec;
         let (mut whole, mut others) = (Vec::new(), Vec::new());
@@ -150,17 +151,19 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
                 }
             }
         }
-        let first = others.into_iter().min_by_key(|&(begun, priority, _)| (begun, priority));
-        if let Some((.., parts)) = first {
-            return parts;
-        }
         let wants =
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
         let rank = |&set: &usize| {
             let of = &spec.pod_sets[set];
             (Reverse(of.task_priority), rank::set_rank(of, (self.has)(set)))
         };
-        whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
+        let set = whole.into_iter().filter(wants).min_by_key(rank);
+        let of_set = set.map(|set| (true, Reverse(spec.pod_sets[set].task_priority)));
+        let part = others.into_iter().min_by_key(|&(new, priority, _)| (new, priority));
+        match part.filter(|&(new, priority, _)| of_set.is_none_or(|own| (new, priority) <= own)) {
+            Some((.., parts)) => parts,
+            None => set.map(|set| (set, 1)).into_iter().collect(),
+        }
     }
 
     /// The same for a workload with one set and nothing else, which most are.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use model::{Child, WorkloadSpec};
 
-use crate::next_pods::by_task_priority;
+use crate::next_pods::task_priority;
 use crate::rank::set_rank;
 
 /// What goes next.
@@ -17,35 +17,58 @@ pub(crate) enum Spare {
     Part(Child),
 }
 
-/// What goes next of a workload with so many pods of each set: of the sets above their minimum
-/// a pod of the one with the lowest task priority, of equals with the most pods for its minimum; or
-/// else a part that a group can do without. None if nothing is left but its minimum.
+/// What goes next of a workload with so many pods of each set: of the sets above their minimum and the
+/// parts that a group can do without what has the lowest task priority. Of equals a pod goes before a
+/// part, that of the set with the most pods for its minimum. None if nothing is left but its minimum.
 pub(crate) fn next_spare(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Spare> {
     let above = (0..spec.pod_sets.len()).filter(|&at| pods(at) > spec.pod_sets[at].pods_min);
     let worst = above.max_by_key(|&at| {
         let set = &spec.pod_sets[at];
         (Reverse(set.task_priority), set_rank(set, pods(at)))
     });
-    worst.map(Spare::PodOf).or_else(|| spare_part(spec, None, pods).map(Spare::Part))
+    let is_lower = |&part: &Child| {
+        worst.is_none_or(|at| task_priority(spec, part) < spec.pod_sets[at].task_priority)
+    };
+    spare_part(spec, pods).filter(is_lower).map(Spare::Part).or_else(|| worst.map(Spare::PodOf))
 }
 
-/// The last part of a group (none: of the workload), however deep, that it can do without.
-pub(crate) fn spare_part(
+/// The part that goes first of those that a group, however deep, can do without: that with the lowest
+/// task priority, of equals with the fewest pods. One of which a part could go alone goes after that.
+pub(crate) fn spare_part(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Child> {
+    let mut parts = Vec::new();
+    spare_parts_of(spec, None, pods, &mut parts);
+    parts.into_iter().min_by_key(|&part| rank(spec, part, pods))
+}
+
+/// The least goes first: by task priority, then by the number of pods.
+fn rank(spec: &WorkloadSpec, part: Child, pods: &impl Fn(usize) -> u32) -> (u32, u32) {
+    let own = (0..spec.pod_sets.len()).filter(|&set| holds(spec, part, set));
+    (task_priority(spec, part), own.map(pods).sum())
+}
+
+/// Adds those of a group (none: of the workload), and says whether there are any.
+fn spare_parts_of(
     spec: &WorkloadSpec,
     group: Option<usize>,
     pods: &impl Fn(usize) -> u32,
-) -> Option<Child> {
-    let mut there = by_task_priority(spec, group);
+    parts: &mut Vec<Child>,
+) -> bool {
+    let mut there: Vec<_> = spec.children(group).collect();
     there.retain(|&part| {
         (0..spec.pod_sets.len()).any(|set| pods(set) > 0 && holds(spec, part, set))
     });
-    if there.len() > spec.children_min_of(group) {
-        return there.last().copied();
+    let first = there.iter().rev().min_by_key(|&&part| rank(spec, part, pods));
+    let mut spare = first.copied().filter(|_| there.len() > spec.children_min_of(group));
+    let known = parts.len();
+    for part in there {
+        if let Child::Group(group) = part
+            && spare_parts_of(spec, Some(group), pods, parts)
+        {
+            spare = spare.filter(|&other| other != part);
+        }
     }
-    there.into_iter().rev().find_map(|child| match child {
-        Child::Group(at) => spare_part(spec, Some(at), pods),
-        Child::Set(_) => None,
-    })
+    parts.extend(spare);
+    parts.len() > known
 }
 
 /// Whether a set is in a part of a workload.

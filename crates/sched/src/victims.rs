@@ -281,9 +281,9 @@ impl PreemptionAttempt<'_> {
         }
         let mut own = s.workloads_below(above);
         own.retain(|&victim| victim != id && self.rule.own_gives_way(s, id, victim));
-        for (victim, is_spare) in own_order::ordered(s, id, &own) {
+        for (victim, only_spare) in own_order::ordered(s, id, &own) {
             for eviction_unit in self.rule.eviction_units(s, self.need.id, victim) {
-                if is_spare && !matches!(eviction_unit, EvictionUnit::One(_)) {
+                if only_spare && !own_order::is_spare(s, victim, eviction_unit) {
                     break;
                 }
                 if !self.take(s, victim, eviction_unit) {

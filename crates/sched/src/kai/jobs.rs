@@ -88,7 +88,7 @@ pub(super) fn fullness(s: &Session<'_>, id: WorkloadId, active: impl Fn(usize) -
     if !spec.is_whole(&active) {
         return 0;
     }
-    let more = (0..).zip(&spec.pod_sets).any(above) || spare_part(spec, None, &active).is_some();
+    let more = (0..).zip(&spec.pod_sets).any(above) || spare_part(spec, &active).is_some();
     1 + u32::from(more)
 }
 

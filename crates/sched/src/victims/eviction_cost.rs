@@ -1,12 +1,12 @@
 //! What an eviction costs. Owns: the order of what counts, and how lost work is counted.
 //! Source: the profile `default`; importance comes before what is lost.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use model::{PodId, WorkloadId};
 use units::{GPU_MILLIS, Resources};
 
-use super::eviction_units::part_of;
+use super::eviction_units::{part_of, unit_priority};
 use super::{EvictionUnit, Rule};
 use crate::session::Session;
 
@@ -15,9 +15,8 @@ use crate::session::Session;
 pub(crate) struct EvictionCost {
     /// Workloads asked whose queue holds no more than its fair share.
     pub(super) entitled: u32,
-    /// How far the most important workload that loses its place is above the least important
-    /// one of its own queue: priority counts inside a queue only.
-    pub(super) priority: u32,
+    /// What loses its place and is the most important of its own queue.
+    pub(super) top: Top,
     /// Workloads that are moved, where none may lose its place.
     pub(super) interrupted: u32,
     /// Work that is lost; see [`lost`].
@@ -37,7 +36,7 @@ impl EvictionCost {
     /// No victim.
     pub(super) const NOTHING: Self = Self {
         entitled: 0,
-        priority: 0,
+        top: Top::NONE,
         interrupted: 0,
         lost: WorkLost::NONE,
         restarts: 0,
@@ -50,7 +49,7 @@ impl EvictionCost {
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             entitled: self.entitled + other.entitled,
-            priority: self.priority.max(other.priority),
+            top: self.top.and(other.top),
             interrupted: self.interrupted + other.interrupted,
             lost: self.lost.and(other.lost),
             restarts: self.restarts.saturating_add(other.restarts),
@@ -73,6 +72,39 @@ impl EvictionCost {
     /// all their work saved.
     pub(super) const fn exceeds(&self, gpu_millis: u64) -> bool {
         self.lost.gpu > gpu_millis
+    }
+}
+
+/// The most important of what loses its place. What is stopped although it is more important than other
+/// work of its queue takes the place of that next, and more are interrupted than have to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Top {
+    /// How far it is above the least important of its own queue: priority counts inside a queue only.
+    priority: u32,
+    /// Whether a workload loses all its places, and not only what it can do without.
+    pub(super) ends: bool,
+    /// The work of it that is lost.
+    lost: WorkLost,
+}
+
+impl Top {
+    const NONE: Self = Self { priority: 0, ends: false, lost: WorkLost::NONE };
+
+    /// Nothing if it keeps its place, which is no priority.
+    pub(super) fn of(priority: u32, ends: bool, lost: WorkLost) -> Self {
+        if priority == 0 { Self::NONE } else { Self { priority, ends, lost } }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match self.priority.cmp(&other.priority) {
+            Ordering::Greater => self,
+            Ordering::Less => other,
+            Ordering::Equal => Self {
+                priority: self.priority,
+                ends: self.ends || other.ends,
+                lost: self.lost.and(other.lost),
+            },
+        }
     }
 }
 
@@ -160,11 +192,19 @@ fn restarts(s: &Session<'_>, id: WorkloadId) -> u64 {
     u64::from(s.cluster.workloads()[id].restarts.max(1))
 }
 
-/// How far a workload is above the least important one of its queue that may be stopped, and one.
-pub(super) fn importance(s: &Session<'_>, id: WorkloadId) -> u32 {
+/// How far a priority is above the least of what may be stopped in the queue of a workload, and one.
+pub(super) fn importance(s: &Session<'_>, id: WorkloadId, priority: u32) -> u32 {
     let queue = &s.cluster.queues()[s.queue_of(id)];
     let least = queue.preemptible.keys().next().copied().unwrap_or(0);
-    s.cluster.workloads()[id].spec.priority.saturating_sub(least) + 1
+    priority.saturating_sub(least) + 1
+}
+
+/// The same of a piece. What only gets smaller keeps its place.
+pub(super) fn importance_of(s: &Session<'_>, id: WorkloadId, unit: EvictionUnit) -> u32 {
+    match unit {
+        EvictionUnit::Shrink(..) => 0,
+        _ => importance(s, id, unit_priority(s, id, unit)),
+    }
 }
 
 /// What became of the pods of one workload.
@@ -184,7 +224,9 @@ pub(super) struct Tally {
 pub(super) struct Standing {
     pub(super) entitled: bool,
     pub(super) foreign: bool,
-    pub(super) importance: u32,
+    importance: u32,
+    /// That of its pods above the minimum.
+    importance_of_spare: u32,
     placed: u32,
     restarts: u64,
     unsaved_ms: u64,
@@ -195,14 +237,16 @@ impl Standing {
     pub(super) fn of(s: &Session<'_>, rule: &dyn Rule, taker: WorkloadId, id: WorkloadId) -> Self {
         let queue = s.queue_of(id);
         let foreign = queue != s.queue_of(taker);
+        let workload = &s.cluster.workloads()[id];
         Self {
             entitled: foreign && rule.spares_the_entitled() && !s.shares().over_share(queue),
             foreign,
-            importance: importance(s, id),
-            placed: s.cluster.workloads()[id].placed,
+            importance: importance(s, id, workload.spec.priority),
+            importance_of_spare: importance(s, id, workload.spec.priority_of_spare()),
+            placed: workload.placed,
             restarts: restarts(s, id),
             unsaved_ms: s.unsaved_ms(id),
-            seq: s.cluster.workloads()[id].spec.seq,
+            seq: workload.spec.seq,
         }
     }
 
@@ -212,11 +256,17 @@ impl Standing {
         let gone = if moves { tally.restarting } else { tally.gone };
         let is_gone = tally.stopped > 0 && !moves;
         let ends = is_gone && tally.stopped >= self.placed;
+        let lost = work_lost(gone, self.restarts, tally.restarting, self.unsaved_ms);
+        let importance = match (is_gone, ends) {
+            (false, _) => 0,
+            (_, true) => self.importance,
+            (_, false) => self.importance_of_spare,
+        };
         EvictionCost {
             entitled: u32::from(self.entitled && is_gone),
-            priority: if ends { self.importance } else { 0 },
+            top: Top::of(importance, ends, lost),
             interrupted: u32::from(moves),
-            lost: work_lost(gone, self.restarts, tally.restarting, self.unsaved_ms),
+            lost,
             restarts: tally.pods,
             foreign: u32::from(self.foreign),
             seq: Reverse(self.seq),

@@ -36,6 +36,13 @@ pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUni
     eviction_units
 }
 
+/// Whether a workload may give anything without giving all.
+pub(super) fn gives_in_parts(s: &Session<'_>, id: WorkloadId) -> bool {
+    let workload = &s.cluster.workloads()[id];
+    let placed = |at: usize| workload.pod_sets[at].placed;
+    is_elastic(&workload.spec) || next_spare(&workload.spec, &placed).is_some()
+}
+
 /// The pieces above the minimum, in the order in which they go.
 fn spare(s: &Session<'_>, workload: &Workload, id: WorkloadId) -> EvictionUnits {
     let spec = &workload.spec;

@@ -7,8 +7,8 @@ use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
-use super::eviction_cost::{EvictionCost, importance, lost};
-use super::eviction_units::part_of;
+use super::eviction_cost::{EvictionCost, Top, importance_of, lost};
+use super::eviction_units::{part_of, unit_priority};
 use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
 use crate::place;
 use crate::session::Session;
@@ -59,6 +59,7 @@ impl Room {
 struct Candidate {
     id: WorkloadId,
     queue: QueueId,
+    /// Of what it gives first.
     priority: u32,
     seq: u64,
     entitled: bool,
@@ -261,12 +262,14 @@ impl Search<'_> {
             && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
 
-    /// Whether the best so far loses more than the least that could be lost.
+    /// Whether the best so far loses more than the least that could be lost, or all of a workload where
+    /// some have pods above their minimum.
     fn is_wasteful(&self) -> bool {
         let missing_millis = missing_millis(self.need.ask.request.gpu, self.gpus());
-        self.best
-            .as_ref()
-            .is_some_and(|(cost, _)| cost.interrupted > 1 || cost.exceeds(missing_millis))
+        self.best.as_ref().is_some_and(|(cost, _)| {
+            let has_spare = || self.candidates.iter().any(|one| one.pieces.len() > 1);
+            cost.interrupted > 1 || cost.exceeds(missing_millis) || (cost.top.ends && has_spare())
+        })
     }
 
     /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
@@ -356,7 +359,7 @@ fn candidates(
         let mut candidate = Candidate {
             id,
             queue,
-            priority: workload.spec.priority,
+            priority: unit_priority(s, id, eviction_units[0]),
             seq: workload.spec.seq,
             entitled,
             saturation,
@@ -419,6 +422,8 @@ fn pieces(
             }
         }
         let ends = matches!(eviction_unit, EvictionUnit::All(_));
+        let importance = if stays { 0 } else { importance_of(s, candidate.id, eviction_unit) };
+        let lost = lost(s, candidate.id, &eviction_units[..=at]);
         let mut piece = Piece {
             devices: SmallVec::new(),
             host: Resources::ZERO,
@@ -426,9 +431,9 @@ fn pieces(
             conflicting: 0,
             cost: EvictionCost {
                 entitled: u32::from(candidate.entitled),
-                priority: if ends && !stays { importance(s, candidate.id) } else { 0 },
+                top: Top::of(importance, ends, lost),
                 interrupted: u32::from(stays),
-                lost: lost(s, candidate.id, &eviction_units[..=at]),
+                lost,
                 restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
                 foreign: u32::from(candidate.queue != own),
                 saturation: Reverse(candidate.saturation.coarse()),

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use units::Resources;
 
 use super::asked::{self, Asked};
-use super::eviction_cost::{EvictionCost, Weight, WorkLost, importance, lost_here};
+use super::eviction_cost::{EvictionCost, Top, Weight, WorkLost, importance, lost_here};
 use super::eviction_units::whole_workload;
 use super::node_cost::missing_millis;
 use super::{Need, Rule};
@@ -178,9 +178,11 @@ impl NodeVictims {
                 *queues.entry(queue).or_insert_with(|| standing(s, queue));
             let restarts = if victim.held.gpu_millis >= missing_millis { 1 } else { more };
             let is_whole = victim.whole == Some(workload.placed);
+            let importance = || importance(s, victim.id, workload.spec.priority);
+            let importance = if is_whole && !stays { importance() } else { 0 };
             EvictionCost {
                 entitled: u32::from(rule.spares_the_entitled() && !is_over_share),
-                priority: if is_whole && !stays { importance(s, victim.id) } else { 0 },
+                top: Top::of(importance, is_whole, victim.lost),
                 interrupted: if stays { restarts } else { 0 },
                 lost: least_lost(
                     missing_millis,

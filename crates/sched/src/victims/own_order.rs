@@ -5,12 +5,13 @@ use std::cmp::Reverse;
 
 use model::WorkloadId;
 
-use super::{EvictionUnit, eviction_cost};
+use super::eviction_units::gives_in_parts;
+use super::{EvictionUnit, eviction_cost, unit_priority};
 use crate::session::Session;
 
 /// Workloads of the taker's queue before others and of those from the most saturated first; of one queue
-/// the least important first, of them the cheapest and youngest. Pods above the minimum may be less
-/// important than the others of a workload: then they come before (true), and all of it later.
+/// the least important first, of them what they can do without (true) before all of any, then the
+/// cheapest and youngest. Pods above the minimum may be less important than the others of a workload.
 pub(super) fn ordered(
     s: &Session<'_>,
     id: WorkloadId,
@@ -19,16 +20,22 @@ pub(super) fn ordered(
     let spec = |victim: WorkloadId| &s.cluster.workloads()[victim].spec;
     let parts = |&victim: &WorkloadId| {
         let (own, spare) = (spec(victim).priority, spec(victim).priority_of_spare());
-        let spare = Some((victim, spare, true)).filter(|_| spare < own);
+        let spare = Some((victim, spare, true)).filter(|_| gives_in_parts(s, victim));
         spare.into_iter().chain([(victim, own, false)])
     };
     let mut own: Vec<_> = own.iter().flat_map(parts).collect();
-    own.sort_by_cached_key(|&(victim, priority, _)| {
+    own.sort_by_cached_key(|&(victim, priority, is_spare)| {
         let lost = eviction_cost::lost(s, victim, &[EvictionUnit::All(victim)]);
         let queue = s.queue_of(victim);
         let foreign = queue != s.queue_of(id);
         let rank = foreign.then(|| (!s.shares().over_share(queue), Reverse(s.saturation(queue))));
-        (rank, priority, lost, Reverse(spec(victim).seq))
+        (rank, priority, !is_spare, lost, Reverse(spec(victim).seq))
     });
     own.into_iter().map(|(victim, _, is_spare)| (victim, is_spare)).collect()
+}
+
+/// Whether a piece is what a workload can do without, and no more important than the rest of that.
+pub(super) fn is_spare(s: &Session<'_>, victim: WorkloadId, unit: EvictionUnit) -> bool {
+    let least = s.cluster.workloads()[victim].spec.priority_of_spare();
+    !matches!(unit, EvictionUnit::All(_)) && unit_priority(s, victim, unit) <= least
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
 
 use super::asked::Asked;
-use super::eviction_cost::{EvictionCost, Standing, Tally, Weight, lost};
+use super::eviction_cost::{EvictionCost, Standing, Tally, Top, Weight, importance_of, lost};
 use super::together::Together;
 use super::{EvictionUnit, EvictionUnits, NodeCostCache, PreemptionAttempt, freed};
 use crate::session::Session;
@@ -404,10 +404,11 @@ fn candidate(
             return EvictionCost { interrupted: 1, ..EvictionCost::NOTHING };
         }
         let ends = matches!(units[last], EvictionUnit::All(_));
+        let lost = lost(s, victim, &units[..=last]);
         EvictionCost {
             entitled: u32::from(standing.entitled),
-            priority: if ends { standing.importance } else { 0 },
-            lost: lost(s, victim, &units[..=last]),
+            top: Top::of(importance_of(s, victim, units[last]), ends, lost),
+            lost,
             foreign: u32::from(standing.foreign),
             ..EvictionCost::NOTHING
         }

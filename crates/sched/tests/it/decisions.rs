@@ -280,6 +280,82 @@ fn a_part_that_a_group_can_do_without_is_spare() {
     assert_eq!(disturbed(&w), "e e");
 }
 
+/// The first that was asked used to go as a whole, and the other to keep what it could do without.
+#[test]
+fn what_several_can_do_without_goes_before_all_of_any() {
+    let mut w = World::new("n1:6", "a:0 b:3");
+    w.run("submit a/e --pods 3 --min 1; submit a/f --pods 3 --min 1; submit b/x -g 3");
+    assert_eq!((disturbed(&w).as_str(), w.has_place("f")), ("e e f", true));
+}
+
+#[test]
+fn so_it_is_where_a_limit_or_a_share_speaks_against_who_asks() {
+    for (nodes, before) in [("n1:9", "limit a 6"), ("n1:6", "weight a 0; weight b 0; quota a 6")] {
+        let mut w = World::new(nodes, "a:6 b:0");
+        w.run(before);
+        w.run("submit a/e --pods 3 --min 1; submit a/f --pods 3 --min 1");
+        w.run("submit a/x -g 3 --priority 80");
+        assert_eq!((disturbed(&w).as_str(), w.has_place("f")), ("e f f", true), "{before}");
+    }
+}
+
+/// The cheaper pod was of the more important workload, which took the place of the other next.
+#[test]
+fn of_what_a_project_can_do_without_the_least_important_goes() {
+    let mut w = World::new("n1:4", "a:2 b:2");
+    w.run("submit a/low --pods 2 --min 1 --priority 40; wait 120000");
+    w.run("submit a/high --pods 2 --min 1 --priority 60; submit b/x");
+    assert_eq!(disturbed(&w), "low");
+    w.run("delete low high x; submit a/low --priority 40; wait 120000");
+    w.run("submit a/high --pods 3 --min 1 --priority 60; submit b/x");
+    assert_eq!(disturbed(&w), "low");
+}
+
+/// Two pods of `more` used to be stopped, and `more` to stop `less` for one of them.
+#[test]
+fn of_the_more_important_no_more_goes_than_has_to() {
+    let mut w = World::new("n1:4", "a:0 b:2");
+    w.run("submit a/less --priority 40; submit a/more --pods 3 --min 1 --priority 60; submit b/x -g 2");
+    assert_eq!(disturbed(&w), "less more");
+    w.run("delete less more x; submit a/less --priority 40");
+    w.run("submit a/more --pods 3 --min 1 --priority 60; submit a/x -g 2 --priority 80");
+    assert_eq!(disturbed(&w), "less more");
+}
+
+#[test]
+fn of_groups_in_groups_the_smallest_part_of_the_lowest_priority_goes() {
+    let mut w = World::new("n1:4", "a:0 b:4");
+    w.run(
+        "submit a/e --min 1 --group g --min 1 --group h --min 1 \
+         --set p --in g --task-priority 9 --set q --in g --task-priority 1 \
+         --set r --in h --task-priority 5 --set s --in h --task-priority 3",
+    );
+    for (name, left) in [("x", [1, 0, 1, 1]), ("y", [1, 0, 1, 0]), ("z", [1, 0, 0, 0])] {
+        w.run(&format!("submit b/{name}"));
+        assert_eq!((placed(&w, "e"), disturbed(&w).as_str()), (left.to_vec(), "e"));
+    }
+}
+
+#[test]
+fn of_equal_parts_the_smallest_goes() {
+    let mut w = World::new("n1:6", "a:0 b:1");
+    w.run("submit a/e --min 2 --set p --pods 2 --set q --set r --pods 3; submit b/x");
+    assert_eq!(placed(&w, "e"), [2, 0, 3]);
+}
+
+#[test]
+fn a_part_of_low_priority_starts_after_pods_of_a_higher_one_and_goes_before_them() {
+    let mut w = World::new("n1:2", "a:0 b:1");
+    w.run(
+        "submit a/e --min 1 --set p --task-priority 1 --set q --pods 2 --min 1 --task-priority 9",
+    );
+    assert_eq!(placed(&w, "e"), [0, 2]);
+    w.run("add-node n2:1");
+    assert_eq!(placed(&w, "e"), [1, 2]);
+    w.run("submit b/x");
+    assert_eq!(placed(&w, "e"), [0, 2]);
+}
+
 #[test]
 fn one_pod_over_quota_costs_one_spare_pod_where_quotas_promise_too_much() {
     let mut w = World::new("n1:2 n2:2", "a:3 b:3");

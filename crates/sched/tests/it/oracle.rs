@@ -171,9 +171,12 @@ proptest! {
             w.run(&format!("submit a/j{number} -g {size} --priority {priority}"));
         }
         let (held, free) = (held(&w, "a", 3), free(&w));
+        // Of the most important as little as can be.
         let cost = |chosen: &[&Held]| {
             let most = chosen.iter().map(|one| one.priority).max();
-            (most, chosen.iter().map(|one| one.lost).sum::<u32>(), chosen.len())
+            let lost = |one: &&&Held| (Some(one.priority) == most).then_some(one.lost);
+            let lost_of_these = chosen.iter().filter_map(|one| lost(&one)).sum::<u32>();
+            (most, lost_of_these, chosen.iter().map(|one| one.lost).sum::<u32>(), chosen.len())
         };
         let least = cheapest(&held, &free, (1, gpus), cost).expect("all may be stopped");
         // A stopped workload may stop a less important one in turn, and a queue above its share makes

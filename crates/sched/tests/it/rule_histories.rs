@@ -2,6 +2,8 @@
 //! weights and priorities. [`World`] checks after every decision what holds in each: that nothing was
 //! stopped that could have gone on, among others. What holds at rest is checked here.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use reasons::Pending;
 use testkit::World;
@@ -225,6 +227,31 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).expect("few")
 }
 
+/// A workload of so many parts, as many of which as the least are enough, of so many pods each.
+#[derive(Debug)]
+struct Stretch {
+    parts: u32,
+    parts_min: u32,
+    pods: u32,
+    pods_min: u32,
+}
+
+impl Stretch {
+    fn flags(&self) -> String {
+        let Self { parts, parts_min, pods, pods_min } = self;
+        let part =
+            |at| format!(" --group g{at} --set s{at} --in g{at} --pods {pods} --min {pods_min}");
+        format!(" --min {parts_min}{}", (0..*parts).map(part).collect::<String>())
+    }
+
+    /// How many pods it can come to give: single ones above the minimum of their set, then parts.
+    fn gives(&self) -> Vec<u32> {
+        let alone = self.parts * (self.pods - self.pods_min);
+        let parts = (1..=self.parts - self.parts_min).map(|parts| alone + parts * self.pods_min);
+        (0..=alone).chain(parts).collect()
+    }
+}
+
 /// Every choice of some of these.
 fn choices<T: Copy>(of: &[T]) -> impl Iterator<Item = Vec<T>> {
     (0..1_u32 << of.len()).map(move |set| {
@@ -384,17 +411,24 @@ proptest! {
     }
 
     /// Of a workload that can do with one pod those of the highest priority run, in whatever order its
-    /// sets come, and as it has fewer GPUs, the lowest goes first.
+    /// sets come and whatever groups they are in, and as it has fewer GPUs, the lowest goes first.
     #[test]
     fn pods_of_the_highest_priority_run(
         priorities in Just((1..7_u32).collect::<Vec<_>>()).prop_shuffle(),
+        groups in 0..7_usize,
+        nested in any::<bool>(),
         gpus in 1..8_u32,
         taken in 0..8_u32,
     ) {
         let mut w = World::new(&format!("n1:{gpus}"), "a:0 b:9");
-        let sets = priorities.iter().map(|one| format!(" --set s{one} --task-priority {one}"));
+        let above = |group: usize| if nested && group > 0 { " --in g0" } else { "" };
+        let groups_of = (0..groups).map(|one| format!(" --group g{one} --min 1{}", above(one)));
+        let sets = priorities.iter().enumerate().map(|(at, one)| {
+            let group = at.checked_rem(groups).map_or(String::new(), |at| format!(" --in g{at}"));
+            format!(" --set s{one} --task-priority {one}{group}")
+        });
         w.run("cordon n1");
-        w.run(&format!("submit a/e --min 1{}", sets.collect::<String>()));
+        w.run(&format!("submit a/e --min 1{}{}", groups_of.collect::<String>(), sets.collect::<String>()));
         w.run("uncordon n1");
         let run = |w: &World| {
             let sets = &w.cluster.workloads()[w.id("e")].pod_sets;
@@ -408,6 +442,41 @@ proptest! {
         for number in 0..taken {
             w.run(&format!("submit b/t{number}"));
             prop_assert_eq!(run(&w), highest(gpus.saturating_sub(number + 1)), "{}", w.gpus());
+        }
+    }
+
+    /// No workload is stopped as a whole where what all of them can do without is enough, and of that no
+    /// more goes than has to, whatever parts it comes in.
+    #[test]
+    fn what_can_be_done_without_goes_before_all_of_any(
+        jobs in prop::collection::vec((1..4_u32, 1..4_u32, 1..4_u32, 0..3_u32), 1..5),
+        taker in 1..6_u32,
+        is_gang in any::<bool>(),
+    ) {
+        let jobs = jobs.into_iter().map(|(parts, parts_min, pods_min, more)| Stretch {
+            parts,
+            parts_min: parts_min.min(parts),
+            pods_min,
+            pods: pods_min + more,
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let all = jobs.iter().map(|job| job.parts * job.pods).sum::<u32>();
+        let mut w = World::new(&format!("n1:{all}"), &format!("a:0 b:{all}"));
+        for (at, job) in jobs.iter().enumerate() {
+            w.run(&format!("submit a/j{at}{}", job.flags()));
+        }
+        let gives = jobs.iter().map(Stretch::gives);
+        let sums = gives.fold(BTreeSet::from([0]), |sums, gives| {
+            sums.iter().flat_map(|sum| gives.iter().map(move |more| sum + more)).collect()
+        });
+        let Some(&least) = sums.range(taker..).next() else { return Ok(()) };
+        w.run(&format!("submit b/x {} {taker}", if is_gang { "--pods" } else { "-g" }));
+        prop_assert!(w.has_place("x"), "{}", w.why("x"));
+        let lost = number(w.stopped().lines().count());
+        prop_assert!(lost <= least + u32::from(is_gang), "{lost}, {least} would do: {}", w.stopped());
+        for at in 0..jobs.len() {
+            let row = &w.cluster.workloads()[w.id(&format!("j{at}"))];
+            prop_assert!(row.enough(|set| row.pod_sets[set].placed), "j{at}: {}", w.stopped());
         }
     }
 

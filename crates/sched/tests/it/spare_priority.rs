@@ -93,7 +93,7 @@ proptest! {
 
     /// [`World`] checks the accounts and the causes after each decision, and that it comes to rest.
     #[test]
-    fn every_history_keeps_the_rules(
+    fn histories_keep_the_rules(
         quotas in prop::collection::vec(0..6_u64, 2),
         events in prop::collection::vec(event(), 1..25),
     ) {
