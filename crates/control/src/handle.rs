@@ -319,6 +319,21 @@ impl Handle {
         self.ask(Command::NoteHang { id, workers, idle_ms }).await.map(drop)
     }
 
+    /// Says that one of these pods of a training has not reached the other for so long, and that one of
+    /// the two leaves.
+    ///
+    /// # Errors
+    /// The dispatcher has ended, or the state cannot be written.
+    pub async fn note_parting(
+        &self,
+        id: Uuid,
+        pods: [String; 2],
+        leaves: String,
+        for_ms: u64,
+    ) -> Result<(), Error> {
+        self.ask(Command::NoteParting { id, pods, leaves, for_ms }).await.map(drop)
+    }
+
     /// Stops every run and starts nothing more; returns when all are gone. The workloads stay
     /// wanted: the next server runs them again, trainings from their checkpoints.
     ///

@@ -49,8 +49,6 @@ pub(crate) struct Desk {
     /// When each worker called last.
     pub seen: BTreeMap<u32, Instant>,
     pub reports: BTreeMap<u32, WorkerReport>,
-    /// Those that leave because they and another do not reach each other.
-    pub parted: BTreeSet<u32>,
     deliveries: Vec<Deliver>,
     wanted: Vec<Want>,
     /// The leader of the parameter servers has stopped, and saved the model before.
@@ -114,7 +112,6 @@ impl Desk {
             attends: Vec::new(),
             seen,
             reports: BTreeMap::new(),
-            parted: BTreeSet::new(),
             deliveries: Vec::new(),
             wanted: Vec::new(),
             saved: false,

@@ -6,12 +6,25 @@ use std::collections::BTreeMap;
 use elastic::{Input, Shard};
 use elastic_proto::v1::Metric;
 use serde::{Deserialize, Serialize};
+use units::Instant;
 
 /// What a worker has measured of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub records: u64,
     pub metrics: Vec<Metric>,
+}
+
+/// Two pods that do not reach each other, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Parting {
+    /// The one that cannot connect.
+    pub pod: String,
+    /// And the one that it does not reach.
+    pub unreached: String,
+    /// The one of the two that leaves.
+    pub leaves: String,
+    pub for_ms: u64,
 }
 
 /// Why a worker is gone.
@@ -38,6 +51,8 @@ pub(crate) enum Entry {
     Data { shards: Vec<Shard>, validation: Vec<Shard> },
     /// For the training.
     Job(Input<Report>),
+    /// Two workers do not reach each other: the younger is to leave until then.
+    Parted { worker: u32, deadline: Instant, parting: Parting },
     /// Counted by workers.
     Counted(BTreeMap<String, u64>),
     /// A parameter server is there.

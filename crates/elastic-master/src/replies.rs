@@ -7,6 +7,12 @@ use elastic_proto::v1::{
 };
 
 use crate::desk::Desk;
+use crate::entry::Parting;
+
+fn parting((worker_id, parting): &(u32, Parting)) -> elastic_proto::v1::Parting {
+    let Parting { pod, unreached, leaves, for_ms } = parting.clone();
+    elastic_proto::v1::Parting { worker_id: *worker_id, pod, unreached, leaves, for_ms }
+}
 
 impl Desk {
     /// Addresses of all parameter servers, or nothing.
@@ -36,7 +42,7 @@ impl Desk {
             leaving: leaves_at.is_some() || known.is_none(),
             leave_within_ms: leaves_at.map(|at| at.since_ms(self.now())).unwrap_or_default(),
             ended: self.state.is_over(),
-            parted: self.parted.contains(&worker),
+            parted: known.is_some_and(|worker| worker.is_parted),
         }
     }
 
@@ -100,6 +106,7 @@ impl Desk {
             gradients_accepted: self.gradients.0,
             gradients_rejected: self.gradients.1,
             rows: self.rows.values().sum(),
+            partings: state.partings.iter().map(parting).collect(),
         }
     }
 

@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 use units::Instant;
 
 use crate::desk::{Desk, Handle, LEAVE_MS, refused};
-use crate::entry::{Entry, Reason, Report};
+use crate::entry::{Entry, Parting, Reason, Report};
 use crate::outside::Want;
 
 /// The longest wait of a call.
@@ -210,12 +210,12 @@ fn part(desk: &mut Desk, worker: u32, unreached: v1::Unreached) -> Result<(), St
         return Ok(());
     }
     let pod = |id: u32| desk.state.pods(&[WorkerId(id)]).concat();
-    let want = Want::Part { pod: pod(worker), unreached: pod(other), leaves: pod(younger), for_ms };
+    let (pod, unreached, leaves) = (pod(worker), pod(other), pod(younger));
+    let parting = Parting { pod, unreached, leaves, for_ms };
+    let Parting { pod, unreached, leaves, .. } = parting.clone();
     let deadline = desk.now().plus_ms(LEAVE_MS);
-    // Before the watchers get their replies.
-    desk.parted.insert(younger);
-    desk.put(Entry::Job(Input::Leaving(WorkerId(younger), deadline)))?;
-    desk.want(want);
+    desk.put(Entry::Parted { worker: younger, deadline, parting })?;
+    desk.want(Want::Part { pod, unreached, leaves, for_ms });
     Ok(())
 }
 

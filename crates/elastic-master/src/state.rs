@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use crate::config::JobConfig;
-use crate::entry::{Entry, Reason, Report};
+use crate::entry::{Entry, Parting, Reason, Report};
 
 /// Evaluations that are kept for people.
 const EVALUATIONS_MAX: usize = 100;
+/// And pairs of workers that did not reach each other.
+const PARTINGS_MAX: usize = 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Worker {
@@ -28,6 +30,9 @@ pub(crate) struct Worker {
     pub is_ready: bool,
     /// It is to leave until then.
     pub leaves_at: Option<Instant>,
+    /// It leaves because it and another do not reach each other.
+    #[serde(default)]
+    pub is_parted: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -83,6 +88,9 @@ pub(crate) struct State {
     /// What a job that only evaluates has measured so far.
     pub measured: Evaluation,
     pub counters: BTreeMap<String, u64>,
+    /// The newest that did not reach each other, with the number of the worker that left.
+    #[serde(default)]
+    pub partings: Vec<(u32, Parting)>,
     /// Workers in a row that failed outside of tasks.
     crashes: u32,
     /// Why the job failed, if it is not its training that did.
@@ -131,6 +139,7 @@ impl State {
             evaluations: Vec::new(),
             measured: Evaluation::default(),
             counters: BTreeMap::new(),
+            partings: Vec::new(),
             crashes: 0,
             failure: None,
             at: Instant::default(),
@@ -215,6 +224,9 @@ impl State {
                 Ok(effects)
             }
             Entry::Job(input) => self.input(input, now),
+            Entry::Parted { worker, deadline, parting } => {
+                self.part(worker, deadline, parting, now)
+            }
             Entry::Counted(counters) => {
                 for (name, count) in counters {
                     let sum = self.counters.entry(name).or_default();
@@ -246,7 +258,8 @@ impl State {
             None => Vec::new(),
         };
         self.numbered += 1;
-        let worker = Worker { pod, instance, host, is_ready: false, leaves_at: None };
+        let worker =
+            Worker { pod, instance, host, is_ready: false, leaves_at: None, is_parted: false };
         self.workers.insert(id, worker);
         self.absorb(&effects);
         Ok(effects)
@@ -293,6 +306,23 @@ impl State {
             }
         }
         self.absorb(&effects);
+        Ok(effects)
+    }
+
+    fn part(
+        &mut self,
+        worker: u32,
+        deadline: Instant,
+        parting: Parting,
+        now: Instant,
+    ) -> Result<Vec<Effect<Report>>, StateError> {
+        let effects = self.input(Input::Leaving(WorkerId(worker), deadline), now)?;
+        if let Some(known) = self.workers.get_mut(&worker) {
+            known.is_parted = true;
+        }
+        self.partings.push((worker, parting));
+        let extra = self.partings.len().saturating_sub(PARTINGS_MAX);
+        self.partings.drain(..extra);
         Ok(effects)
     }
 

@@ -163,6 +163,12 @@ pub enum Command {
         workers: u32,
         idle_ms: u64,
     },
+    NoteParting {
+        id: Uuid,
+        pods: [String; 2],
+        leaves: String,
+        for_ms: u64,
+    },
     CreatePool {
         by: String,
         spec: PoolSpec,
@@ -255,6 +261,7 @@ impl Command {
             | Self::NoteReady(_)
             | Self::NoteCheckpoint { .. }
             | Self::NoteHang { .. }
+            | Self::NoteParting { .. }
             | Self::StopEverything { .. }
             | Self::Record(_) => None,
         }

@@ -52,11 +52,8 @@ impl State {
             self.org.project(*id).map_or_else(|_| id.to_string(), |found| found.unit.name.clone())
         };
         let workload = |id: &Uuid| {
-            let found = self.workloads.get(id);
-            found.map_or_else(
-                || id.to_string(),
-                |w| format!("{}/{}", project(&w.project_id), w.spec.name),
-            )
+            let Some(found) = self.workloads.get(id) else { return id.to_string() };
+            format!("{}/{}", project(&found.project_id), found.spec.name)
         };
         let pool =
             |id: &str| self.pools.get(id).map_or_else(|_| id.to_owned(), |p| p.name().to_owned());
@@ -90,7 +87,8 @@ impl State {
             | Command::GiveUp { .. }
             | Command::NoteReady { .. }
             | Command::NoteCheckpoint { .. }
-            | Command::NoteHang { .. } => return None,
+            | Command::NoteHang { .. }
+            | Command::NoteParting { .. } => return None,
             Command::CreatePool { by, spec } => (by, "node-pool.create", spec.name.clone()),
             Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
             Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
@@ -169,13 +167,10 @@ impl State {
                 }
                 Ok(Subject::Nothing)
             }
-            Command::NoteCheckpoint { id, ago_ms } => {
-                self.note_checkpoint_ago(id, ago_ms);
-                Ok(Subject::Nothing)
-            }
-            Command::NoteHang { id, workers, idle_ms } => {
-                self.note_hang(id, workers, idle_ms);
-                Ok(Subject::Nothing)
+            Command::NoteCheckpoint { id, ago_ms } => Ok(self.note_checkpoint_ago(id, ago_ms)),
+            Command::NoteHang { id, workers, idle_ms } => Ok(self.note_hang(id, workers, idle_ms)),
+            Command::NoteParting { id, pods, leaves, for_ms } => {
+                Ok(self.note_parting(id, &pods, &leaves, for_ms))
             }
             Command::Record(_) => Ok(Subject::Nothing),
             Command::StopEverything { .. } => {

@@ -35,6 +35,8 @@ pub(crate) const GPU_NOT_KEPT: Code = Code { code: "E215", name: "GpuFractionNot
 pub(crate) const GPU_MEMORY_OVER: Code = Code { code: "E216", name: "GpuMemoryOver" };
 /// It is a training whose workers make no steps.
 pub(crate) const NO_STEPS: Code = Code { code: "E217", name: "NoSteps" };
+/// It is a training of which two workers do not reach each other.
+pub(crate) const PARTED: Code = Code { code: "E218", name: "WorkersParted" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
 /// `elastane down` stopped everything.
@@ -51,7 +53,7 @@ pub fn of_failure(last: Option<&str>) -> Code {
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 20] = [
+pub(crate) const ALL: [Code; 21] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -68,6 +70,7 @@ pub(crate) const ALL: [Code; 20] = [
     GPU_NOT_KEPT,
     GPU_MEMORY_OVER,
     NO_STEPS,
+    PARTED,
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,

@@ -179,9 +179,9 @@ impl Secrets {
         use Command::{
             AddNode, ChangeNode, CreateDepartment, CreateObject, CreatePool, CreateProject, Delete,
             DeleteDepartment, DeleteObject, DeletePool, DeleteProject, FailGpu, GiveUp, HealGpu,
-            NoteCheckpoint, NoteHang, NoteReady, Record, RemoveNode, Resume, Retire, Scale,
-            StopEverything, Submit, Suspend, UpdateDepartment, UpdateInference, UpdateObject,
-            UpdatePool, UpdateProject, UpdateWorkload,
+            NoteCheckpoint, NoteHang, NoteParting, NoteReady, Record, RemoveNode, Resume, Retire,
+            Scale, StopEverything, Submit, Suspend, UpdateDepartment, UpdateInference,
+            UpdateObject, UpdatePool, UpdateProject, UpdateWorkload,
         };
         match command {
             Submit { wanted, .. } | UpdateInference { wanted, .. } => {
@@ -210,6 +210,7 @@ impl Secrets {
             | NoteReady(_)
             | NoteCheckpoint { .. }
             | NoteHang { .. }
+            | NoteParting { .. }
             | CreatePool { .. }
             | UpdatePool { .. }
             | DeletePool { .. }

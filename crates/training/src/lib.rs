@@ -12,6 +12,7 @@
 mod checkpoints;
 mod conversation;
 mod hangs;
+mod partings;
 mod service;
 
 pub use elastic_proto::TLS_NAME;

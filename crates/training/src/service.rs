@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use api_types::{JobTraining, PodTraining};
 use control::{Clock as _, SystemClock};
-use elastic_proto::v1::{StatusReply, StatusRequest, TellRequest};
+use elastic_proto::v1::{self, StatusReply, StatusRequest, TellRequest};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::checkpoints::{Checkpoints, Moment};
 use crate::conversation::{Master, MasterRun, Progress, news};
 use crate::hangs::Hangs;
+use crate::partings::Partings;
 
 /// Between two looks at a training of which nothing is heard.
 const EVERY: Duration = Duration::from_secs(1);
@@ -121,7 +122,7 @@ impl Service {
 
     async fn talk(&self, run: &MasterRun, mut master: Master, wake: &Notify) {
         let (mut checkpoints, began) = (Checkpoints::default(), Instant::now());
-        let mut hangs = Hangs::default();
+        let (mut hangs, mut partings) = (Hangs::default(), Partings::default());
         while run.is_in(&self.control.view()) {
             match master.status(StatusRequest {}).await {
                 Ok(status) => {
@@ -132,6 +133,9 @@ impl Service {
                     self.see(run.workload, &status, (&mut checkpoints, now)).await;
                     if let Some(idle) = hangs.see(&status, now.passed) {
                         self.say_hang(run.workload, &status, idle).await;
+                    }
+                    for parting in partings.see(&status) {
+                        self.say_parting(run.workload, parting).await;
                     }
                 }
                 // It does not listen yet, or not any more.
@@ -179,6 +183,14 @@ impl Service {
         let idle_ms = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
         if let Err(error) = self.control.note_hang(id, workers, idle_ms).await {
             tracing::warn!(workload = %id, %error, "a training that hangs was not noted");
+        }
+    }
+
+    async fn say_parting(&self, id: Uuid, parting: &v1::Parting) {
+        let v1::Parting { pod, unreached, leaves, for_ms, .. } = parting.clone();
+        let noted = self.control.note_parting(id, [pod, unreached], leaves, for_ms).await;
+        if let Err(error) = noted {
+            tracing::warn!(workload = %id, %error, "workers that do not reach each other were not noted");
         }
     }
 

@@ -196,6 +196,32 @@ async fn each_pod_knows_the_master_and_the_token_of_its_job() {
 }
 
 #[tokio::test]
+async fn a_name_that_is_used_again_at_once_leads_to_nothing_of_the_job_before() {
+    let w = World::new(machines(), &[0]).await;
+    let running = "master-low Running, worker-low-0 Running, worker-low-1 Running";
+    let reached = |w: &World| {
+        let worker = run(w, "low", "worker-low-1");
+        let port = worker.gang.expect("a gang").members[0].port;
+        (worker.workload_id, worker.secrets[0].value.clone(), port)
+    };
+    w.submit(1, job("low", 2, 50)).await;
+    are(&w, "low", running).await;
+    let before = reached(&w);
+    w.engine.stubborn(true);
+    w.delete("low").await;
+    let refused = w.handle.submit(1, job("low", 2, 50), false).await;
+    refused.expect_err("processes of the first still run");
+    w.engine.let_go();
+    w.until("it is gone", |view| view.workloads.is_empty()).await;
+    w.submit(1, job("low", 2, 50)).await;
+    are(&w, "low", running).await;
+    let after = reached(&w);
+    assert_ne!(before.0, after.0);
+    assert_ne!(before.1, after.1, "a token of its own");
+    assert_ne!(before.2, after.2, "where the master before was is none");
+}
+
+#[tokio::test]
 async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job() {
     let w = World::new(machines(), &[0]).await;
     w.submit(1, job("low", 2, 1000)).await;
@@ -277,6 +303,23 @@ async fn numbers_outlive_the_server() {
     w.restart().await;
     are(&w, "low", after).await;
     assert!(w.get("low").expect("there").pods.iter().all(|pod| pod.state == PodState::Running));
+}
+
+#[tokio::test]
+async fn workers_that_do_not_reach_each_other_are_named_in_an_event() {
+    let w = World::new(machines(), &[0]).await;
+    let id = w.submit(1, job("low", 2, 50)).await.id;
+    let pods = ["worker-low-0", "worker-low-1"].map(str::to_owned);
+    w.handle.note_parting(id, pods, "worker-low-1".to_owned(), 90_500).await.expect("noted");
+    let events = w.events(id).await;
+    let event =
+        events.iter().find(|event| event.code.as_deref() == Some("E218")).expect("an event");
+    assert!(event.warning && event.kind == "WorkersParted");
+    assert_eq!(
+        event.message,
+        "worker-low-0 has not reached worker-low-1 for 90 s, and both reach the master: worker-low-1 \
+         leaves; look at the network between the two"
+    );
 }
 
 #[tokio::test]

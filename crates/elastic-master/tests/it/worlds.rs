@@ -68,7 +68,7 @@ async fn a_worker_is_in_the_world_once_it_listens() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_younger_of_two_that_do_not_reach_each_other_leaves() {
-    let (_cluster, mut master) = master().await;
+    let (mut cluster, mut master) = master().await;
     for (number, pod) in (0..).zip(["worker-0", "worker-1"]) {
         register(&mut master, pod, &format!("127.0.0.1:{}", 7001 + number)).await;
     }
@@ -89,6 +89,16 @@ async fn the_younger_of_two_that_do_not_reach_each_other_leaves() {
         assert_eq!(reply.parted, is_believed, "{unreached:?}");
         assert!(!look(&mut master, 0).await.parted, "only the one that leaves");
     }
+    // The next master knows why it leaves, and people see which the two were.
+    cluster.kill_master();
+    cluster.start_master();
+    let status = cluster.status().await;
+    let [parting] = &status.partings[..] else { panic!("{:?}", status.partings) };
+    assert_eq!((parting.worker_id, parting.for_ms), (1, 90_000));
+    let names = [&parting.pod, &parting.unreached, &parting.leaves];
+    assert_eq!(names, ["worker-0", "worker-1", "worker-1"]);
+    let mut master = client(&cluster.address(), &cluster.credentials());
+    assert!(look(&mut master, 1).await.parted);
     let leave = LeaveRequest { worker_id: 1, ..Default::default() };
     master.leave(leave).await.expect("left");
     assert_eq!(look(&mut master, 0).await.world.expect("a world").size, 1);

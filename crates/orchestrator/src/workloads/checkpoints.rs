@@ -6,9 +6,10 @@ use spec::{CheckpointNews, RunKey};
 use units::Instant;
 use uuid::Uuid;
 
+use crate::command::Subject;
 use crate::effect::Action;
 use crate::emit::EventBuilder;
-use crate::reasons::NO_STEPS;
+use crate::reasons::{NO_STEPS, PARTED};
 use crate::state::State;
 use crate::workloads::{Pod, Workload};
 
@@ -28,19 +29,39 @@ impl State {
     }
 
     /// The same, by how long ago it was.
-    pub(crate) fn note_checkpoint_ago(&mut self, id: Uuid, ago_ms: u64) {
+    pub(crate) fn note_checkpoint_ago(&mut self, id: Uuid, ago_ms: u64) -> Subject {
         self.note_checkpoint(id, Some(Instant(self.now.0.saturating_sub(ago_ms))));
+        Subject::Nothing
     }
 
     /// The workers of a training have made no step for so long. It may still be right to wait, so nothing
     /// is stopped for it.
-    pub(crate) fn note_hang(&mut self, id: Uuid, workers: u32, idle_ms: u64) {
+    pub(crate) fn note_hang(&mut self, id: Uuid, workers: u32, idle_ms: u64) -> Subject {
         let minutes = idle_ms / 60_000;
         let message = format!(
             "its {workers} worker(s) have made no step for {minutes} minutes; their logs may say why"
         );
         let event = EventBuilder::new(NO_STEPS.name, message).code(NO_STEPS.code);
         self.emit(id, event.warning());
+        Subject::Nothing
+    }
+
+    /// Two workers of a training have not reached each other for so long, and one of them leaves.
+    pub(crate) fn note_parting(
+        &mut self,
+        id: Uuid,
+        [pod, unreached]: &[String; 2],
+        leaves: &str,
+        for_ms: u64,
+    ) -> Subject {
+        let seconds = for_ms / 1000;
+        let message = format!(
+            "{pod} has not reached {unreached} for {seconds} s, and both reach the master: {leaves} leaves; \
+             look at the network between the two"
+        );
+        let event = EventBuilder::new(PARTED.name, message).code(PARTED.code);
+        self.emit(id, event.warning());
+        Subject::Nothing
     }
 
     /// A pod has reported. The master of an elastic training speaks for all of its pods.

@@ -116,10 +116,13 @@ impl History {
             _ if rng.below(4) == 0 => {
                 let ago_ms = rng.below(60_000) as u64;
                 let hangs = Command::NoteHang { id, workers: 2, idle_ms: ago_ms };
-                let command = if ago_ms.is_multiple_of(2) {
-                    hangs
-                } else {
-                    Command::NoteCheckpoint { id, ago_ms }
+                let pods = ["a", "b"].map(str::to_owned);
+                let parts =
+                    Command::NoteParting { id, pods, leaves: "b".to_owned(), for_ms: ago_ms };
+                let command = match ago_ms % 4 {
+                    0 => hangs,
+                    2 => parts,
+                    _ => Command::NoteCheckpoint { id, ago_ms },
                 };
                 (Asked::Other, command)
             }
