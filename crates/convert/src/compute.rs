@@ -153,9 +153,12 @@ fn shared(devices: Option<u32>) -> Result<u32, ApiError> {
 
 fn share(field: &str, portion: &Number) -> Result<u64, ApiError> {
     let portion = super::decimal(portion);
-    match units::parse_gpu_millis(&portion).map_err(|why| ApiError::field(field, why))? {
-        millis @ 1..=GPU_MILLIS => Ok(millis),
-        _ => Err(ApiError::field(field, format!("`{portion}` is not a share; use 0.001 to 1"))),
+    match units::parse_gpu_millis(&portion) {
+        Ok(millis @ 1..=GPU_MILLIS) => Ok(millis),
+        Ok(_) | Err(units::Error::MixedGpu(_)) => {
+            Err(ApiError::field(field, format!("`{portion}` is not a share; use 0.001 to 1")))
+        }
+        Err(why) => Err(ApiError::field(field, why)),
     }
 }
 

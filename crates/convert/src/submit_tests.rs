@@ -173,7 +173,7 @@ fn senseless_gpus_are_refused_by_name() {
     for (number, why) in [
         (0.0, "`0.0` is not a share; use 0.001 to 1"),
         (2.0, "`2.0` is not a share; use 0.001 to 1"),
-        (1.5, "`1.5` is neither a fraction"),
+        (1.5, "`1.5` is not a share; use 0.001 to 1"),
         (0.0005, "`0.0005` is too fine"),
         (-0.5, "`-0.5` is negative"),
     ] {

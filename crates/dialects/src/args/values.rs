@@ -77,7 +77,9 @@ pub(crate) fn size(text: &str) -> Result<String, String> {
 pub(crate) fn portion(text: &str) -> Result<u64, String> {
     match units::parse_gpu_millis(text) {
         Ok(millis @ 1..=1000) => Ok(millis),
-        Ok(_) => Err("a share is above 0 and at most 1".to_owned()),
+        Ok(_) | Err(units::Error::MixedGpu(_)) => {
+            Err("a share is above 0 and at most 1; ask for whole GPUs by their number".to_owned())
+        }
         Err(error) => Err(error.to_string()),
     }
 }

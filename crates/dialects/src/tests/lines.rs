@@ -296,7 +296,7 @@ fn bad_lines_say_what_is_allowed() {
         ("runai submit j -i x -e A", "write NAME=VALUE"),
         ("runai training submit j -i x -g 0.5", "--gpu-portion-request 0.5"),
         ("runai training submit j -i x -g -1", "`-1` is negative"),
-        ("runai training submit j -i x --gpu-portion-request 1.5", "neither a fraction"),
+        ("runai training submit j -i x --gpu-portion-request 1.5", "at most 1; ask for whole GPUs"),
         ("runai training submit j -i x --gpu-request-type portion", "--gpu-portion-request"),
         ("runai training submit j -i x --environment a --environment b", "one environment asset"),
         ("runai submit j -i x --node-affinity zone", "write LABEL=VALUE, or LABEL=VALUE,VALUE"),
