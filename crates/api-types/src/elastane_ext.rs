@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::cluster::{NodeScheduling, Taint};
 use crate::fraction_limit::FractionLimit;
+use crate::mig_instance::MigInstance;
 use crate::scalar::{Millis, Time};
 use crate::training::JobTraining;
 
@@ -219,6 +220,9 @@ pub struct NodeStatus {
     /// GPUs that are out of service.
     #[serde(default, rename = "gpuTroubles")]
     pub gpu_faults: Vec<GpuFault>,
+    /// The MIG instances among its GPUs; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mig_instances: Vec<MigInstance>,
     /// Thousandths of a core, all and in use.
     pub cpu_millis: u64,
     /// See `cpu_millis`.

@@ -18,6 +18,7 @@ mod inference;
 mod inherit;
 mod manifest;
 mod metric;
+mod mig_instance;
 mod node_constraints;
 mod optional;
 mod pod;
@@ -94,6 +95,7 @@ pub use metric::{
     GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMetricsResponse, MeasuredValue,
     MeasurementResponse, MetricsResponse, TelemetryGroup, TelemetryResponse, TelemetryValue,
 };
+pub use mig_instance::MigInstance;
 pub use node_constraints::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
     NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration, TolerationEffect,

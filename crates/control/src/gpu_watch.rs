@@ -49,10 +49,11 @@ impl Watch {
         let (mut uuids, mut lost) = (Vec::new(), BTreeMap::new());
         for gpu in real {
             match gpu.fault.clone() {
-                None => uuids.push(gpu.uuid.clone()),
+                None => uuids.push(gpu.looked_at().to_owned()),
                 Some(why) => drop(lost.insert(gpu.uuid.clone(), GpuFault::Lost(why))),
             }
         }
+        uuids.dedup(); // of the instances of one
         if uuids.is_empty() {
             self.tell(lost);
             return;

@@ -27,6 +27,7 @@ pub fn node_on_host(node: NodeGpus) -> NodeSpec {
                 memory_bytes: gpu.memory_bytes,
                 fault: gpu.fault,
                 mig: None,
+                instance: None,
             })
             .collect(),
         name: node.name,

@@ -39,7 +39,8 @@ impl Handle {
         let view = self.view();
         let nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
         let faults = view.nodes.iter().flat_map(|node| {
-            let uuid = |gpu: &u32| node.spec.gpus.get(*gpu as usize).map(|gpu| gpu.uuid.clone());
+            let uuid =
+                |gpu: &u32| node.spec.gpus.get(*gpu as usize).map(|gpu| gpu.looked_at().to_owned());
             node.gpu_faults.iter().filter_map(move |(gpu, fault)| Some((uuid(gpu)?, fault.clone())))
         });
         let gpus = Arc::new(faults.collect());

@@ -3,15 +3,15 @@
 use access::Family;
 use api_types::{
     ClusterDisplayedStatus, DisplayedCluster, FractionLimit, Gpu, GpuFault, GpuInfo, GpuPod,
-    Millis, Node, NodePatch, NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails,
-    Outage, SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
+    MigInstance, Millis, Node, NodePatch, NodePlatform, NodeScheduling, NodeStatus,
+    NodeStatusConditionDetails, Outage, SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
 };
 use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
 use model::Effect;
 use orchestrator::NodeChange;
 use serde::{Deserialize, Serialize};
-use spec::{Scheduling, TimeSlicing};
+use spec::{NodeGpu, Scheduling, TimeSlicing};
 use units::Instant;
 use view::{GpuView, NodeView, View};
 
@@ -182,7 +182,11 @@ pub fn gpu(of: &GpuView<'_>, all: &View, context: &Context, is_seen: impl Fn(u64
         node_pool: pool.to_owned(),
         index,
         uuid: uuid.to_owned(),
-        gpu_type: gpu_type.to_owned(),
+        gpu_type: match of.instance {
+            // As the driver calls it.
+            Some(instance) => format!("{gpu_type} MIG {}", instance.profile),
+            None => gpu_type.to_owned(),
+        },
         simulated,
         memory_bytes,
         allocated: Millis(of.used_millis),
@@ -216,6 +220,20 @@ fn used(view: &NodeView) -> Vec<Millis> {
     view.gpu_used_millis.iter().map(|millis| Millis(*millis)).collect()
 }
 
+fn mig_instances(view: &NodeView) -> Vec<MigInstance> {
+    let instance = |(index, gpu): (u32, &NodeGpu)| {
+        let of = gpu.instance.as_ref()?;
+        Some(MigInstance {
+            index,
+            gpu: of.gpu,
+            profile: of.profile.clone(),
+            share: Millis(gpu.capacity_millis()),
+            in_use: view.gpu_used_millis.get(index as usize).is_some_and(|&used| used > 0),
+        })
+    };
+    (0..).zip(&view.spec.gpus).filter_map(instance).collect()
+}
+
 /// A node in short.
 pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     let has_gpus = !view.gpu_memory_bytes.is_empty();
@@ -230,6 +248,7 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),
         gpu_used: used(view),
         gpu_faults: gpu_faults(view).collect(),
+        mig_instances: mig_instances(view),
         cpu_millis: view.capacity.cpu_millis,
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,

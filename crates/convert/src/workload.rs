@@ -300,8 +300,7 @@ pub(super) fn gpu_memory<'a>(
     let shares = pods.into_iter().filter(|pod| holds(pod.state)).filter_map(|pod| {
         let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref())?;
         let bytes = pod.gpus.iter().filter_map(|&(index, millis)| {
-            let whole = *node.gpu_memory_bytes.get(index as usize)?;
-            u64::try_from(u128::from(whole) * u128::from(millis) / 1000).ok()
+            Some(node.spec.gpus.get(index as usize)?.memory_of(millis))
         });
         Some(bytes.sum::<u64>())
     });

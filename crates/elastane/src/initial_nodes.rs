@@ -1,7 +1,7 @@
 //! The nodes a server starts with: GPUs that a driver reports, or simulated ones, loudly. Owns: the
 //! name this machine has as a node, which does not change with the name of the host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -10,7 +10,7 @@ use std::path::Path;
 use control::node_on_host;
 use gpu::{Gpu, HostPart, MigInstance, NodeGpus};
 use orchestrator::NodeList;
-use spec::NodeSpec;
+use spec::{Instance, NodeGpu, NodeSpec};
 
 use super::config::Machines;
 use super::settings::SettingText;
@@ -56,13 +56,20 @@ impl Found {
         whole.map(|gpu| gpu.uuid.clone()).collect()
     }
 
-    /// Has GPUs out of service that are of no use where MIG instances are given out, or are not.
+    /// Has GPUs out of service that are of no use where MIG instances are given out, or are not, and puts
+    /// the instances that are given out in the places of their GPUs.
     pub(crate) fn give_instances(&mut self, gives: bool) {
         for node in self.nodes.iter_mut().filter(|node| node.has_real_gpus()) {
             for (at, gpu) in node.gpus.iter_mut().enumerate().filter(|(_, gpu)| gpu.fault.is_none())
             {
                 gpu.fault = mig_fault(at, self.instances.get(&gpu.uuid), gives);
             }
+            let gpus = std::mem::take(&mut node.gpus);
+            let parts = (0..).zip(gpus).flat_map(|(at, gpu)| match self.instances.get(&gpu.uuid) {
+                Some(own) if gives && gpu.fault.is_none() => instances(at, &gpu, own),
+                _ => vec![gpu],
+            });
+            node.gpus = parts.collect();
         }
     }
 }
@@ -182,9 +189,25 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
     Ok(Found { nodes, layout: None, because: Some(because), instances })
 }
 
+/// The instances of a GPU as devices of its node, the smallest first.
+fn instances(at: u32, gpu: &NodeGpu, own: &[MigInstance]) -> Vec<NodeGpu> {
+    let mut own: Vec<_> = own.iter().collect();
+    own.sort_by_key(|one| (one.memory_bytes, &one.uuid));
+    let device = |one: &MigInstance| NodeGpu {
+        instance: Some(Instance {
+            gpu: at,
+            gpu_uuid: gpu.uuid.clone(),
+            gpu_memory_bytes: gpu.memory_bytes,
+            profile: one.profile.clone(),
+        }),
+        ..NodeGpu::new(one.uuid.clone(), one.memory_bytes)
+    };
+    own.into_iter().map(device).collect()
+}
+
 /// Why a GPU in MIG mode with these instances, or in none, cannot be used. Programs have nothing of one
-/// in MIG mode but its instances, and the scheduler does not know which GPUs have some: so all that a
-/// server uses have some, or none has.
+/// in MIG mode but its instances, and nothing keeps parts of the others: so all that a server uses have
+/// some, or none has.
 fn mig_fault(at: usize, instances: Option<&Vec<MigInstance>>, gives: bool) -> Option<String> {
     let divide = format!("`nvidia-smi mig -i {at} -cgi PROFILES -C`");
     match (instances, gives) {
@@ -244,8 +267,20 @@ pub(crate) fn announce(found: &Found) -> String {
     }
     for node in &found.nodes {
         let sizes: Vec<u64> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+        let parts = node.gpus.iter().filter_map(|gpu| gpu.instance.as_ref());
+        let divided: BTreeSet<u32> = parts.clone().map(|part| part.gpu).collect();
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
         let gpus = match sizes.as_slice() {
             [] => "no GPU".to_owned(),
+            _ if !divided.is_empty() => {
+                let (parts, of) = (parts.count(), divided.len());
+                let others = match sizes.len() - parts {
+                    0 => String::new(),
+                    others => format!(" and {others} GPU{}", plural(others)),
+                };
+                let (some, gpus) = (plural(parts), plural(of));
+                format!("{parts} MIG instance{some} of {of} GPU{gpus}{others} of {}", node.gpu_type)
+            }
             [first, ..] => {
                 format!("{}x {} {}", sizes.len(), node.gpu_type, units::format_bytes(*first))
             }

@@ -71,6 +71,9 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
             NodeScheduling::Disabled => writeln!(out, "             {name} is cordoned")?,
             NodeScheduling::Draining => writeln!(out, "             {name} is being drained")?,
         }
+        if let Some(instances) = api_types::MigInstance::summary(&node.mig_instances) {
+            writeln!(out, "             {name} has MIG instances: {instances}")?;
+        }
         for fault in &node.gpu_faults {
             let api_types::GpuFault { gpu, code, message, .. } = fault;
             writeln!(out, "             GPU {gpu} of {name} is {message} ({code})")?;

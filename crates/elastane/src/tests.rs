@@ -414,24 +414,40 @@ fn a_divided_gpu_is_used_where_instances_are_given_out_only_and_says_so_otherwis
         instances,
         fault: None,
     };
-    let (uuid, profile) = ("MIG-1".to_owned(), "3g.40gb".to_owned());
-    let instance = gpu::MigInstance { uuid, profile, memory_bytes: 39 << 30 };
-    let driver = vec![gpu(0, Some(vec![instance])), gpu(1, Some(Vec::new())), gpu(2, None)];
-    let faults = |gives| {
+    let instance = |uuid: &str, profile: &str, gib: u64| gpu::MigInstance {
+        uuid: uuid.to_owned(),
+        profile: profile.to_owned(),
+        memory_bytes: gib << 30,
+    };
+    let two = vec![instance("MIG-1", "3g.40gb", 39), instance("MIG-2", "1g.10gb", 9)];
+    let driver = vec![gpu(0, Some(two)), gpu(1, Some(Vec::new())), gpu(2, None)];
+    let nodes = |gives| {
         let mut found = super::initial_nodes::of_driver(Some(driver.clone()), "box").unwrap();
         assert_eq!(found.whole_gpus(), ["GPU-2"]);
         found.give_instances(gives);
+        found
+    };
+    let faults = |gives| {
         let fault = |gpu: &spec::NodeGpu| gpu.fault.clone().unwrap_or_default();
-        found.nodes[0].gpus.iter().map(fault).collect::<Vec<_>>()
+        nodes(gives).nodes[0].gpus.iter().map(fault).collect::<Vec<_>>()
     };
     let [divided, empty, whole] = &*faults(false) else { panic!("three GPUs") };
     assert!(divided.contains("`nvidia-smi -i 0 -mig 0`"), "{divided}");
     assert!(empty.contains("only a server with `--fractions mig`"), "{empty}");
     assert_eq!(whole, "");
-    let [divided, empty, whole] = &*faults(true) else { panic!("three GPUs") };
-    assert_eq!(divided, "");
+    let [small, half, empty, whole] = &*faults(true) else { panic!("two instances, two GPUs") };
+    assert_eq!([&**small, &**half], ["", ""]);
     assert!(empty.contains("`nvidia-smi mig -i 1 -cgi PROFILES -C`"), "{empty}");
     assert!(whole.contains("`nvidia-smi -i 2 -mig 1`"), "{whole}");
+    let given = nodes(true);
+    let gpus = &given.nodes[0].gpus;
+    let uuids: Vec<_> = gpus.iter().map(|gpu| &*gpu.uuid).collect();
+    assert_eq!(uuids, ["MIG-2", "MIG-1", "GPU-1", "GPU-2"], "the smallest first");
+    let holds: Vec<_> = gpus.iter().map(spec::NodeGpu::capacity_millis).collect();
+    assert_eq!(holds, [125, 500, 1000, 1000]);
+    assert_eq!(gpus[0].instance.as_ref().map(|of| &*of.gpu_uuid), Some("GPU-0"));
+    let shown = super::initial_nodes::announce(&given);
+    assert!(shown.contains("2 MIG instances of 1 GPU and 2 GPUs of H100"), "{shown}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use engine::{
     Error, Framework, Gang, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member, RunSpec, SecretPlace,
     environment,
 };
-use engine_fractions::{Added, Instance};
+use engine_fractions::Added;
 
 use crate::daemon::{DaemonProperties, Gpus};
 use crate::image::ImageDefaults;
@@ -105,7 +105,7 @@ pub(crate) fn body(
         labels: Some(labels(spec, owner).into_iter().collect()),
         open_stdin: Some(spec.stdin),
         tty: Some(spec.tty),
-        host_config: Some(host(spec, owner, network, (facts, added))),
+        host_config: Some(host(spec, owner, network, facts)),
         networking_config: Some(NetworkingConfig {
             endpoints_config: Some([(network.to_owned(), endpoint)].into()),
         }),
@@ -161,12 +161,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     Ok(env)
 }
 
-fn host(
-    spec: &RunSpec,
-    owner: &Owner,
-    network: &str,
-    (facts, added): (&DaemonProperties, Option<&Added>),
-) -> HostConfig {
+fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &DaemonProperties) -> HostConfig {
     let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
     let within = spec.container.limits.memory_bytes_max.unwrap_or(u64::MAX);
     let reserved = Some(spec.memory_bytes.min(within))
@@ -187,8 +182,7 @@ fn host(
         }),
         ..Mount::default()
     };
-    let instance = added.and_then(|added| added.fraction.instance.as_ref());
-    let (device_requests, devices) = gpus(spec, instance, facts);
+    let (device_requests, devices) = gpus(spec, facts);
     HostConfig {
         // Reaps orphans and forwards signals.
         init: Some(true),
@@ -207,18 +201,13 @@ fn host(
     }
 }
 
-/// GPUs by the driver's names, or a MIG instance in the place of its GPU. Simulated ones are only
-/// variables.
+/// GPUs, or a MIG instance, by the driver's names. Simulated ones are only variables.
 fn gpus(
     spec: &RunSpec,
-    instance: Option<&Instance>,
     facts: &DaemonProperties,
 ) -> (Option<Vec<DeviceRequest>>, Option<Vec<DeviceMapping>>) {
-    let uuids = spec.devices.iter().filter(|device| !device.simulated);
-    let uuids: Vec<String> = match instance {
-        Some(instance) => vec![instance.uuid.clone()],
-        None => uuids.map(|device| device.uuid.clone()).collect(),
-    };
+    let real = spec.devices.iter().filter(|device| !device.simulated);
+    let uuids: Vec<String> = real.map(|device| device.uuid.clone()).collect();
     let by_name = |uuid: &String| format!("nvidia.com/gpu={uuid}");
     let request = |driver: &str, ids, capabilities| DeviceRequest {
         driver: Some(driver.to_owned()),
@@ -322,14 +311,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_mig_instance_is_handed_over_in_the_place_of_its_gpu() {
-        let uuid = "MIG-7".to_owned();
-        let instance = Some(Instance { uuid: uuid.clone(), bytes: 8 << 30 });
-        let fraction = engine_fractions::Fraction { instance, ..Default::default() };
-        let mut added = Added { fraction, delivery: Default::default() };
-        added.delivery.variables.insert("CUDA_VISIBLE_DEVICES".to_owned(), uuid);
+    fn a_mig_instance_is_handed_over_as_a_gpu_is() {
+        let mut spec = with_gpu(false);
+        spec.devices[0].uuid = "MIG-7".to_owned();
+        let mut added = Added { fraction: Default::default(), delivery: Default::default() };
+        added.delivery.variables.insert("CUDA_VISIBLE_DEVICES".to_owned(), "MIG-7".to_owned());
         let asked = |facts| {
-            let (body, host) = made_with(&with_gpu(false), &facts, Some(&added));
+            let (body, host) = made_with(&spec, &facts, Some(&added));
             let env = body.env.expect("variables");
             assert!(env.contains(&"CUDA_VISIBLE_DEVICES=MIG-7".to_owned()), "{env:?}");
             let paths = host.devices.unwrap_or_default().into_iter();

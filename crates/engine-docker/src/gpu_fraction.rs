@@ -92,11 +92,6 @@ impl GpuFractions {
         self.folder(key).join("pages")
     }
 
-    /// Whether a run could get its part of a GPU, if no other were there.
-    pub(crate) fn check(&self, spec: &RunSpec) -> Result<(), Error> {
-        self.fractions.check(spec, &self.pages(spec.key))
-    }
-
     /// What a run gets; none: nothing.
     pub(crate) fn of(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
         self.fractions.of(spec, &self.pages(spec.key))
@@ -131,17 +126,8 @@ impl GpuFractions {
                     let adopted = self.fractions.adopt(key, &fraction, &self.pages(key));
                     adopted.map_err(|error| crate::chain(&error))
                 }
-                // With an MIG instance it would have a record.
                 Ok(None) => Ok(()),
-                Err(why) => {
-                    // Its labels say its GPUs, and not which instance.
-                    let gpus = run.place.as_ref().and_then(|place| place.devices.as_ref());
-                    let is_its = |gpu: &str| {
-                        gpus.is_none_or(|gpus| gpus.iter().any(|(uuid, _)| uuid == gpu))
-                    };
-                    self.fractions.adopt_unknown(key, is_its);
-                    Err(why)
-                }
+                Err(why) => Err(why),
             };
             if let Err(why) = adopted {
                 tracing::warn!("what {key} has of GPUs is not measured: {why}");
@@ -209,72 +195,5 @@ pub(crate) fn delete(path: &Path) {
             tracing::warn!("cannot delete {}: {error}", path.display());
         }
         _ => {}
-    }
-}
-
-#[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
-    use std::process::Command;
-
-    use engine::{Bounds, Device, RunPlace, RunState};
-    use engine_fractions::FractionPolicy;
-
-    use super::*;
-
-    /// Grants what the one instance has, as NVIDIA's driver does.
-    const CHECK: &str = r#"printf '#!/bin/sh\n%s' "echo '[{\"name\":\"G\",\"total\":8388608000,\"free\":null,
-\"allocations\":[{\"bytes\":16777216,\"answer\":0},{\"bytes\":8389656576,\"answer\":2}]}]'" >"$0" && chmod +x "$0""#;
-    const GPU: &str = "GPU-11111111-2222-3333-4444-555555555555";
-
-    fn half(generation: u32) -> RunSpec {
-        let (memory_bytes, memory) = (16 << 30, Bounds::of(8 << 30));
-        let uuid = GPU.to_owned();
-        let device = Device { index: 0, uuid, simulated: false, millis: 500, memory_bytes, memory };
-        let key = RunKey { pod: uuid::Uuid::nil(), generation };
-        RunSpec { key, devices: vec![device], ..engine_conformance::spec("ubuntu") }
-    }
-
-    #[test]
-    fn what_a_container_has_whose_record_cannot_be_read_is_given_to_no_other() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let program = folder.path().join("program");
-        let written = Command::new("sh").args(["-c", CHECK]).arg(&program).status();
-        assert!(written.expect("started").success());
-        let (uuid, profile) = ("MIG-half".to_owned(), "3g.8gb".to_owned());
-        let instance = gpu::MigInstance { uuid, profile, memory_bytes: 8000 << 20 };
-        let options = FractionOptions {
-            policy: FractionPolicy::Mig,
-            instances: [(GPU.to_owned(), vec![instance])].into(),
-            ..FractionOptions::default()
-        };
-        let state = folder.path().join("fraction");
-        let open = || Fractions::open(&state, &program, Runs::Containers, &options);
-        let all = GpuFractions {
-            fractions: open().expect("it keeps its limit"),
-            runs: folder.path().join("runs"),
-            scripts: folder.path().join("scripts"),
-            program: Program::this(&[]).expect("this one"),
-        };
-        let (lost, next) = (half(1), half(2));
-        let record = all.folder(lost.key).join(RECORD);
-        fs::create_dir_all(all.folder(lost.key)).expect("made");
-        fs::write(&record, "{").expect("written");
-        let listed = |gpu: &str| ListedRun {
-            key: lost.key,
-            state: RunState::Starting,
-            place: Some(RunPlace {
-                node: "here".to_owned(),
-                devices: Some([(gpu.to_owned(), 500)].into()),
-            }),
-        };
-        all.adopt(&[listed("GPU-other")]).expect("read");
-        all.of(&next).expect("it is free").expect("an instance");
-        all.forget(next.key);
-        fs::create_dir_all(all.folder(lost.key)).expect("made");
-        all.adopt(&[listed(GPU)]).expect("read");
-        let refused = all.of(&next).expect_err("it is perhaps in use").to_string();
-        assert!(refused.contains("(MIG-half, in use)"), "{refused}");
-        all.forget(lost.key);
-        all.of(&next).expect("it is free").expect("an instance");
     }
 }

@@ -76,7 +76,7 @@ impl Shared {
     /// The field, why, and what to do.
     pub(crate) fn check(&self, spec: &RunSpec) -> Result<(), Error> {
         container::check(spec, &self.facts())?;
-        self.fractions.check(spec)
+        self.fractions.of(spec).map(drop)
     }
 
     /// The program that replaces a run's image, if any.

@@ -208,7 +208,7 @@ async fn launch(
     };
     if let Some(why) = refused {
         // The container is kept: if the daemon refused, a later server learns the result from it. What it
-        // had once only is free for others before they hear of its end.
+        // had is free for others before they hear of its end.
         shared.fractions.fractions.forget(key);
         shared.runs.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
         return Ok(true);

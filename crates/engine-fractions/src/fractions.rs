@@ -270,23 +270,7 @@ impl Fractions {
         matches!(self.keeper, Keeper::Mps(_)) && mps::is_server(Path::new("/proc"), pid)
     }
 
-    /// Whether a run could start, if no other held what there is once only.
-    ///
-    /// # Errors
-    /// Its part of a GPU would not be kept as the administrator wants it.
-    pub fn check(&self, spec: &RunSpec, pages: &Path) -> Result<(), Error> {
-        match &self.keeper {
-            Keeper::Mig(mig) if spec.devices.iter().any(|device| !device.simulated) => {
-                refuse_all_instances(spec, self.way)?;
-                self.refuse_soft(spec, false)?;
-                mig.check(spec).map_err(Error::NotKept)
-            }
-            _ => self.of(spec, pages).map(drop),
-        }
-    }
-
-    /// What a run gets, whose pages are in this folder; none: nothing. What there is once only it has
-    /// until it is forgotten, also if it does not start.
+    /// What a run gets, whose pages are in this folder; none: nothing.
     ///
     /// # Errors
     /// Its part of a GPU would not be kept as the administrator wants it.
@@ -379,7 +363,7 @@ impl Fractions {
                 let added = Added { fraction, delivery: Delivery::default() };
                 (!added.fraction.regions.is_empty()).then_some(added)
             }),
-            Keeper::Mig(mig) => mig.take(spec).map(|instance| {
+            Keeper::Mig(mig) => mig.of(spec).map(|instance| {
                 let instance = instance?;
                 let delivery = instance.delivery();
                 Some(Added { fraction: Fraction { instance: Some(instance), ..own }, delivery })
@@ -452,22 +436,11 @@ impl Fractions {
     pub fn adopt(&self, key: RunKey, fraction: &Fraction, pages: &Path) -> Result<(), Error> {
         let (fraction, pages) = (fraction.clone(), pages.to_owned());
         let mut each = fraction.simulated.iter();
-        if let (Keeper::Mig(mig), Some(instance)) = (&self.keeper, &fraction.instance) {
-            mig.adopt(key, instance);
-        }
         let run = Run::new(fraction.clone(), pages);
         self.give_turns(&run);
         open(&self.runs).insert(key, run);
         let connected = each.try_for_each(|gpu| self.connect(&gpu.described(), &fraction.sockets));
         connected.map_err(failed(format!("give {key} its simulated GPUs")))
-    }
-
-    /// A run goes on that an earlier server started, and nothing says what it has. `has`: whether it may
-    /// have something of this GPU. What there is once only is given to no other until it is forgotten.
-    pub fn adopt_unknown(&self, key: RunKey, has: impl Fn(&str) -> bool) {
-        if let Keeper::Mig(mig) = &self.keeper {
-            mig.adopt_unknown(key, has);
-        }
     }
 
     /// Gives a run its share of the compute time of its GPUs. Without, its programs wait for nothing.
@@ -498,9 +471,6 @@ impl Fractions {
 
     /// The run is gone.
     pub fn forget(&self, key: RunKey) {
-        if let Keeper::Mig(mig) = &self.keeper {
-            mig.free(key);
-        }
         let mut runs = open(&self.runs);
         let Some(gone) = runs.remove(&key) else { return };
         let simulated = runs.values().flat_map(|run| &run.fraction.simulated);

@@ -86,13 +86,6 @@ impl Fractions {
         }
         Ok(None)
     }
-    /// The same without a run that gets something.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn check(&self, spec: &RunSpec, pages: &Path) -> Result<(), Error> {
-        self.of(spec, pages).map(drop)
-    }
     /// None.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -127,9 +120,6 @@ impl Fractions {
     }
     /// Nothing is forgotten.
     pub fn forget(&self, _key: RunKey) {}
-    /// Follows nothing.
-    pub fn adopt_unknown(&self, _key: RunKey, _has: impl Fn(&str) -> bool) {}
-
     #[must_use]
     pub const fn is_keeper(&self, _pid: u32) -> bool {
         false

@@ -181,12 +181,11 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     if shared.state(key).is_some() {
         return Ok(());
     }
-    let resolved = resolve(shared, &spec);
-    let file = resolved.inspect_err(|_| shared.fractions.forget(key))?;
+    let file = resolve(shared, &spec)?;
     if engine::copy::copies(&spec.container).next().is_none() {
         return launch(shared, &spec, &file);
     }
-    make_dir(shared.dir(key).path()).inspect_err(|_| shared.fractions.forget(key))?;
+    make_dir(shared.dir(key).path())?;
     shared.know(key, StateFile::Starting);
     copies::spawn(shared, spec, file);
     Ok(())

@@ -245,10 +245,7 @@ fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
     let spec = match dir.read_spec() {
         Ok(spec) => spec,
         Err(error) => {
-            tracing::warn!(
-                "cannot read what {key} has: {error}; no other run gets its MIG instance"
-            );
-            shared.fractions.adopt_unknown(key, |_| true);
+            tracing::warn!("what {key} has of GPUs is not measured: {error}");
             return;
         }
     };

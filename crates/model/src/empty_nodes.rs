@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use units::Resources;
 
 use crate::{
-    Cluster, ConstraintsId, MigProfile, Node, NodeId, PodRequest, PoolId, TopologyId, fitting,
+    Cluster, ConstraintsId, Gpu, GpuPart, MigProfile, Node, NodeId, PodRequest, PoolId, TopologyId,
+    fitting,
 };
 
 /// Most kinds of pods that are kept.
@@ -24,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 /// What a node is made of, as far as it decides how many pods fit.
-type Make = (u64, u64, u32, Vec<(u64, Option<MigProfile>, bool)>);
+type Make = (u64, u64, u32, Vec<(u64, Option<MigProfile>, Option<GpuPart>, bool)>);
 
 /// The nodes as they are when nothing is on them.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +97,8 @@ fn room(cluster: &Cluster, id: NodeId, shape: Shape) -> u32 {
 }
 
 fn make(node: &Node) -> Make {
-    let gpus = node.gpus.iter().map(|gpu| (gpu.memory_bytes, gpu.profile(), gpu.in_service));
+    let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile(), gpu.part, gpu.in_service);
+    let gpus = node.gpus.iter().map(kind);
     let Resources { cpu_millis, memory_bytes, .. } = node.capacity;
     (cpu_millis, memory_bytes, node.pods_max, gpus.collect())
 }

@@ -20,7 +20,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
-use crate::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
+use crate::{Cluster, ConstraintsId, DeviceShare, Gpu, GpuRequest, Node, NodeId, PodRequest};
 
 /// Most shapes looked at: those that ask for most.
 const SHAPES_MAX: usize = 512;
@@ -74,14 +74,15 @@ impl Free {
     #[must_use]
     pub fn of(node: &Node) -> Self {
         let devices_millis = node.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
-        let has_instances = node.gpus.iter().any(|gpu| gpu.mig.is_some());
+        let has_instances = node.gpus.iter().any(Gpu::is_instance);
         Self { devices_millis, has_instances, host: node.free(false) }
     }
 
-    /// After a pod got these devices.
-    pub fn take(&mut self, devices: &[DeviceShare], request: PodRequest) {
+    /// After a pod got these devices of the node.
+    pub fn take(&mut self, node: &Node, devices: &[DeviceShare], request: PodRequest) {
         for share in devices {
-            self.devices_millis[share.gpu as usize] -= share.millis;
+            let at = share.gpu as usize;
+            self.devices_millis[at] -= node.gpus[at].taken_by(share.millis);
         }
         let host = Resources { gpu_millis: 0, ..request.resources(1) };
         self.host = self.host.saturating_sub(host);

@@ -34,7 +34,8 @@ pub use constraint::{
 pub use demand::{Claim, Demand, Room};
 pub use fill::Fill;
 pub use mig::{
-    MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest, SliceValue,
+    GpuPart, MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest,
+    SliceValue,
 };
 pub use node::{Gpu, Node, NodeSpec};
 pub use placement::{DeviceShare, Placement};

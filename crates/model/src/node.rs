@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{DeviceShare, Effect, MigInstance, MigProfile, PodId, PoolId, Taint, is_host};
+use crate::{DeviceShare, Effect, GpuPart, MigInstance, MigProfile, PodId, PoolId, Taint, is_host};
 
 /// A machine to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct NodeSpec {
     pub gpu_memory_bytes: Vec<u64>,
     /// The MIG instances each GPU is divided into; a GPU beyond the list, or with none, is whole.
     pub mig: Vec<Vec<MigProfile>>,
+    /// Memory in bytes of the MIG instances of each GPU that are given out for parts of it; a GPU beyond
+    /// the list, or with none, is not divided so.
+    pub parts: Vec<Vec<u64>>,
     /// Allocatable thousandths of cores.
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
@@ -41,6 +44,7 @@ impl NodeSpec {
             name: name.into(),
             gpu_memory_bytes,
             mig: Vec::new(),
+            parts: Vec::new(),
             cpu_millis,
             memory_bytes,
             pods_max: u32::MAX,
@@ -57,6 +61,9 @@ pub struct Gpu {
     pub memory_bytes: u64,
     /// The MIG instance, if it is one: given out whole, and only to pods that request it.
     pub mig: Option<MigInstance>,
+    /// The part of a GPU, if it is a MIG instance that is given out, whole, to a pod that requests such a
+    /// part.
+    pub part: Option<GpuPart>,
     /// Thousandths physically in use, by pods that are being stopped too.
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
@@ -68,7 +75,19 @@ pub struct Gpu {
 
 impl Gpu {
     const fn new(memory_bytes: u64, mig: Option<MigInstance>) -> Self {
-        Self { memory_bytes, mig, used_millis: 0, committed_millis: 0, in_service: true }
+        let (used_millis, committed_millis) = (0, 0);
+        Self { memory_bytes, mig, part: None, used_millis, committed_millis, in_service: true }
+    }
+
+    const fn of_part(memory_bytes: u64, part: GpuPart) -> Self {
+        Self { part: Some(part), ..Self::new(memory_bytes, None) }
+    }
+
+    /// Whether it is a MIG instance of either kind.
+    #[must_use]
+    #[inline]
+    pub const fn is_instance(&self) -> bool {
+        self.mig.is_some() || self.part.is_some()
     }
 
     /// The kind of MIG instance it is; none for a GPU.
@@ -82,7 +101,21 @@ impl Gpu {
     #[must_use]
     #[inline]
     pub fn capacity_millis(&self) -> u64 {
-        self.profile().map_or(GPU_MILLIS, MigProfile::millis)
+        match self.part {
+            Some(part) => part.millis,
+            None => self.profile().map_or(GPU_MILLIS, MigProfile::millis),
+        }
+    }
+
+    /// Thousandths that are free no more when pods that are charged for so many have places on it: an
+    /// instance is one pod's, however little that asked for.
+    #[must_use]
+    #[inline]
+    pub fn taken_by(&self, charged_millis: u64) -> u64 {
+        match self.part {
+            Some(part) if charged_millis > 0 => part.millis,
+            _ => charged_millis,
+        }
     }
 
     /// Thousandths of a GPU that can be given out as long as it is in service.
@@ -111,14 +144,15 @@ impl Gpu {
     pub fn unused_millis(&self, now: bool) -> u64 {
         // While a rollback is half done a device can be over-committed for a moment.
         let all = self.capacity_millis();
-        let soon = all.saturating_sub(self.committed_millis);
-        if now { soon.min(all.saturating_sub(self.used_millis)) } else { soon }
+        let left = |held: u64| all.saturating_sub(self.taken_by(held));
+        let soon = left(self.committed_millis);
+        if now { soon.min(left(self.used_millis)) } else { soon }
     }
 }
 
 /// What a machine is made of: thousandths of cores, bytes of main memory, bytes of each GPU and
 /// whether it is a MIG instance.
-pub(crate) type Hardware = (u64, u64, Vec<(u64, Option<MigProfile>)>);
+pub(crate) type Hardware = (u64, u64, Vec<(u64, Option<MigProfile>, Option<GpuPart>)>);
 
 /// A machine and its accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,6 +194,12 @@ impl Node {
     pub(crate) fn new(spec: NodeSpec, pool: PoolId) -> Self {
         let mut gpus = Vec::with_capacity(spec.gpu_memory_bytes.len());
         for (gpu, memory_bytes) in (0_u32..).zip(spec.gpu_memory_bytes) {
+            if let Some(parts) = spec.parts.get(gpu as usize).filter(|parts| !parts.is_empty()) {
+                let part =
+                    |&bytes: &u64| Gpu::of_part(bytes, GpuPart::new(gpu, bytes, memory_bytes));
+                gpus.extend(parts.iter().map(part));
+                continue;
+            }
             match spec.mig.get(gpu as usize).filter(|parts| !parts.is_empty()) {
                 None => gpus.push(Gpu::new(memory_bytes, None)),
                 Some(parts) => gpus.extend(parts.iter().map(|&profile| {
@@ -231,7 +271,7 @@ impl Node {
         let unused = |gpu: &Gpu| gpu.used_millis == 0 && gpu.committed_millis == 0;
         let gone = self.gpus.iter().skip(gpu_memory_bytes.len());
         assert!(gone.clone().all(unused), "a GPU of node {} that is gone is in use", self.name);
-        assert!(self.gpus.iter().all(|gpu| gpu.mig.is_none()), "a divided GPU stays as it is");
+        assert!(!self.gpus.iter().any(Gpu::is_instance), "a divided GPU stays as it is");
         self.gpus.truncate(gpu_memory_bytes.len());
         for (gpu, &bytes) in self.gpus.iter_mut().zip(gpu_memory_bytes) {
             gpu.memory_bytes = bytes;
@@ -254,14 +294,15 @@ impl Node {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
     }
 
-    /// The memory of each of its GPUs that is not divided into instances.
+    /// The memory of each of its GPUs of which parts may be asked for.
     pub(crate) fn gpu_memories(&self) -> impl Iterator<Item = u64> {
-        self.gpus.iter().filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes)
+        let asked_for = self.gpus.iter().filter(|gpu| gpu.mig.is_none());
+        asked_for.map(|gpu| gpu.part.map_or(gpu.memory_bytes, |part| part.gpu_memory_bytes))
     }
 
     /// What it is made of; none without GPUs.
     pub(crate) fn hardware(&self) -> Option<Hardware> {
-        let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile());
+        let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile(), gpu.part);
         let gpus: Vec<_> = self.gpus.iter().map(kind).collect();
         let Resources { cpu_millis, memory_bytes, .. } = self.capacity;
         (!gpus.is_empty()).then_some((cpu_millis, memory_bytes, gpus))
@@ -309,33 +350,41 @@ impl Node {
         (self.used + host).fits_in(self.capacity)
             && devices.iter().all(|share| {
                 let gpu = &self.gpus[share.index()];
-                gpu.used_millis + share.millis <= gpu.capacity_millis()
+                gpu.taken_by(gpu.used_millis) + share.millis <= gpu.capacity_millis()
             })
     }
 
-    /// The memory of each GPU, and the MIG instances it is divided into: what [`NodeSpec`] says.
-    /// The memory of a divided one is that of its instances.
+    /// Another node like it, as it was built: with its GPUs and what they are divided into, CPU, memory,
+    /// most pods, labels and taints. The memory of a GPU divided by profiles is that of its instances.
     #[must_use]
-    pub fn as_built(&self) -> (Vec<u64>, Vec<Vec<MigProfile>>) {
-        let together = |left: &Gpu, right: &Gpu| match (left.mig, right.mig) {
-            (Some(left), Some(right)) => left.gpu == right.gpu,
-            _ => false,
+    pub fn as_built(&self) -> NodeSpec {
+        let together = |left: &Gpu, right: &Gpu| {
+            let of = |gpu: &Gpu| gpu.mig.map(|mig| mig.gpu).or(gpu.part.map(|part| part.gpu));
+            of(left).is_some() && of(left) == of(right)
         };
-        let built = self.gpus.chunk_by(together).map(|parts| {
-            let memory_bytes: u64 = parts.iter().map(|gpu| gpu.memory_bytes).sum();
-            (memory_bytes, parts.iter().filter_map(Gpu::profile).collect())
-        });
-        let (memories, mut mig): (_, Vec<Vec<_>>) = built.unzip();
-        if mig.iter().all(Vec::is_empty) {
-            mig.clear();
+        let (mut memories, mut mig, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for own in self.gpus.chunk_by(together) {
+            let sum = own.iter().map(|gpu| gpu.memory_bytes).sum();
+            memories.push(own[0].part.map_or(sum, |part| part.gpu_memory_bytes));
+            mig.push(own.iter().filter_map(Gpu::profile).collect());
+            let bytes = |gpu: &Gpu| gpu.part.map(|_| gpu.memory_bytes);
+            parts.push(own.iter().filter_map(bytes).collect());
         }
-        (memories, mig)
+        let Resources { cpu_millis, memory_bytes, .. } = self.capacity;
+        NodeSpec {
+            mig,
+            parts,
+            pods_max: self.pods_max,
+            labels: self.labels.clone(),
+            taints: self.taints.clone(),
+            ..NodeSpec::new(&self.name, memories, cpu_millis, memory_bytes)
+        }
     }
 }
 
 /// How many of these are whole while nothing is given out.
 pub(crate) fn whole_count(gpus: &[Gpu]) -> u32 {
-    let whole = gpus.iter().filter(|gpu| gpu.mig.is_none() && gpu.in_service).count();
+    let whole = gpus.iter().filter(|gpu| gpu.is_whole(true)).count();
     u32::try_from(whole).unwrap_or(u32::MAX)
 }
 

@@ -54,8 +54,8 @@ impl GpuRequest {
     }
 
     /// Thousandths needed of this device, all of it free; none when it does not fit there, or the
-    /// device is out of service. MIG instances are for those who ask for them, and other devices
-    /// for those who do not.
+    /// device is out of service. MIG instances with a profile are for those who ask for that, and other
+    /// devices for those who do not.
     #[must_use]
     #[inline]
     pub fn needs_of(self, gpu: &Gpu) -> Option<u64> {
@@ -69,14 +69,17 @@ impl GpuRequest {
         match (self, gpu.profile()) {
             (Self::Mig(wanted), Some(here)) => wanted.has(here).then(|| here.millis()),
             (Self::Mig(_), None) | (_, Some(_)) => None,
-            (_, None) => self.millis_on(gpu.memory_bytes),
+            (_, None) => match gpu.part {
+                Some(part) => part.millis_of(self, gpu.memory_bytes),
+                None => self.millis_on(gpu.memory_bytes),
+            },
         }
     }
 
     /// Thousandths needed of a device with this much memory; none when the device is too small.
     /// A memory request is rounded up to the next thousandth.
     #[inline]
-    fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
+    pub(crate) fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
         match self {
             Self::Whole(_) => Some(GPU_MILLIS),
             Self::Share { millis, .. } => Some(millis),

@@ -32,7 +32,9 @@ fn fitting_devices<'a>(
     if devices == 0 || most == 0 {
         return most;
     }
-    let slots = |(gpu, free): (&Gpu, u64)| part.needs_of(gpu).map_or(0, |need| free / need.max(1));
+    let slots = |(gpu, free): (&Gpu, u64)| {
+        part.needs_of(gpu).map_or(0, |need| free / gpu.taken_by(need).max(1))
+    };
     let slots: SmallVec<[u64; 8]> = gpus.map(slots).collect();
     // A pod takes different devices: of each device at most as many slots count as there are pods.
     let enough = |pods: u64| {

@@ -38,6 +38,9 @@ pub enum Pending {
         demand: Resources,
         /// Most GPUs of one node, each of which could hold its part.
         gpus_max: usize,
+        /// The largest MIG instance for parts of a GPU, in thousandths of it and in bytes; none: there are
+        /// whole GPUs.
+        part_max: Option<(u64, u64)>,
         /// The largest node with enough GPUs, component by component.
         largest: Resources,
         /// Number of nodes.
@@ -71,6 +74,17 @@ pub enum Pending {
         nodes: usize,
         /// Nodes that have enough of them when empty.
         with: usize,
+    },
+    /// Parts of GPUs are MIG instances, and none that holds what it asks for is free.
+    NoInstanceForPart {
+        /// GPUs of one pod.
+        request: GpuRequest,
+        /// MIG instances that are given out for parts of GPUs.
+        instances: usize,
+        /// Those of them that hold it.
+        large: usize,
+        /// Number of nodes.
+        nodes: usize,
     },
     /// GPUs are free, but not CPU on the same node.
     NotEnoughCpu {
@@ -438,6 +452,7 @@ impl Pending {
             Self::NoMigInstanceFree { .. } => Code { code: "P109", name: "NoMigInstanceFree" },
             Self::KeptAwayByPods { .. } => Code { code: "P110", name: "KeptAwayByPods" },
             Self::GpusOutOfService { .. } => Code { code: "P111", name: "GpusOutOfService" },
+            Self::NoInstanceForPart { .. } => Code { code: "P112", name: "NoInstanceForPart" },
             Self::OverLimit { .. } => Code { code: "P201", name: "OverLimit" },
             Self::NonPreemptibleOverQuota { .. } => {
                 Code { code: "P202", name: "NonPreemptibleOverQuota" }

@@ -39,7 +39,10 @@ impl fmt::Display for QueueNumbers {
 impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LargerThanAnyNode { request, demand, gpus_max, largest, nodes } => {
+            Self::LargerThanAnyNode { request, part_max: Some(largest), .. } => {
+                larger_than_any_instance(f, *request, *largest)
+            }
+            Self::LargerThanAnyNode { request, demand, gpus_max, largest, nodes, .. } => {
                 larger_than_any_node(f, *request, *demand, *gpus_max, *largest, *nodes)
             }
             Self::NotEnoughGpus { gpus, nodes, free_on_one_node_max, free_total } => {
@@ -52,6 +55,9 @@ impl fmt::Display for Pending {
                 f,
                 "asks for {request} on one node; {with} of {nodes} node(s) have that, none has it free"
             ),
+            Self::NoInstanceForPart { request, instances, large, nodes } => {
+                no_instance_for_part(f, *request, *instances, *large, *nodes)
+            }
             Self::NotEnoughCpu { cpu_millis, free_millis_max } => {
                 let (need, free) = (format_millis(*cpu_millis), format_millis(*free_millis_max));
                 beside_gpus(f, &format!("{need} CPU core(s)"), &free)
@@ -323,6 +329,53 @@ fn behind_reservation(
 /// Whole minutes, so that the text does not change all the time.
 fn minutes(ms: u64) -> String {
     format!("{} min", ms / 60_000)
+}
+
+fn larger_than_any_instance(
+    f: &mut fmt::Formatter<'_>,
+    request: GpuRequest,
+    (millis, bytes): (u64, u64),
+) -> fmt::Result {
+    let (asked, millis, bytes) = (part(request), format_millis(millis), format_bytes(bytes));
+    write!(
+        f,
+        "asks for {asked}; a pod has one MIG instance here, and the largest holds {millis} of a GPU ({bytes})"
+    )
+}
+
+fn no_instance_for_part(
+    f: &mut fmt::Formatter<'_>,
+    request: GpuRequest,
+    instances: usize,
+    large: usize,
+    nodes: usize,
+) -> fmt::Result {
+    let asked = part(request);
+    write!(
+        f,
+        "asks for {asked}; {large} of {instances} MIG instance(s) on {nodes} node(s) hold that, none of \
+         them is free"
+    )
+}
+
+/// What a pod asks for of GPUs: `0.5 of a GPU`.
+fn part(request: GpuRequest) -> String {
+    let devices = request.devices();
+    match request {
+        GpuRequest::Whole(1) => "1 GPU".to_owned(),
+        GpuRequest::Whole(_) => format!("{devices} GPUs"),
+        GpuRequest::Share { millis, devices: 1 } => format!("{} of a GPU", format_millis(millis)),
+        GpuRequest::Share { millis, .. } => {
+            format!("{} of each of {devices} GPUs", format_millis(millis))
+        }
+        GpuRequest::Memory { bytes, devices: 1 } => {
+            format!("{} of GPU memory", format_bytes(bytes))
+        }
+        GpuRequest::Memory { bytes, .. } => {
+            format!("{} of memory of each of {devices} GPUs", format_bytes(bytes))
+        }
+        GpuRequest::Mig(wanted) => wanted.to_string(),
+    }
 }
 
 fn larger_than_any_node(

@@ -294,6 +294,10 @@ pub struct PlacementBody {
     pub node: String,
     /// Shares of its GPUs: index and thousandths.
     pub devices: Vec<(u32, u64)>,
+    /// What the driver calls the MIG instances among them, in their order: their numbers may be those of
+    /// others when the server starts again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<String>,
 }
 
 /// A row of the event log.

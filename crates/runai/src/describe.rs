@@ -325,6 +325,9 @@ pub(super) async fn nodes(
         writeln!(out, "MEMORY ALLOCATED: {}", units::format_bytes(node.memory_used_bytes))?;
         writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
         writeln!(out, "GPU ALLOCATABLE: {}", gpus_in_service(&node))?;
+        if let Some(instances) = api_types::MigInstance::summary(&node.mig_instances) {
+            writeln!(out, "MIG INSTANCES: {instances}")?;
+        }
         if let Some(fractions) = &node.fractions {
             let api_types::FractionLimit { enforcement, mechanism, meaning, why, .. } = fractions;
             writeln!(out, "GPU FRACTIONS: {enforcement} ({mechanism}): {meaning}")?;

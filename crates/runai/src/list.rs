@@ -307,7 +307,13 @@ pub(super) async fn named_nodes(
 fn gpus_free(node: &NodeStatus) -> u64 {
     let each = (0..).zip(&node.gpu_used);
     let in_service = each.filter(|(gpu, _)| fault(node, *gpu).is_none());
-    in_service.map(|(_, used)| 1000_u64.saturating_sub(used.0)).sum()
+    let instance = |gpu: u32| node.mig_instances.iter().find(|one| one.index == gpu);
+    let free = in_service.map(|(gpu, used)| match instance(gpu) {
+        Some(one) if one.in_use => 0,
+        Some(one) => one.share.0,
+        None => 1000_u64.saturating_sub(used.0),
+    });
+    free.sum()
 }
 
 /// What is the matter with a GPU.

@@ -177,7 +177,7 @@ impl NodeScoring {
             let worth = shapes.worth(node, &allowed, &free);
             (revision, (allowed, worth))
         }));
-        free.take(devices, ask.request);
+        free.take(node, devices, ask.request);
         before.saturating_sub(shapes.worth(node, allowed, &free))
     }
 }

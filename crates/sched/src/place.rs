@@ -81,12 +81,15 @@ fn devices(node: &Node, request: GpuRequest, now: bool, fill: Fill) -> Option<De
                 (free >= millis).then_some((free, DeviceShare { gpu, millis }))
             })
             .collect();
-        // Whole requests need all of a device, so order matters to shared ones only.
+        // Whole requests need all of a device, so order matters to shared ones only. An instance is a
+        // pod's own: there is nothing to spread, and the smallest that holds it leaves most to others.
+        let is_instance = |share: &DeviceShare| node.gpus[share.gpu as usize].part.is_some();
         match fill {
             Fill::BinPack => fitting.sort_unstable_by_key(|(free, share)| (*free, share.gpu)),
-            Fill::Spread => {
-                fitting.sort_unstable_by_key(|(free, share)| (Reverse(*free), share.gpu));
-            }
+            Fill::Spread => fitting.sort_unstable_by_key(|(free, share)| {
+                let rank = if is_instance(share) { u64::MAX - *free } else { *free };
+                (Reverse(rank), share.gpu)
+            }),
         }
         let wanted = part.devices() as usize;
         if fitting.len() < wanted {
@@ -148,7 +151,8 @@ pub(crate) fn resized(
             break;
         }
         let own = place.devices.iter().any(|share| share.gpu == gpu);
-        if !own && device.is_whole(true) {
+        let fits = || GpuRequest::Whole(u32::try_from(gpus).unwrap_or(u32::MAX)).needs_of(device);
+        if !own && device.is_whole(true) && fits().is_some() {
             devices.push(DeviceShare { gpu, millis: GPU_MILLIS });
         }
     }

@@ -128,9 +128,15 @@ fn usage_window(window: model::UsageWindow, now: Instant) -> wire::UsageWindow {
 
 fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let mut node = Node::named(&row.name);
-    let (sizes, mig) = row.as_built();
+    let model::NodeSpec { gpu_memory_bytes, mig, parts, .. } = row.as_built();
+    let sizes = match parts.iter().all(Vec::is_empty) {
+        true => gpu_memory_bytes,
+        // Scenarios have no instances for parts of GPUs: each is a GPU of its size.
+        false => row.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
+    };
     node.gpus = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
-    let parts = mig.into_iter().map(Mig::count);
+    let divided = mig.iter().any(|profiles| !profiles.is_empty());
+    let parts = mig.into_iter().filter(|_| divided).map(Mig::count);
     node.mig = parts
         .map(Some)
         .collect::<Option<Vec<_>>>()

@@ -41,7 +41,7 @@ pub use gpu::{Bounds, GpuLimit, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;
 pub use kind::WorkloadKind;
-pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
+pub use node::{Instance, NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use past::WorkloadPast;
 pub use pods::{

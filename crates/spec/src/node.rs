@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{HOST_LABEL, MigInstance, MigProfile, Taint};
+use model::{GpuPart, HOST_LABEL, MigInstance, MigProfile, Taint};
 use serde::{Deserialize, Serialize};
+use units::GPU_MILLIS;
 
 use crate::pods::wire::EffectWire;
 
@@ -42,18 +43,31 @@ impl NodeSpec {
         labels
     }
 
-    /// The memory of each of its GPUs, and what each is divided into.
+    /// The same for the scheduler, without labels and taints.
     #[must_use]
-    pub fn gpus_as_built(&self) -> (Vec<u64>, Vec<Vec<MigProfile>>) {
+    pub fn in_model(&self) -> model::NodeSpec {
         let of_one_gpu = |left: &NodeGpu, right: &NodeGpu| {
-            left.mig.zip(right.mig).is_some_and(|(left, right)| left.gpu == right.gpu)
+            let gpu = |of: &NodeGpu| {
+                of.mig.map(|mig| mig.gpu).or(of.instance.as_ref().map(|instance| instance.gpu))
+            };
+            gpu(left).is_some() && gpu(left) == gpu(right)
         };
-        let gpus = self.gpus.chunk_by(of_one_gpu).map(|parts| {
-            let memory_bytes: u64 = parts.iter().map(|part| part.memory_bytes).sum();
-            let instances = parts.iter().filter_map(|part| part.mig);
-            (memory_bytes, instances.map(|instance| instance.profile).collect())
-        });
-        gpus.unzip()
+        let (mut memories, mut mig, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for own in self.gpus.chunk_by(of_one_gpu) {
+            let sum = own.iter().map(|one| one.memory_bytes).sum();
+            memories.push(own[0].instance.as_ref().map_or(sum, |of| of.gpu_memory_bytes));
+            mig.push(
+                own.iter().filter_map(|one| Some(one.mig?.profile)).collect::<Vec<MigProfile>>(),
+            );
+            let bytes = |one: &NodeGpu| one.instance.as_ref().map(|_| one.memory_bytes);
+            parts.push(own.iter().filter_map(bytes).collect());
+        }
+        model::NodeSpec {
+            mig,
+            parts,
+            pods_max: self.pods_max.unwrap_or(u32::MAX),
+            ..model::NodeSpec::new(&self.name, memories, self.cpu_millis, self.memory_bytes)
+        }
     }
 
     /// Whether it has GPUs that a driver found.
@@ -76,13 +90,57 @@ pub struct NodeGpu {
     /// Which MIG instance it is, and of which GPU of the node; none: it is a GPU.
     #[serde(with = "instance", default, skip_serializing_if = "Option::is_none")]
     pub mig: Option<MigInstance>,
+    /// The MIG instance that it is, where those are given out for parts of GPUs; none: it is something
+    /// else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Instance>,
+}
+
+/// A MIG instance that is given out for a part of its GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// Which GPU of the node it is a part of.
+    pub gpu: u32,
+    /// What the driver calls that.
+    pub gpu_uuid: String,
+    /// Memory of that in bytes.
+    pub gpu_memory_bytes: u64,
+    /// Its slices and memory, such as `3g.40gb`.
+    pub profile: String,
 }
 
 impl NodeGpu {
     /// A GPU with nothing the matter with it.
     #[must_use]
     pub const fn new(uuid: String, memory_bytes: u64) -> Self {
-        Self { uuid, memory_bytes, fault: None, mig: None }
+        Self { uuid, memory_bytes, fault: None, mig: None, instance: None }
+    }
+
+    /// The GPU whose health and processes are its own, as the driver calls that: an instance is a part of one.
+    #[must_use]
+    pub fn looked_at(&self) -> &str {
+        self.instance.as_ref().map_or(&self.uuid, |instance| &instance.gpu_uuid)
+    }
+
+    /// Thousandths of a GPU that pods may have of it together.
+    #[must_use]
+    pub fn capacity_millis(&self) -> u64 {
+        match &self.instance {
+            Some(Instance { gpu, gpu_memory_bytes, .. }) => {
+                GpuPart::new(*gpu, self.memory_bytes, *gpu_memory_bytes).millis
+            }
+            None => self.mig.map_or(GPU_MILLIS, |mig| mig.profile.millis()),
+        }
+    }
+
+    /// Bytes that a pod has of it which is charged for so many thousandths.
+    #[must_use]
+    pub fn memory_of(&self, millis: u64) -> u64 {
+        if self.instance.is_some() && millis > 0 {
+            return self.memory_bytes;
+        }
+        let part = u128::from(self.memory_bytes) * u128::from(millis) / u128::from(GPU_MILLIS);
+        u64::try_from(part).unwrap_or(u64::MAX)
     }
 }
 

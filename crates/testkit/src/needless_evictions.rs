@@ -68,7 +68,8 @@ fn has_room(after: &Cluster, pods: &[(PodId, &Placement)]) -> bool {
         let host = Resources { gpu_millis: 0, ..after.amounts(*pod, place) };
         *hosts.entry(place.node).or_default() += host;
         for share in &place.devices {
-            *gpus.entry((place.node, share.gpu)).or_default() += share.millis;
+            let gpu = &after.nodes()[place.node].gpus[share.gpu as usize];
+            *gpus.entry((place.node, share.gpu)).or_default() += gpu.taken_by(share.millis);
         }
     }
     let node = |id: NodeId| &after.nodes()[id];

@@ -243,11 +243,31 @@ fn instances(text: &str) -> Vec<model::MigProfile> {
     each.collect()
 }
 
-/// The GPUs of a node, and what each is divided into: `2+1g.10gb*7`.
-pub(crate) fn divided(text: &str) -> Vec<Vec<model::MigProfile>> {
-    let each = text.split('+').flat_map(|part| match part.parse() {
-        Ok(whole) => vec![Vec::new(); whole],
-        Err(_) => vec![instances(part)],
+/// The GPUs of a node, and what each is divided into: `2+1g.10gb*7+/4,2*2`.
+pub(crate) fn divided(text: &str) -> Vec<Divided> {
+    let each = text.split('+').flat_map(|part| match (part.parse(), part.strip_prefix('/')) {
+        (Ok(whole), _) => vec![Divided::default(); whole],
+        (_, Some(parts)) => vec![Divided { parts: eighths(parts), mig: Vec::new() }],
+        (_, None) => vec![Divided { mig: instances(part), parts: Vec::new() }],
+    });
+    each.collect()
+}
+
+/// What a GPU is divided into; nothing where it is whole.
+#[derive(Clone, Default)]
+pub(crate) struct Divided {
+    pub(crate) mig: Vec<model::MigProfile>,
+    /// Bytes of each instance that is given out for parts of the GPU.
+    pub(crate) parts: Vec<u64>,
+}
+
+/// `4,2*2`: a half and two quarters of the memory, each with a little less than that.
+fn eighths(text: &str) -> Vec<u64> {
+    let each = text.split(',').flat_map(|part| {
+        let (eighths, count) = part.split_once('*').unwrap_or((part, "1"));
+        let eighths: u64 = eighths.parse().expect("eighths of the memory");
+        let bytes = eighths * (2 << 30) - (64 << 20);
+        vec![bytes; count.parse().expect("a count")]
     });
     each.collect()
 }

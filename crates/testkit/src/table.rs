@@ -56,7 +56,8 @@ impl Table {
             let number = |at: usize, usual: u64| {
                 parts.get(at).map_or(usual, |part| part.parse().expect("a number"))
             };
-            let mut mig = parts.get(1).map_or(Vec::new(), |gpus| script::divided(gpus));
+            let gpus = parts.get(1).map_or(Vec::new(), |gpus| script::divided(gpus));
+            let mut mig: Vec<_> = gpus.into_iter().map(|gpu| gpu.mig).collect();
             let each = mig.iter_mut().flatten();
             each.for_each(|profile| *profile = profile.valued(SliceValue::Gpu));
             let memory = vec![GPU_MEMORY_BYTES; mig.len()];

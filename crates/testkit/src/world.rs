@@ -43,7 +43,8 @@ pub struct World {
 
 impl World {
     /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, 100 cores and 1 TiB if not said; GPUs divided
-    /// into MIG instances as `2+3g.40gb,1g.10gb*4`, two whole and one of five) and projects as
+    /// into MIG instances as `2+3g.40gb,1g.10gb*4`, two whole and one of five, or as `/4,2*2` into a half
+    /// and two quarters, for those who ask for parts) and projects as
     /// `name:quota[:limit]`, all in one department without quota.
     ///
     /// # Panics
@@ -89,11 +90,11 @@ impl World {
     fn add_node(&mut self, text: &str) {
         let mut parts = text.split(':');
         let name = parts.next().expect("a name");
-        let mig = script::divided(parts.next().expect("GPUs"));
+        let gpus = script::divided(parts.next().expect("GPUs"));
         let cores: u64 = parts.next().map_or(100, |cores| cores.parse().expect("cores"));
-        let memories = vec![16 * GIB; mig.len()];
-        let spec = NodeSpec::new(name, memories, cores * 1000, 1024 * GIB);
-        self.cluster.add_node(NodeSpec { mig, ..spec });
+        let spec = NodeSpec::new(name, vec![16 * GIB; gpus.len()], cores * 1000, 1024 * GIB);
+        let (mig, parts) = gpus.into_iter().map(|gpu| (gpu.mig, gpu.parts)).unzip();
+        self.cluster.add_node(NodeSpec { mig, parts, ..spec });
     }
 
     /// Adds a queue.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::Taint;
-use spec::{NodeSpec, PoolFractions, Scheduling, TimeSlicing};
+use spec::{Instance, NodeGpu, NodeSpec, PoolFractions, Scheduling, TimeSlicing};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -84,6 +84,8 @@ pub struct GpuView<'a> {
     pub memory_bytes: u64,
     /// Thousandths in use.
     pub used_millis: u64,
+    /// The MIG instance that it is, where those are given out for parts of GPUs.
+    pub instance: Option<&'a Instance>,
     /// Why it is out of service, if it is.
     pub fault: Option<&'a GpuFault>,
     /// The pods on it.
@@ -91,6 +93,11 @@ pub struct GpuView<'a> {
 }
 
 impl NodeView {
+    /// Thousandths of a GPU that pods may have of each of its GPUs together.
+    pub fn capacities(&self) -> impl Iterator<Item = u64> {
+        self.spec.gpus.iter().map(NodeGpu::capacity_millis)
+    }
+
     /// A GPU, by its number.
     #[must_use]
     pub fn gpu(&self, index: u32) -> Option<GpuView<'_>> {
@@ -106,6 +113,7 @@ impl NodeView {
             fractions: self.fractions,
             memory_bytes: *self.gpu_memory_bytes.get(at)?,
             used_millis: self.gpu_used_millis.get(at).copied().unwrap_or(0),
+            instance: self.spec.gpus.get(at).and_then(|gpu| gpu.instance.as_ref()),
             fault: self.gpu_faults.get(&index),
             pods: self.gpu_pods.get(at).map_or(&[], Vec::as_slice),
         })

@@ -10,7 +10,7 @@ use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
-use spec::{NodeSpec, Share, WorkloadKind, WorkloadSpec};
+use spec::{NodeGpu, NodeSpec, Share, WorkloadKind, WorkloadSpec};
 use view::{NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, View, WorkloadView};
 
 /// Values of one subject by name ([`of`]).
@@ -295,12 +295,13 @@ impl Seen<'_> {
         let (mut gpus, mut held) = (Gpus::default(), 0);
         for &(index, millis) in &pod.gpus {
             let Some(gpu) = node.gpus.get(index as usize) else { continue };
-            held += share(gpu.memory_bytes, millis);
+            held += gpu.memory_of(millis);
             // Of a GPU of its own everything is its; of a shared one what the driver says it is.
-            let whole = (millis == GPU_MILLIS).then(|| self.gpus.get(gpu.uuid.as_str())).flatten();
-            let own = || run?.gpus.iter().find(|own| own.uuid == gpu.uuid);
+            let is_whole = millis == GPU_MILLIS && gpu.instance.is_none();
+            let whole = is_whole.then(|| self.gpus.get(gpu.uuid.as_str())).flatten();
+            let own = || run?.gpus.iter().find(|own| own.uuid == gpu.looked_at());
             if let Some(used) = whole.copied().or_else(own) {
-                gpus.add(&mut values, index, used, share(gpu.memory_bytes, millis));
+                gpus.add(&mut values, index, used, gpu.memory_of(millis));
             }
         }
         gpus.finish(&mut values);
@@ -314,15 +315,18 @@ impl Seen<'_> {
         put(&mut values, of::MEMORY, sum.memory);
         put(&mut values, of::CPU_TOTAL, node.cpu_millis);
         put(&mut values, of::MEMORY_TOTAL, node.memory_bytes);
-        put(&mut values, of::GPU_TOTAL, node.gpus.len() as u64 * GPU_MILLIS);
+        put(
+            &mut values,
+            of::GPU_TOTAL,
+            node.gpus.iter().map(NodeGpu::capacity_millis).sum::<u64>(),
+        );
         put(&mut values, of::GPU, shown.used.gpu_millis);
         put(&mut values, of::CPU_HELD, shown.used.cpu_millis);
         put(&mut values, of::MEMORY_HELD, shown.used.memory_bytes);
         let held = shown.gpu_used_millis.iter().zip(&node.gpus);
         for (index, (millis, gpu)) in (0..).zip(held) {
             put(&mut values, &of::gpu(of::GPU, index), *millis);
-            let held = share(gpu.memory_bytes, *millis);
-            put(&mut values, &of::gpu(of::GPU_MEMORY_HELD, index), held);
+            put(&mut values, &of::gpu(of::GPU_MEMORY_HELD, index), gpu.memory_of(*millis));
         }
         let mut gpus = Gpus::default();
         for (index, gpu) in (0..).zip(&node.gpus) {
@@ -335,12 +339,6 @@ impl Seen<'_> {
         gpus.finish(&mut values);
         values
     }
-}
-
-/// A share of so many bytes.
-fn share(bytes: u64, millis: u64) -> u64 {
-    let part = u128::from(bytes) * u128::from(millis) / u128::from(GPU_MILLIS);
-    u64::try_from(part).unwrap_or(u64::MAX)
 }
 
 /// Whose a pod on this node is: of a project and department, and of their parts of its pool.

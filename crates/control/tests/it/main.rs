@@ -14,6 +14,7 @@ mod feed;
 mod gang;
 mod health;
 mod inference;
+mod instances;
 mod ledger;
 mod life;
 mod limits;

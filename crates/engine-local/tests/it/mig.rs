@@ -1,22 +1,19 @@
 //! Runs whose part of a GPU is a MIG instance. There is no GPU here: a program in the place of the
-//! driver's answers as it does, and what is tried is what a run gets, when it starts, and that no other run
-//! has its instance, also after a restart of the server.
+//! driver's answers as it does, and what is tried is what a run gets, and when it starts.
 #![cfg(target_arch = "x86_64")]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use engine::{
-    Bounds, Device, Enforcement, Error, Exit, Mechanism, Mount, MountSource, Repository, RunSpec,
-};
+use engine::{Bounds, Device, Enforcement, Exit, Mechanism, RunSpec};
 use engine_conformance::Fixture as _;
 use engine_fractions::{FractionOptions, FractionPolicy};
 use engine_local::Separation;
 use tempfile::TempDir;
 
 use crate::bench::{Bench, SUPERVISOR};
-use crate::local::{end, run, started};
+use crate::local::{end, run};
 
 /// The server's program; in the place of `gpu-check`, a program that sees its instance, or the whole GPU
 /// if a file says that the instance is gone.
@@ -59,11 +56,11 @@ fn machine() -> (TempDir, FractionOptions) {
 fn half(bench: &Bench, script: &str) -> RunSpec {
     let device = Device {
         index: 0,
-        uuid: GPU.to_owned(),
+        uuid: "MIG-half".to_owned(),
         simulated: false,
         millis: 500,
-        memory_bytes: 16 << 30,
-        memory: Bounds::of(8 << 30),
+        memory_bytes: 8000 << 20,
+        memory: Bounds::of(8000 << 20),
     };
     RunSpec { devices: vec![device], ..bench.script(script) }
 }
@@ -97,48 +94,4 @@ async fn a_run_has_its_instance_whatever_its_workload_says_and_only_if_a_program
         }
         fs::remove_file(folder.path().join("gone")).expect("removed");
     }
-}
-
-#[tokio::test]
-async fn an_instance_in_use_is_given_to_no_other_run_also_after_a_restart() {
-    let (folder, options) = machine();
-    let mut bench = open(folder.path(), None, &options);
-    let first = half(&bench, "echo $$; exec sleep 1000");
-    let key = first.key;
-    started(&bench, first).await;
-    for _ in 0..2 {
-        match bench.engine().start(half(&bench, "true")).await.expect_err("it is in use") {
-            Error::NotKept(why) => assert!(why.contains("(MIG-half, in use)"), "{why}"),
-            other => panic!("{other:?}"),
-        }
-        bench.reopen_for(options.clone()).await;
-    }
-    // What cannot be read may be in use.
-    bench.close();
-    let kept = bench.run_dir(key).join("spec.json");
-    let text = fs::read(&kept).expect("written by the first server");
-    fs::write(&kept, "{").expect("written");
-    bench.reopen_for(options.clone()).await;
-    bench.engine().start(half(&bench, "true")).await.expect_err("it is in use");
-    fs::write(&kept, text).expect("written");
-    bench.engine().stop(key, 0).await.expect("stopped");
-    end(&*bench.engine(), key).await;
-    assert_eq!(run(&bench, half(&bench, "echo started")).await, "started\n");
-}
-
-#[tokio::test]
-async fn a_run_that_cannot_start_leaves_its_instance_to_others() {
-    let (folder, options) = machine();
-    let bench = open(folder.path(), None, &options);
-    let mut wrong = half(&bench, "true");
-    wrong.env.insert("no=name".to_owned(), String::new());
-    bench.engine().start(wrong).await.expect_err("no such variable");
-    let mut copies = half(&bench, "true");
-    let address = "https://example.invalid/repository.git".to_owned();
-    let from = MountSource::Git(Repository { address, branch: None, revision: None, login: None });
-    copies.container.mounts = vec![Mount { to: "code".into(), from, read_only: false }];
-    fs::write(bench.run_dir(copies.key), "").expect("in the place of its folder");
-    let refused = bench.engine().start(copies).await.expect_err("it has no folder");
-    assert!(matches!(refused, Error::Io { .. }), "{refused}");
-    assert_eq!(run(&bench, half(&bench, "echo started")).await, "started\n");
 }

@@ -5,7 +5,7 @@ use units::{Resources, Table};
 
 use crate::free_gpu_index::FreeGpuIndex;
 use crate::request_histogram::RequestHistogram;
-use crate::{Cluster, PodBinding};
+use crate::{Cluster, NodeId, PodBinding, PodId};
 
 impl Cluster {
     /// Compares every account and index with one computed from the bindings alone.
@@ -185,8 +185,29 @@ impl Cluster {
         }
     }
 
+    /// An instance for parts of a GPU that several pods have at a time, or will have.
+    fn instance_of_several(&self, id: NodeId) -> Option<usize> {
+        let node = &self.nodes[id];
+        let places = |soon: bool| {
+            let place = move |pod: &PodId| {
+                let binding = &self.pods[*pod].binding;
+                let place = if soon { binding.effective() } else { binding.current.as_ref() };
+                place.filter(|place| place.node == id)
+            };
+            node.pods.iter().filter_map(place).flat_map(|place| &place.devices)
+        };
+        let is_several = |&gpu: &usize| {
+            let of = |soon| places(soon).filter(|share| share.index() == gpu).count();
+            node.gpus[gpu].part.is_some() && (of(false) > 1 || of(true) > 1)
+        };
+        (0..node.gpus.len()).find(is_several)
+    }
+
     fn within_capacity(&self) -> Result<(), String> {
-        for (_, node) in self.nodes.iter() {
+        for (id, node) in self.nodes.iter() {
+            if let Some(gpu) = self.instance_of_several(id) {
+                return Err(format!("instance {gpu} of node {} is several pods'", node.name));
+            }
             let devices = node
                 .gpus
                 .iter()

@@ -61,14 +61,8 @@ impl State {
     /// no news.
     pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
         let given = self.given_to(&spec.name)?;
-        let (memories, mig) = spec.gpus_as_built();
         let (labels, pool) = self.pools.labels_in_model(&spec.labels_with(&given.labels));
-        let id = self.cluster.add_node(model::NodeSpec {
-            labels,
-            mig,
-            pods_max: spec.pods_max.unwrap_or(u32::MAX),
-            ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
-        });
+        let id = self.cluster.add_node(model::NodeSpec { labels, ..spec.in_model() });
         let (gpu_faults, name) = (self.gpu_faults_of(&spec), spec.name.clone());
         for gpu in gpu_faults.keys() {
             self.cluster.set_in_service(id, *gpu, false);

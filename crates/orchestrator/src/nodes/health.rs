@@ -55,7 +55,7 @@ impl State {
         let fault = |(at, gpu): (u32, &NodeGpu)| {
             let made = node.simulated && self.failure(&node.name, at).is_some();
             let made = made.then(|| GpuFault::Lost("it was made to fail (simulated)".to_owned()));
-            let seen = made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned());
+            let seen = made.or_else(|| self.gpus_seen.get(gpu.looked_at()).cloned());
             let held = || self.runs.holders(&node.name, &gpu.uuid);
             let worst = seen.clone().filter(GpuFault::is_loss).or_else(held).or(seen);
             Some((at, worst?))

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::PodId;
-use spec::{Device, PodSet, RunKey, RunSpec, SecretUse, WorkloadSpec};
+use spec::{Bounds, Device, PodSet, RunKey, RunSpec, SecretUse, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -188,7 +188,11 @@ impl State {
                 simulated: node.simulated,
                 millis: share.millis,
                 memory_bytes: gpu.memory_bytes,
-                memory: set.pod.gpu.memory_of(gpu.memory_bytes, share.millis),
+                memory: match &gpu.instance {
+                    // All of it is the pod's.
+                    Some(_) => Bounds::of(gpu.memory_bytes),
+                    None => set.pod.gpu.memory_of(gpu.memory_bytes, share.millis),
+                },
             })
         };
         let head = self.workloads.get(&self.workloads.head_of(id))?;

@@ -302,17 +302,13 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
     })
 }
 
-/// A pod with its places; the model knows nodes by number, the disk by name.
+/// A pod with its places, which are written as `place` says.
 pub(super) fn pod_row(
     workload: &Workload,
     pod: &Pod,
     binding: &model::PodBinding,
-    node_name: impl Fn(model::NodeId) -> String,
+    place: impl Fn(&model::Placement) -> PlacementBody,
 ) -> PodRow {
-    let place = |placement: &model::Placement| PlacementBody {
-        node: node_name(placement.node),
-        devices: placement.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
-    };
     let ms = |at: Option<Instant>| at.map(|at| at.0);
     PodRow {
         id: pod.id,
@@ -320,9 +316,9 @@ pub(super) fn pod_row(
         index: pod.index,
         generation: pod.generation,
         body: PodBody {
-            current: binding.current.as_ref().map(place),
+            current: binding.current.as_ref().map(&place),
             releasing: binding.releasing,
-            next: binding.next.as_ref().map(place),
+            next: binding.next.as_ref().map(&place),
             placed_at_ms: ms(pod.placed_at),
             held_since_ms: ms(pod.held_since),
             started_at_ms: ms(pod.started_at),

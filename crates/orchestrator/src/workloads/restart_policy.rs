@@ -238,10 +238,12 @@ impl State {
         workload.pending = Arc::default();
         let state = record::workload_state(&workload, Some(self.now));
         self.outbox.write([Change::WorkloadState(id, state)]);
-        let (nowhere, nameless) = (model::PodBinding::default(), |_| String::new());
+        let nowhere = model::PodBinding::default();
+        let place = |place: &model::Placement| self.place_body(place);
         let pods = workload.pods.iter();
-        let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, nameless));
-        self.outbox.write(pods.map(Change::Pod));
+        let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, place));
+        let pods: Vec<_> = pods.collect();
+        self.outbox.write(pods.into_iter().map(Change::Pod));
         self.runs.ports.forget(id);
         for pod in workload.pods.iter() {
             self.remove_runs([pod]);

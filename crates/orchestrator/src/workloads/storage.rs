@@ -43,7 +43,7 @@ impl State {
             changes.push(Change::WorkloadState(*id, record::workload_state(workload, None)));
             let row = |pod| {
                 let place = self.binding(pod);
-                record::pod_row(workload, pod, &place, |node| self.node_name(node))
+                record::pod_row(workload, pod, &place, |place| self.place_body(place))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
             // Of one that has left the model nothing is to be known again, and nothing is kept: its
@@ -148,17 +148,45 @@ impl State {
         }
     }
 
+    /// A place as it is stored: the model knows nodes by number, the disk by name.
+    pub(super) fn place_body(&self, place: &Placement) -> PlacementBody {
+        let gpus = self.nodes.get(place.node).map(|node| &*node.spec.gpus).unwrap_or_default();
+        let instance = |share: &DeviceShare| {
+            let gpu = gpus.get(share.gpu as usize)?;
+            gpu.instance.as_ref().map(|_| gpu.uuid.clone())
+        };
+        PlacementBody {
+            node: self.node_name(place.node),
+            devices: place.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
+            instances: place.devices.iter().filter_map(instance).collect(),
+        }
+    }
+
     /// The stored place, if it still exists and nothing else has its devices. What runs (`now`)
     /// goes on when the machine has less CPU or memory than before; what is only kept for
     /// someone has to fit.
     fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
-        let id = self.nodes.named(&body.node)?.id;
+        let named = self.nodes.named(&body.node)?;
+        let (id, gpus) = (named.id, &named.spec.gpus);
         let node = &self.cluster.nodes()[id];
-        let devices = body.devices.iter().map(|&(gpu, millis)| DeviceShare { gpu, millis });
+        let mut devices = body.devices.clone();
+        for (at, uuid) in body.instances.iter().enumerate() {
+            let gpu = gpus.iter().position(|gpu| gpu.uuid == *uuid)?;
+            devices.get_mut(at)?.0 = u32::try_from(gpu).ok()?;
+        }
+        let is_named = |&(gpu, _): &(u32, u64)| {
+            let instance = gpus.get(gpu as usize).and_then(|gpu| gpu.instance.as_ref());
+            instance.is_none() || !body.instances.is_empty()
+        };
+        if !devices.iter().all(is_named) {
+            return None;
+        }
+        let devices = devices.into_iter().map(|(gpu, millis)| DeviceShare { gpu, millis });
         let place = Placement { node: id, devices: devices.collect() };
         let free = |share: &DeviceShare| {
             node.gpus.get(share.gpu as usize).is_some_and(|gpu| {
                 let taken = if now { gpu.used_millis } else { gpu.committed_millis };
+                let taken = gpu.taken_by(taken);
                 (now || gpu.in_service) && taken + share.millis <= gpu.capacity_millis()
             })
         };

@@ -48,6 +48,9 @@ pub struct NodeClass {
     pub gpus: u32,
     /// MIG instances of that one, by profile; they are among its GPUs.
     pub mig: Vec<(MigProfile, u32)>,
+    /// MIG instances of that one that are given out for parts of a GPU, with the thousandths that each holds,
+    /// its bytes, and how many there are; they are among its GPUs.
+    pub parts: Vec<(u64, u64, u32)>,
     /// Memory of its largest GPU, in bytes.
     pub gpu_memory_bytes: u64,
     /// What it has.
@@ -70,6 +73,7 @@ impl NodeClass {
             like,
             gpus,
             mig,
+            parts,
             gpu_memory_bytes,
             capacity,
             labels,
@@ -77,6 +81,7 @@ impl NodeClass {
             failing,
         } = self;
         let instances: u32 = mig.iter().map(|(_, count)| count).sum();
+        let instances = instances + parts.iter().map(|(.., count)| count).sum::<u32>();
         let who = match (*classes, *nodes) {
             (1, 1) => format!("1 node, {like}"),
             (1, nodes) => format!("{nodes} nodes like {like}"),
@@ -92,6 +97,10 @@ impl NodeClass {
                 _ => format!("{gpus} GPUs of {}", format_bytes(*gpu_memory_bytes)),
             });
             has.extend(mig.iter().map(|(profile, count)| format!("{count} × {profile}")));
+            has.extend(parts.iter().map(|&(millis, bytes, count)| {
+                let (millis, bytes) = (format_millis(millis), format_bytes(bytes));
+                format!("{count} × MIG instance for {millis} of a GPU, {bytes}")
+            }));
             has.push(cores(capacity.cpu_millis));
             has.push(format_bytes(capacity.memory_bytes));
             has.extend(labels.iter().map(|(key, value)| format!("{key}={value}")));

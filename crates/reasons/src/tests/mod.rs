@@ -49,7 +49,7 @@ fn domain(best: &str, part: &str, bound: bool) -> Pending {
 
 fn larger(request: GpuRequest, gpus_max: usize, largest: Resources, nodes: usize) -> Pending {
     let demand = Resources { gpu_millis: 0, cpu_millis: 9000, memory_bytes: 64 * GIB };
-    Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes }
+    Pending::LargerThanAnyNode { request, demand, gpus_max, part_max: None, largest, nodes }
 }
 
 /// What no node could hold, and what is short at the moment.
@@ -60,6 +60,14 @@ fn pending_of_room() -> Vec<Pending> {
     let gpus =
         |free_total| P::NotEnoughGpus { gpus: 2, nodes: 3, free_on_one_node_max: 1, free_total };
     let gang = |pods_min, pods| P::GangIncomplete { pods_min, pods };
+    let in_use = |request| P::NoInstanceForPart { request, instances: 5, large: 2, nodes: 1 };
+    let too_large = |request| match larger(request, 0, largest, 1) {
+        P::LargerThanAnyNode { request, demand, gpus_max, largest, nodes, .. } => {
+            let part_max = Some((500, 39 * GIB));
+            P::LargerThanAnyNode { request, demand, gpus_max, part_max, largest, nodes }
+        }
+        other => other,
+    };
     vec![
         larger(GpuRequest::Whole(1), 0, Resources::ZERO, 0),
         larger(GpuRequest::Memory { devices: 1, bytes: 40 * GIB }, 0, largest, 2),
@@ -71,6 +79,12 @@ fn pending_of_room() -> Vec<Pending> {
         share(1),
         share(2),
         P::NoMigInstanceFree { request: mig(), nodes: 3, with: 2 },
+        in_use(GpuRequest::Whole(1)),
+        in_use(GpuRequest::Share { devices: 1, millis: 500 }),
+        in_use(GpuRequest::Memory { devices: 1, bytes: 30 * GIB }),
+        too_large(GpuRequest::Whole(2)),
+        too_large(GpuRequest::Share { devices: 2, millis: 500 }),
+        too_large(GpuRequest::Memory { devices: 2, bytes: 30 * GIB }),
         P::NotEnoughCpu { cpu_millis: 4000, free_millis_max: 1500 },
         P::NotEnoughMemory { memory_bytes: 64 * GIB, free_bytes_max: 16 * GIB },
         gang(4, 3),
@@ -303,6 +317,7 @@ fn of_obstacle(obstacle: &Obstacle) -> String {
         like: closest.clone(),
         gpus: 0,
         mig: Vec::new(),
+        parts: Vec::new(),
         gpu_memory_bytes: 0,
         capacity: Resources { gpu_millis: 0, cpu_millis: 8000, memory_bytes: 32 * GIB },
         labels: Vec::new(),
@@ -322,6 +337,7 @@ fn every_reason_and_every_cause() {
             NotEnoughGpus,
             NoGpuShareFree,
             NoMigInstanceFree,
+            NoInstanceForPart,
             NotEnoughCpu,
             NotEnoughMemory,
             GangIncomplete,

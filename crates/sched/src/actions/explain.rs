@@ -317,6 +317,7 @@ const fn lacks_gpus(reason: &Pending) -> bool {
         Pending::NotEnoughGpus { .. }
             | Pending::NoGpuShareFree { .. }
             | Pending::NoMigInstanceFree { .. }
+            | Pending::NoInstanceForPart { .. }
     )
 }
 

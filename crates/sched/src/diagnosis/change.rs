@@ -116,14 +116,7 @@ fn named(cluster: &Cluster, name: &str) -> Option<NodeId> {
 
 /// A node like this one.
 fn spec_of(node: &Node) -> NodeSpec {
-    let (gpus, mig) = node.as_built();
-    NodeSpec {
-        mig,
-        pods_max: node.pods_max,
-        labels: node.labels.clone(),
-        taints: node.taints.clone(),
-        ..NodeSpec::new("", gpus, node.capacity.cpu_millis, node.capacity.memory_bytes)
-    }
+    NodeSpec { name: String::new(), ..node.as_built() }
 }
 
 /// Submits a workload once more, changed by this.

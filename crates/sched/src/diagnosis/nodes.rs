@@ -20,7 +20,7 @@ const CLASSES_MAX: usize = 8;
 /// What makes nodes alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    gpus: Vec<(u64, Option<MigProfile>)>,
+    gpus: Vec<(u64, Option<MigProfile>, Option<u64>)>,
     cpu_millis: u64,
     memory_bytes: u64,
     labels: Vec<(String, String)>,
@@ -86,7 +86,7 @@ fn labels_asked_about(constraints: &Constraints) -> BTreeSet<&str> {
 }
 
 fn key(node: &Node, asked_about: &BTreeSet<&str>) -> Key {
-    let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile());
+    let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile(), gpu.part.map(|part| part.millis));
     let mut gpus: Vec<_> = node.gpus.iter().map(kind).collect();
     gpus.sort_unstable();
     let labels = node.labels.iter().filter(|(key, _)| asked_about.contains(key.as_str()));
@@ -131,8 +131,12 @@ fn class(
     failing.sort_by_key(|failing| (Reverse(failing.nodes), failing.obstacle));
     let first = &cluster.nodes()[nodes[0]];
     let mut mig: BTreeMap<MigProfile, u32> = BTreeMap::new();
-    for profile in key.gpus.iter().filter_map(|&(_, profile)| profile) {
+    for profile in key.gpus.iter().filter_map(|&(_, profile, _)| profile) {
         *mig.entry(profile).or_default() += 1;
+    }
+    let mut parts: BTreeMap<(u64, u64), u32> = BTreeMap::new();
+    for (bytes, _, part) in &key.gpus {
+        part.iter().for_each(|&millis| *parts.entry((millis, *bytes)).or_default() += 1);
     }
     NodeClass {
         classes,
@@ -140,7 +144,8 @@ fn class(
         like: first.name.clone(),
         gpus: u32::try_from(first.gpus.len()).unwrap_or(u32::MAX),
         mig: mig.into_iter().collect(),
-        gpu_memory_bytes: key.gpus.last().map_or(0, |&(bytes, _)| bytes),
+        parts: parts.into_iter().map(|((millis, bytes), count)| (millis, bytes, count)).collect(),
+        gpu_memory_bytes: key.gpus.last().map_or(0, |&(bytes, ..)| bytes),
         capacity: first.capacity,
         labels: key.labels,
         room,
@@ -195,12 +200,17 @@ fn obstacle(cluster: &Cluster, ask: PodRequirements, id: NodeId) -> Option<(Obst
 }
 
 fn too_few_gpus(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
-    if matches!(request, GpuRequest::Mig(_)) {
+    if matches!(request, GpuRequest::Mig(_)) || gives_parts(node) {
         return None;
     }
     let (needed, gpus) = (u64::from(request.devices()), node.gpus.iter());
     let has = gpus.filter(|gpu| gpu.mig.is_none()).count() as u64;
     (has < needed).then_some((needed, has))
+}
+
+/// Whether parts of its GPUs are MIG instances.
+fn gives_parts(node: &Node) -> bool {
+    node.gpus.iter().any(|gpu| gpu.part.is_some())
 }
 
 /// Of several profiles the first of which there are too few.
@@ -209,7 +219,7 @@ fn too_few_instances(
     request: GpuRequest,
     will_do: impl Fn(&Gpu, u64) -> bool,
 ) -> Option<(u64, u64)> {
-    if !matches!(request, GpuRequest::Mig(_)) {
+    if !matches!(request, GpuRequest::Mig(_)) && !gives_parts(node) {
         return None;
     }
     request.parts().find_map(|part| {
@@ -221,7 +231,7 @@ fn too_few_instances(
 
 fn too_little_gpu_memory(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     let GpuRequest::Memory { devices, bytes } = request else { return None };
-    let whole = node.gpus.iter().filter(|gpu| gpu.mig.is_none());
+    let whole = node.gpus.iter().filter(|gpu| !gpu.is_instance());
     let mut sizes: Vec<_> = whole.map(|gpu| gpu.memory_bytes).collect();
     sizes.sort_unstable_by_key(|&bytes| Reverse(bytes));
     let least = *sizes.get((devices as usize).checked_sub(1)?)?;
@@ -239,6 +249,9 @@ fn too_few_in_service(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
 
 fn too_few_free(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     let GpuRequest::Whole(needed) = request else { return None };
+    if gives_parts(node) {
+        return None;
+    }
     let free = node.whole_free(false);
     (free < needed).then_some((u64::from(needed), u64::from(free)))
 }

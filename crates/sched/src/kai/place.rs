@@ -199,7 +199,7 @@ fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
 /// Whether the share would be the first of its GPU.
 fn opens(node: &Node, share: DeviceShare) -> bool {
     let gpu = &node.gpus[share.gpu as usize];
-    share.millis < GPU_MILLIS && gpu.mig.is_none() && gpu.committed_millis == 0
+    share.millis < GPU_MILLIS && !gpu.is_instance() && gpu.committed_millis == 0
 }
 
 /// Score of a node, more is better: an existing shared GPU has room, it fits at once, CPU-only

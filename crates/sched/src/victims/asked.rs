@@ -2,7 +2,7 @@
 //! where none may lose its place, who has no other one as all stands; where queues give, those that
 //! hold nothing to give.
 
-use model::{NodeId, Placement, PodId, WorkloadId};
+use model::{Gpu, NodeId, Placement, PodId, WorkloadId};
 use units::GPU_MILLIS;
 
 use super::{Need, PreemptionAttempt};
@@ -83,7 +83,7 @@ pub(super) fn is_free(s: &Session<'_>, id: WorkloadId, node: NodeId) -> bool {
 fn may_stay(s: &Session<'_>, pod: PodId, place: &Placement) -> bool {
     let gpus = &s.cluster.nodes()[place.node].gpus;
     let is_part = place.devices.iter().any(|share| share.millis < GPU_MILLIS);
-    if !is_part && gpus.iter().all(|gpu| gpu.mig.is_none()) {
+    if !is_part && !gpus.iter().any(Gpu::is_instance) {
         return false;
     }
     let request = PodRequirements::anywhere(s.cluster, pod, None).request.gpu;

@@ -3,7 +3,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
+use model::{DeviceShare, Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
@@ -134,7 +134,7 @@ pub(super) fn node(
     let pods = row.pods_max.saturating_sub(row.pods_committed);
     let in_the_way = u32::try_from(conflicting.len()).unwrap_or(u32::MAX);
     let room = Room { free_millis, host: row.free(false), pods, conflicting: in_the_way };
-    let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some() || !gpu.in_service);
+    let divided = row.gpus.iter().any(|gpu| gpu.is_instance() || !gpu.in_service);
     let mut search =
         Search { s, need: &need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
@@ -302,15 +302,17 @@ impl Search<'_> {
     }
 }
 
-/// What has to come free at the least on devices with so much free.
+/// What pods have to lose at the least on devices with so much free. Of an instance that is all that its
+/// pod is charged for, however much is asked for.
 pub(super) fn missing_millis<'a>(
     request: GpuRequest,
     gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
 ) -> u64 {
     let missing = |part: GpuRequest| {
-        let short = gpus
-            .clone()
-            .filter_map(|(gpu, free)| part.needs_of(gpu).map(|need| need.saturating_sub(free)));
+        let short = gpus.clone().filter_map(|(gpu, free)| {
+            let lacks = part.needs_of(gpu)?.saturating_sub(free);
+            Some(if gpu.part.is_some() && lacks > 0 { gpu.committed_millis } else { lacks })
+        });
         let mut short: SmallVec<[u64; 8]> = short.collect();
         short.sort_unstable();
         short.iter().take(part.devices() as usize).sum::<u64>()
@@ -460,9 +462,14 @@ fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, piece: &mut 
     if place.node != node {
         return;
     }
-    let kept = place::kept(&s.cluster.nodes()[node], place, gpus);
+    let row = &s.cluster.nodes()[node];
+    let kept = place::kept(row, place, gpus);
     let devices = place.devices.iter().filter(|share| !kept.contains(share));
-    piece.devices.extend(devices.map(|share| (share.gpu as usize, share.millis)));
+    let frees = |share: &DeviceShare| {
+        let at = share.gpu as usize;
+        (at, row.gpus[at].taken_by(share.millis))
+    };
+    piece.devices.extend(devices.map(frees));
     if gpus == 0 {
         piece.host += s.cluster.amounts(pod, place);
         piece.pods += 1;

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
+use model::{DeviceShare, Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
@@ -258,7 +258,12 @@ fn on_node<'a>(
 
 fn look(s: &Session<'_>, node: NodeId) -> Vec<Victim> {
     let mut victims: Vec<Victim> = Vec::new();
-    for &pod in &s.cluster.nodes()[node].pods {
+    let row = &s.cluster.nodes()[node];
+    let frees = |at: &DeviceShare| {
+        let gpu = at.gpu as usize;
+        (gpu, row.gpus[gpu].taken_by(at.millis))
+    };
+    for &pod in &row.pods {
         let here = s.cluster.pods()[pod].binding.effective().filter(|place| place.node == node);
         let Some(place) = here else { continue };
         let id = s.cluster.pods()[pod].workload;
@@ -271,7 +276,7 @@ fn look(s: &Session<'_>, node: NodeId) -> Vec<Victim> {
             victims.len() - 1
         });
         let victim = &mut victims[at];
-        victim.devices.extend(place.devices.iter().map(|at| (at.gpu as usize, at.millis)));
+        victim.devices.extend(place.devices.iter().map(frees));
         let held = s.cluster.amounts(pod, place);
         victim.held += held;
         victim.weight = victim.weight.and(Weight::of(held));

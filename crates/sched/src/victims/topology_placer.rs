@@ -64,7 +64,7 @@ impl Placer for TopologyPlacer<'_, '_> {
             pods += 1;
             for share in &held.devices {
                 let (gpu, free) = &mut devices[share.gpu as usize];
-                *free = (*free + share.millis).min(gpu.capacity_millis());
+                *free = (*free + gpu.taken_by(share.millis)).min(gpu.capacity_millis());
             }
         }
         (free, model::fitting(ask.request, host, pods.min(most), devices.into_iter()))

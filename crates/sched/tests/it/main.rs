@@ -9,6 +9,7 @@ mod gates;
 mod groups;
 mod grow_back;
 mod histories;
+mod instances;
 mod kai;
 mod mig;
 mod nodes_that_go;

@@ -134,6 +134,26 @@ proptest! {
         }
     }
 
+    /// Where parts of GPUs are MIG instances: [`World`] checks that each is one pod's.
+    #[test]
+    fn histories_with_instances_for_parts_keep_every_invariant(
+        actions in prop::collection::vec(action(), 1..40),
+        reserve_after_ms in prop::sample::select(vec![0, 15_000, 300_000]),
+    ) {
+        let mut w = World::new("n1:/4,2*2+/8 n2:/1*3,4 n3:1+/4*2", "a:1 b:1 c:0.5");
+        w.run(LABELS);
+        w.policy.reserve_after_ms = reserve_after_ms;
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+        for name in w.waiting().split_whitespace() {
+            for reason in w.plan.pending[&w.id(name)].iter() {
+                prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
+            }
+        }
+    }
+
     #[test]
     fn histories_with_a_quota_per_pool_come_to_rest(
         actions in prop::collection::vec(action_with_pools(), 1..40),

@@ -59,6 +59,7 @@ fn devices(sizes: Vec<u64>, mig: &[Vec<MigProfile>]) -> Vec<NodeGpu> {
         }
         devices.extend(parts.iter().map(|&profile| NodeGpu {
             mig: Some(MigInstance { gpu, profile }),
+            instance: None,
             ..NodeGpu::new(String::new(), profile.memory_bytes())
         }));
     }

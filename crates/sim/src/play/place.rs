@@ -83,6 +83,7 @@ impl Room {
         PlacementBody {
             node: self.cluster.nodes()[place.node].name.clone(),
             devices: place.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
+            instances: Vec::new(),
         }
     }
 

@@ -100,7 +100,11 @@ pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
         index: 0,
         generation: 1,
         body: PodBody {
-            current: Some(PlacementBody { node: "n1".to_owned(), devices: vec![(0, 500)] }),
+            current: Some(PlacementBody {
+                node: "n1".to_owned(),
+                devices: vec![(0, 500)],
+                instances: Vec::new(),
+            }),
             placed_at_ms: Some(7),
             left: true,
             port: Some(20_000),

@@ -198,7 +198,10 @@ fn gpu_memory(view: &View) -> BTreeMap<Uuid, u64> {
             // A replica is one of its inference.
             let revision = view.revisions.get(&pod.workload_id).and_then(|own| own.spec.revision);
             let of = revision.map_or(pod.workload_id, |revision| revision.of);
-            let bytes = gpu.memory_bytes / GPU_MILLIS * pod.millis.min(GPU_MILLIS);
+            let bytes = match gpu.instance {
+                Some(_) => gpu.memory_bytes,
+                None => gpu.memory_bytes / GPU_MILLIS * pod.millis.min(GPU_MILLIS),
+            };
             *all.entry(of).or_insert(0) += bytes;
         }
     }

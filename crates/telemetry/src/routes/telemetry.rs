@@ -14,7 +14,7 @@ use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
 use records::ArchivedKey;
 use spec::Share;
-use units::{GPU_MILLIS, Instant, format_millis};
+use units::{Instant, format_millis};
 use view::{NodeView, Phase, QueueStatus, View, WorkloadView};
 
 use super::Shared;
@@ -158,14 +158,19 @@ const fn whole(value: u64) -> u64 {
 }
 
 fn gpus(node: &NodeView) -> u64 {
-    node.gpu_memory_bytes.len() as u64 * GPU_MILLIS
+    node.capacities().sum()
 }
 
 /// Of those that are in service.
 fn free_gpus(node: &NodeView) -> u64 {
-    let each = (0..).zip(&node.gpu_used_millis);
+    let each = (0..).zip(node.gpus().zip(node.capacities()));
     let in_service = each.filter(|(at, _)| !node.gpu_faults.contains_key(at));
-    in_service.map(|(_, used)| GPU_MILLIS.saturating_sub(*used)).sum()
+    let free = in_service.map(|(_, (gpu, all))| match gpu.used_millis {
+        // An instance is one pod's.
+        1.. if gpu.instance.is_some() => 0,
+        used => all.saturating_sub(used),
+    });
+    free.sum()
 }
 
 fn seen(sample: &Sample, node: &NodeView, name: &str) -> Option<u64> {

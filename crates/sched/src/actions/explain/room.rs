@@ -125,11 +125,19 @@ pub(crate) fn larger_than_any<'a>(
     if nodes.clone().filter(enough).any(|node| host.fits_in(node.capacity)) {
         return None;
     }
-    let count = nodes.len();
+    let (count, all) = (nodes.len(), nodes.clone());
     let gpus_max = nodes.clone().map(gpus_of).max().unwrap_or(0);
     let with_gpus = nodes.filter(enough);
     let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
-    Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes: count })
+    let part_max = largest_part(all);
+    Some(Pending::LargerThanAnyNode { request, demand, gpus_max, part_max, largest, nodes: count })
+}
+
+/// The largest MIG instance for parts of a GPU (thousandths and bytes), where there are no whole GPUs.
+fn largest_part<'a>(nodes: impl Iterator<Item = &'a Node>) -> Option<(u64, u64)> {
+    let parts = nodes.flat_map(|node| &node.gpus).filter(|gpu| gpu.mig.is_none());
+    let parts = parts.map(|gpu| Some((gpu.part?.millis, gpu.memory_bytes)));
+    parts.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 fn has_gpus(node: &Node, request: GpuRequest) -> bool {
@@ -144,6 +152,13 @@ fn has_gpus_when_empty(node: &Node, request: GpuRequest) -> bool {
 }
 
 fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
+    let all = || nodes.iter().flat_map(|node| &node.gpus);
+    let large = || all().filter(|gpu| request.needs_of_sound(gpu).is_some());
+    if large().next().is_some() && large().all(|gpu| gpu.part.is_some()) {
+        let instances = all().filter(|gpu| gpu.part.is_some()).count();
+        let (large, nodes) = (large().count(), nodes.len());
+        return Pending::NoInstanceForPart { request, instances, large, nodes };
+    }
     if let GpuRequest::Whole(gpus) = request {
         let free: Vec<_> = nodes.iter().map(|node| node.whole_free(false)).collect();
         return Pending::NotEnoughGpus {

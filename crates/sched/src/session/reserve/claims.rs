@@ -29,6 +29,9 @@ struct Claim {
     whole_gpus: u32,
     /// MIG instances that are to be free.
     instances: BTreeMap<MigProfile, u32>,
+    /// What asks for a part of a GPU, where such parts are MIG instances: those that hold it are to be
+    /// free.
+    parts: Vec<GpuRequest>,
 }
 
 impl Claims {
@@ -46,7 +49,7 @@ impl Claims {
         let Some(claim) = self.nodes.get(&to.node) else { return true };
         let node = &cluster.nodes()[to.node];
         // MIG instances are a matter of their own.
-        let shared = |gpu: &&Gpu| gpu.mig.is_none();
+        let shared = |gpu: &&Gpu| !gpu.is_instance();
         let gpus = node.gpus.iter().filter(shared);
         let free_millis = gpus.map(|gpu| gpu.free_millis(false)).sum();
         let free = Resources { gpu_millis: free_millis, ..node.free(false) };
@@ -62,7 +65,10 @@ impl Claims {
         let broken = u32::try_from(broken).unwrap_or(u32::MAX);
         let whole_left =
             gpu_millis == 0 || node.whole_free(false) >= claim.whole_gpus.saturating_add(broken);
-        whole_left && claim.leaves_instances(node, to) && Kind::ALL.into_iter().all(left)
+        whole_left
+            && claim.leaves_instances(node, to)
+            && claim.leaves_parts(node, to)
+            && Kind::ALL.into_iter().all(left)
     }
 }
 
@@ -77,6 +83,24 @@ impl Claim {
             let taken = taken.filter(|gpu| gpu.profile() == Some(kept)).count();
             taken == 0 || free >= taken + count as usize
         })
+    }
+
+    /// The same of those for parts of a GPU, each of which the smallest one holds.
+    fn leaves_parts(&self, node: &Node, to: &Placement) -> bool {
+        let held = |but: &Placement| {
+            let free = (0_u32..).zip(&node.gpus).filter(|&(at, gpu)| {
+                gpu.part.is_some() && gpu.free_millis(false) > 0 && !but.uses(at)
+            });
+            let mut free: Vec<&Gpu> = free.map(|(_, gpu)| gpu).collect();
+            free.sort_by_key(|gpu| gpu.capacity_millis());
+            let mut holds = |request: &&GpuRequest| {
+                let at = free.iter().position(|gpu| request.needs_of(gpu).is_some());
+                at.map(|at| free.remove(at)).is_some()
+            };
+            self.parts.iter().filter(|request| holds(request)).count()
+        };
+        let none = Placement { node: to.node, devices: Default::default() };
+        self.parts.is_empty() || held(to) == held(&none)
     }
 }
 
@@ -105,10 +129,9 @@ impl Room {
         let gpus = &cluster.nodes()[node].gpus;
         let request = ask.request;
         let by_part = |part: GpuRequest| {
-            let parts = gpus
-                .iter()
-                .zip(&self.free_millis)
-                .map(|(gpu, free)| part.needs_of(gpu).map_or(0, |each| free / each.max(1)));
+            let parts = gpus.iter().zip(&self.free_millis).map(|(gpu, free)| {
+                part.needs_of(gpu).map_or(0, |each| free / gpu.taken_by(each).max(1))
+            });
             match u64::from(part.devices()) {
                 0 => u64::MAX,
                 devices => parts.sum::<u64>() / devices,
@@ -136,7 +159,15 @@ impl Session<'_> {
             for slot in &slots {
                 let claim = claims.nodes.entry(slot.node).or_default();
                 let demand = self.cluster.set_of(pods[0]).demand;
-                match self.requirements(pods[0], None).request.gpu {
+                let request = self.requirements(pods[0], None).request.gpu;
+                let gpus = &self.cluster.nodes()[slot.node].gpus;
+                match request {
+                    GpuRequest::Whole(1) | GpuRequest::Share { .. } | GpuRequest::Memory { .. }
+                        if gpus.iter().any(|gpu| gpu.part.is_some()) =>
+                    {
+                        claim.amounts += Resources { gpu_millis: 0, ..demand };
+                        claim.parts.push(request);
+                    }
                     GpuRequest::Whole(gpus) => {
                         claim.whole_gpus += gpus;
                         claim.amounts += demand;
@@ -230,7 +261,8 @@ impl Session<'_> {
                 return;
             };
             for share in &place.devices {
-                room.free_millis[share.gpu as usize] += share.millis;
+                let at = share.gpu as usize;
+                room.free_millis[at] += node.gpus[at].taken_by(share.millis);
             }
             let amounts = self.cluster.amounts(pod, place);
             room.host += amounts;

@@ -25,7 +25,7 @@ fn open(cluster: &Cluster) -> impl Iterator<Item = &Node> {
 
 /// GPUs of a node that no pod holds or has reserved.
 fn whole_free(node: &Node) -> u64 {
-    node.gpus.iter().filter(|gpu| gpu.mig.is_none() && gpu.committed_millis == 0).count() as u64
+    node.gpus.iter().filter(|gpu| gpu.is_whole(false)).count() as u64
 }
 
 fn numbers(w: &World, said: &QueueNumbers) -> Truth {
@@ -67,6 +67,31 @@ fn no_instance_free(w: &World, request: &model::MigRequest, nodes: usize, with: 
     so(open(&w.cluster).filter(free).count() < 3, "that none is free")
 }
 
+fn no_share_free(w: &World, devices: u32, millis: u64, free_millis_max: u64) -> Truth {
+    let gpus = open(&w.cluster).flat_map(|node| &node.gpus).filter(|gpu| gpu.mig.is_none());
+    let most = gpus.map(|gpu| gpu.unused_millis(false)).max().unwrap_or(0);
+    so(free_millis_max <= most, "the largest share")?;
+    so(millis > free_millis_max || devices > 1, "that no share is large enough")
+}
+
+fn no_part_free(
+    w: &World,
+    request: model::GpuRequest,
+    instances: usize,
+    large: usize,
+    nodes: usize,
+) -> Truth {
+    so(0 < large && large <= instances, "the instances that hold it")?;
+    so(nodes <= open(&w.cluster).count(), "the number of nodes")?;
+    let all = || open(&w.cluster).flat_map(|node| &node.gpus).filter(|gpu| gpu.part.is_some());
+    so(instances <= all().count(), "the number of instances")?;
+    let holding = || all().filter(|gpu| request.needs_of_sound(gpu).is_some());
+    so(large <= holding().count(), "the number of those that hold it")?;
+    // Labels and taints leave some nodes out.
+    let free = holding().filter(|gpu| gpu.in_service && gpu.committed_millis == 0).count();
+    so(free <= holding().count() - large, "that none is free")
+}
+
 fn out_of_service(w: &World, gpus: usize, out: usize, (node, gpu): &(String, u32)) -> Truth {
     let is_out = |row: &Node| !row.gpus[*gpu as usize].in_service;
     let mut nodes = open(&w.cluster).filter(|row| row.name == *node);
@@ -93,11 +118,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(u64::from(*free_on_one_node_max) <= *free_total, "the most on one node")
         }
         Pending::NoGpuShareFree { devices, millis, free_millis_max } => {
-            let most = open(&w.cluster).flat_map(|node| &node.gpus);
-            let most = most.filter(|gpu| gpu.mig.is_none());
-            let most = most.map(|gpu| 1000 - gpu.committed_millis).max().unwrap_or(0);
-            so(*free_millis_max <= most, "the largest share")?;
-            so(millis > free_millis_max || *devices > 1, "that no share is large enough")
+            no_share_free(w, *devices, *millis, *free_millis_max)
         }
         Pending::NotEnoughCpu { cpu_millis: need, free_millis_max: free }
         | Pending::NotEnoughMemory { memory_bytes: need, free_bytes_max: free } => {
@@ -105,6 +126,9 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         }
         Pending::NoMigInstanceFree { request, nodes, with } => {
             no_instance_free(w, request, *nodes, *with)
+        }
+        Pending::NoInstanceForPart { request, instances, large, nodes } => {
+            no_part_free(w, *request, *instances, *large, *nodes)
         }
         Pending::LargerThanAnyNode { request, demand, .. } => none_is_large(w, *request, *demand),
         Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
@@ -215,6 +239,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
     match reason {
         Pending::NotEnoughGpus { .. }
         | Pending::NoGpuShareFree { .. }
+        | Pending::NoInstanceForPart { .. }
         | Pending::NotEnoughCpu { .. }
         | Pending::NotEnoughMemory { .. }
         | Pending::NodesRuledOut { .. } => true,
