@@ -38,6 +38,22 @@ pub(crate) struct Candidates {
 /// any pool.
 pub(crate) type InfeasiblePools = BTreeSet<Option<PoolId>>;
 
+/// Turns that all came to nothing, in order: who had them, and where. They come in the same order again
+/// as long as the state is what it was.
+#[derive(Debug)]
+pub(crate) struct FailedTurns {
+    pub(crate) revision: u64,
+    pub(crate) infeasible: InfeasiblePools,
+    pub(crate) turns: Vec<(WorkloadId, Option<PoolId>)>,
+}
+
+impl FailedTurns {
+    /// Whether they are those of a state.
+    pub(crate) fn are_of(&self, revision: u64, infeasible: &InfeasiblePools) -> bool {
+        self.revision == revision && self.infeasible == *infeasible
+    }
+}
+
 type GroupId = u64;
 
 /// Position in a queue: by priority; of equals those that lack some of their minimum before those that
@@ -80,6 +96,21 @@ impl Candidates {
         }
         for queue in candidates.ranked.keys().copied().collect::<Vec<_>>() {
             candidates.refresh(shares, queue);
+        }
+        candidates
+    }
+
+    /// The line after the first so many of these turns.
+    pub(crate) fn after(shares: &Shares<'_>, known: &FailedTurns, turns: usize) -> Self {
+        let mut candidates = Self::new(shares, known.infeasible.clone());
+        let mut turns = known.turns[..turns].iter();
+        while let Some(one) = candidates.first() {
+            if candidates.goes_elsewhere(shares, one) {
+                continue;
+            }
+            let Some(turn) = turns.next() else { break };
+            debug_assert_eq!(*turn, (one.id, candidates.pool(one)), "the order is the same");
+            candidates.fail_equals(shares, one);
         }
         candidates
     }

@@ -14,6 +14,7 @@ use model::{
 };
 use units::{Instant, Kind, Ratio, Resources};
 
+use crate::candidates::FailedTurns;
 use crate::equivalence_class::patient_until;
 use crate::knowledge::Knowledge;
 use crate::next_pods::{next_pods, next_pods_if};
@@ -44,6 +45,8 @@ pub(crate) struct Session<'a> {
     pub(crate) node_scoring: NodeScoring,
     pub(crate) reservations: Reservations,
     pub(crate) trying: Trying,
+    /// The last turns, if they all came to nothing.
+    pub(crate) failed_turns: Option<FailedTurns>,
 }
 
 /// A queue that may not hold what is asked for.
@@ -101,6 +104,7 @@ impl<'a> Session<'a> {
             node_scoring: NodeScoring::default(),
             reservations: Reservations::default(),
             trying: Trying::default(),
+            failed_turns: None,
         }
     }
 }

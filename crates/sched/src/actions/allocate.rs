@@ -1,12 +1,12 @@
 //! Gives free resources to the neediest, one workload at a time. Owns: the loop that every
 //! action shares, because the order changes with each placement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{PoolId, WorkloadId};
+use model::{Checkpoint, PodBinding, PoolId, WorkloadId};
 use units::Resources;
 
-use crate::candidates::{Candidates, InfeasiblePools};
+use crate::candidates::{Candidate, Candidates, FailedTurns, InfeasiblePools};
 use crate::knowledge::Row;
 use crate::session::pools;
 use crate::session::{Blocked, Session};
@@ -69,11 +69,15 @@ fn infeasible(
         if !choices.is_sorted() {
             return InfeasiblePools::new();
         }
+        let none = choices.is_empty().then_some(None);
+        let pools = none.into_iter().chain(choices.iter().map(|&pool| Some(pool)));
+        if pools.clone().all(|pool| hopeful.contains(&pool)) {
+            continue;
+        }
         // One of its sets may stand in for another.
         let has_sets = s.cluster.workloads()[id].pod_sets.len() > 1;
         let least = if has_sets { Resources::ZERO } else { s.least(id, s.ask(id, None)) };
-        let none = choices.is_empty().then_some(None);
-        for pool in none.into_iter().chain(choices.iter().map(|&pool| Some(pool))) {
+        for pool in pools {
             let most = most.entry(pool).or_insert_with(|| there(s, pool));
             // Those with a delay have the next decision come when that ends.
             if least.fits_in(*most) || s.patient_until(id) > s.now {
@@ -140,7 +144,20 @@ pub(crate) fn each_in_order(
     mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) {
     s.follow();
-    let mut candidates = Candidates::new(&s.shares(), infeasible);
+    let revision = s.cluster.state_revision();
+    let known = s.failed_turns.take().filter(|known| known.are_of(revision, &infeasible));
+    let mut failed = Vec::new();
+    let (mut candidates, mut all_failed) = match known {
+        None => (Candidates::new(&s.shares(), infeasible.clone()), true),
+        Some(known) => match replay(s, &known, &mut turn) {
+            Replay::Served(candidates) => (candidates, false),
+            Replay::CutShort => return,
+            Replay::AllFailed => {
+                s.failed_turns = Some(known);
+                return;
+            }
+        },
+    };
     while let Some(one) = candidates.first() {
         let id = one.id;
         if candidates.goes_elsewhere(&s.shares(), one) {
@@ -151,18 +168,78 @@ pub(crate) fn each_in_order(
         }
         let before = s.cluster.checkpoint();
         let pool = candidates.pool(one);
-        if !pools::within(s, id, pool, |s| turn(s, id)) {
+        if pools::within(s, id, pool, |s| turn(s, id)) {
+            all_failed = false;
+            served(s, &mut candidates, one, before);
+        } else {
+            failed.push((id, pool));
             candidates.fail_equals(&s.shares(), one);
-            continue;
-        }
-        let mut others = s.workloads_changed_since(before);
-        if s.next_pods(id).is_empty() {
-            others.remove(&id);
-            candidates.remove(&s.shares(), one);
-        }
-        candidates.regroup(&s.shares(), &others);
-        for queue in s.queues_changed_since(before) {
-            candidates.refresh(&s.shares(), queue);
         }
     }
+    if all_failed && s.cluster.state_revision() == revision {
+        s.failed_turns = Some(FailedTurns { revision, infeasible, turns: failed });
+    }
+}
+
+/// Takes in that one got something.
+fn served(s: &Session<'_>, candidates: &mut Candidates, one: Candidate, before: Checkpoint) {
+    let mut others = s.workloads_changed_since(before);
+    if s.next_pods(one.id).is_empty() {
+        others.remove(&one.id);
+        candidates.remove(&s.shares(), one);
+    }
+    candidates.regroup(&s.shares(), &others);
+    for queue in s.queues_changed_since(before) {
+        candidates.refresh(&s.shares(), queue);
+    }
+}
+
+/// What came of turns that had come to nothing before.
+enum Replay {
+    AllFailed,
+    CutShort,
+    /// One got something; the line as it is then.
+    Served(Candidates),
+}
+
+/// Offers those that got nothing before their turns in the same order. Only when one of them gets
+/// something the line is made.
+fn replay(
+    s: &mut Session<'_>,
+    known: &FailedTurns,
+    turn: &mut impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
+) -> Replay {
+    for (at, &(id, pool)) in known.turns.iter().enumerate() {
+        if !s.may_try() {
+            return Replay::CutShort;
+        }
+        let before = s.cluster.checkpoint();
+        if !pools::within(s, id, pool, |s| turn(s, id)) {
+            continue;
+        }
+        // The line is that of before it had its turn.
+        let pods: BTreeSet<_> = s.cluster.changed_since(before).collect();
+        let bindings = pods.into_iter().map(|pod| (pod, s.cluster.pods()[pod].binding.clone()));
+        let bindings: Vec<_> = bindings.collect();
+        s.cluster.rollback(before);
+        let mut candidates = Candidates::after(&s.shares(), known, at);
+        let one = candidates.first().filter(|one| one.id == id);
+        // First all leave, so that nothing is given out twice meanwhile.
+        for (pod, _) in &bindings {
+            s.cluster.set_binding(*pod, PodBinding::default());
+        }
+        for (pod, binding) in bindings {
+            s.cluster.set_binding(pod, binding);
+        }
+        debug_assert!(one.is_some(), "turns come in the same order");
+        if let Some(one) = one {
+            served(s, &mut candidates, one, before);
+        }
+        return Replay::Served(candidates);
+    }
+    debug_assert!(
+        Candidates::after(&s.shares(), known, known.turns.len()).first().is_none(),
+        "all have had their turns"
+    );
+    Replay::AllFailed
 }

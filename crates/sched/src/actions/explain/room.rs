@@ -21,6 +21,7 @@ type Where = (ConstraintsId, Option<PoolId>);
 pub(super) struct Rooms {
     nodes: BTreeMap<Where, Nodes>,
     gpus: BTreeMap<(Where, GpuRequest), Gpus>,
+    parts: BTreeMap<(Where, u32), Parts>,
 }
 
 /// Nodes that come into question.
@@ -35,6 +36,16 @@ enum Gpus {
     TooFew(Pending),
     /// What else is free on those that have enough.
     Enough(Vec<Resources>),
+}
+
+/// What the open nodes have free for parts of so many GPUs, whatever the size of the parts.
+struct Parts {
+    /// What each of them may be at the most, on nodes that have so many GPUs, the largest first.
+    millis: Vec<u64>,
+    /// What else is free on these nodes.
+    beside: Vec<Resources>,
+    /// Whether there are GPUs that can be given out in parts.
+    can_be: bool,
 }
 
 impl Rooms {
@@ -61,6 +72,20 @@ impl Rooms {
         // What keeps it from the others is another reason beside this.
         if nodes.open.is_empty() {
             return None;
+        }
+        if let GpuRequest::Share { devices: devices @ 1.., millis } = request.gpu {
+            let find = || Parts::find(cluster, &nodes.open, devices);
+            let parts = self.parts.entry((place, devices)).or_insert_with(find);
+            let reason = parts.no_room(devices, millis, demand);
+            debug_assert_eq!(
+                reason,
+                match Gpus::find(cluster, &nodes.open, request) {
+                    Gpus::TooFew(reason) => Some(reason),
+                    Gpus::Enough(free) => too_little_beside(&free, demand),
+                },
+                "what is free for parts of any size is free for these"
+            );
+            return reason;
         }
         let find = || Gpus::find(cluster, &nodes.open, request);
         match self.gpus.entry((place, request.gpu)).or_insert_with(find) {
@@ -93,6 +118,31 @@ impl Gpus {
             return Self::TooFew(no_gpus(&nodes, request.gpu));
         }
         Self::Enough(free)
+    }
+}
+
+impl Parts {
+    fn find(cluster: &Cluster, open: &[NodeId], devices: u32) -> Self {
+        let request = GpuRequest::Share { devices, millis: 1 };
+        let rows = || open.iter().map(|&at| &cluster.nodes()[at]);
+        let most = |node| Some((most_of_each(node, request)?, node.free(false)));
+        let mut parts: Vec<_> = rows().filter_map(most).collect();
+        parts.sort_unstable_by_key(|&(millis, _)| Reverse(millis));
+        let (millis, beside) = parts.into_iter().unzip();
+        let mut gpus = rows().flat_map(|node| &node.gpus);
+        Self { millis, beside, can_be: gpus.any(|gpu| request.needs_of_sound(gpu).is_some()) }
+    }
+
+    /// Why there is no room for so many parts of this size.
+    fn no_room(&self, devices: u32, millis: u64, demand: Resources) -> Option<Pending> {
+        match self.millis.partition_point(|&most| most >= millis) {
+            0 => Some(Pending::NoGpuShareFree {
+                devices,
+                millis: if self.can_be { millis } else { GPU_MILLIS },
+                free_millis_max: self.millis.first().copied().unwrap_or(0),
+            }),
+            enough => too_little_beside(&self.beside[..enough], demand),
+        }
     }
 }
 
@@ -174,15 +224,21 @@ fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
         return Pending::NoMigInstanceFree { request, nodes: nodes.len(), with };
     }
     let gpus = nodes.iter().flat_map(|node| &node.gpus);
-    let free = |node: &&Node| {
-        let large = node.gpus.iter().filter(|gpu| request.needs_of(gpu).is_some());
-        let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();
-        free.sort_unstable_by_key(|&millis| Reverse(millis));
-        free.get((request.devices() as usize).wrapping_sub(1)).copied()
-    };
     Pending::NoGpuShareFree {
         devices: request.devices(),
         millis: gpus.filter_map(|gpu| request.needs_of_sound(gpu)).min().unwrap_or(GPU_MILLIS),
-        free_millis_max: nodes.iter().filter_map(free).max().unwrap_or(0),
+        free_millis_max: nodes
+            .iter()
+            .filter_map(|node| most_of_each(node, request))
+            .max()
+            .unwrap_or(0),
     }
+}
+
+/// The least that is free of the emptiest GPUs of a node, of as many as requested.
+fn most_of_each(node: &Node, request: GpuRequest) -> Option<u64> {
+    let large = node.gpus.iter().filter(|gpu| request.needs_of(gpu).is_some());
+    let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();
+    free.sort_unstable_by_key(|&millis| Reverse(millis));
+    free.get((request.devices() as usize).wrapping_sub(1)).copied()
 }
