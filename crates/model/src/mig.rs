@@ -8,8 +8,6 @@ use std::str::FromStr;
 use thiserror::Error;
 use units::GPU_MILLIS;
 
-use crate::GpuRequest;
-
 /// Memory of all GPUs that can be divided comes in so many slices, or in half as many.
 const MEMORY_SLICES: u64 = 8;
 /// Compute slices of a GPU.
@@ -137,25 +135,6 @@ impl GpuPart {
         let millis = u64::try_from(slices).unwrap_or(MEMORY_SLICES) * GPU_MILLIS / MEMORY_SLICES;
         Self { gpu, gpu_memory_bytes, millis }
     }
-
-    /// Thousandths of the GPU that a request counts for which this instance, with so much memory, holds;
-    /// none: it does not. A program has one instance at a time, so nothing that asks for several devices
-    /// gets any.
-    pub(crate) fn millis_of(&self, request: GpuRequest, memory_bytes: u64) -> Option<u64> {
-        if request.devices() != 1 || self.millis == 0 {
-            return None;
-        }
-        if let GpuRequest::Memory { bytes, .. } = request
-            && bytes > memory_bytes
-        {
-            return None;
-        }
-        let millis = request.millis_on(self.gpu_memory_bytes)?;
-        match request {
-            GpuRequest::Memory { .. } => Some(millis.min(self.millis)),
-            _ => Some(millis).filter(|&millis| millis <= self.millis),
-        }
-    }
 }
 
 /// So many instances of each of some profiles, all on one node. At least one.
@@ -265,29 +244,6 @@ mod tests {
         }
         assert_eq!(profile("7g.80gb").millis(), 1000);
         assert_eq!(profile("2g.10gb").valued(SliceValue::Gpu).millis(), 2000);
-    }
-
-    #[test]
-    fn an_instance_holds_the_eighths_that_it_is_nearest_to_and_requests_for_bytes_by_bytes() {
-        const MIB: u64 = 1 << 20;
-        let gpu = 81_559 * MIB;
-        let half = GpuPart::new(0, 40_448 * MIB, gpu);
-        let eighth = GpuPart::new(0, 9856 * MIB, gpu);
-        let whole = GpuPart::new(0, 81_000 * MIB, gpu);
-        assert_eq!([half.millis, eighth.millis, whole.millis], [500, 125, 1000]);
-        let share = |millis| GpuRequest::Share { devices: 1, millis };
-        let bytes = |bytes| GpuRequest::Memory { devices: 1, bytes };
-        assert_eq!(half.millis_of(share(500), 40_448 * MIB), Some(500));
-        assert_eq!(half.millis_of(share(501), 40_448 * MIB), None);
-        assert_eq!(half.millis_of(bytes(40_448 * MIB), 40_448 * MIB), Some(496));
-        assert_eq!(half.millis_of(bytes(40_448 * MIB + 1), 40_448 * MIB), None);
-        assert_eq!(half.millis_of(GpuRequest::Whole(1), 40_448 * MIB), None);
-        assert_eq!(whole.millis_of(GpuRequest::Whole(1), 81_000 * MIB), Some(1000));
-        assert_eq!(whole.millis_of(GpuRequest::Whole(2), 81_000 * MIB), None);
-        let two = GpuRequest::Share { devices: 2, millis: 100 };
-        assert_eq!(whole.millis_of(two, 81_000 * MIB), None, "a program has one");
-        let odd = GpuPart::new(0, 21 * MIB, 40 * MIB);
-        assert_eq!(odd.millis_of(bytes(21 * MIB), 21 * MIB), Some(500), "never more than it is");
     }
 
     #[test]

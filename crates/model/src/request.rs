@@ -2,7 +2,7 @@
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{Gpu, MigRequest};
+use crate::{Gpu, GpuPart, MigRequest};
 
 /// GPUs of one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,16 +70,34 @@ impl GpuRequest {
             (Self::Mig(wanted), Some(here)) => wanted.has(here).then(|| here.millis()),
             (Self::Mig(_), None) | (_, Some(_)) => None,
             (_, None) => match gpu.part {
-                Some(part) => part.millis_of(self, gpu.memory_bytes),
+                Some(part) => self.millis_of_part(part, gpu.memory_bytes),
                 None => self.millis_on(gpu.memory_bytes),
             },
+        }
+    }
+
+    /// Thousandths of its GPU that this counts for on an instance with so much memory which holds it; none:
+    /// it does not. A program has one instance at a time, so nothing that asks for several devices gets any.
+    fn millis_of_part(self, part: GpuPart, memory_bytes: u64) -> Option<u64> {
+        if self.devices() != 1 || part.millis == 0 {
+            return None;
+        }
+        if let Self::Memory { bytes, .. } = self
+            && bytes > memory_bytes
+        {
+            return None;
+        }
+        let millis = self.millis_on(part.gpu_memory_bytes)?;
+        match self {
+            Self::Memory { .. } => Some(millis.min(part.millis)),
+            _ => Some(millis).filter(|&millis| millis <= part.millis),
         }
     }
 
     /// Thousandths needed of a device with this much memory; none when the device is too small.
     /// A memory request is rounded up to the next thousandth.
     #[inline]
-    pub(crate) fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
+    fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
         match self {
             Self::Whole(_) => Some(GPU_MILLIS),
             Self::Share { millis, .. } => Some(millis),
@@ -144,5 +162,32 @@ mod tests {
         assert_eq!(request.millis_on(5), Some(1000));
         assert_eq!(request.millis_on(4), None);
         assert_eq!(request.millis_on(0), None);
+    }
+
+    #[test]
+    fn an_instance_holds_the_eighths_that_it_is_nearest_to_and_requests_for_bytes_by_bytes() {
+        const MIB: u64 = 1 << 20;
+        let gpu = 81_559 * MIB;
+        let half = GpuPart::new(0, 40_448 * MIB, gpu);
+        let eighth = GpuPart::new(0, 9856 * MIB, gpu);
+        let whole = GpuPart::new(0, 81_000 * MIB, gpu);
+        assert_eq!([half.millis, eighth.millis, whole.millis], [500, 125, 1000]);
+        let share = |millis| GpuRequest::Share { devices: 1, millis };
+        let bytes = |bytes| GpuRequest::Memory { devices: 1, bytes };
+        assert_eq!(share(500).millis_of_part(half, 40_448 * MIB), Some(500));
+        assert_eq!(share(501).millis_of_part(half, 40_448 * MIB), None);
+        assert_eq!(bytes(40_448 * MIB).millis_of_part(half, 40_448 * MIB), Some(496));
+        assert_eq!(bytes(40_448 * MIB + 1).millis_of_part(half, 40_448 * MIB), None);
+        assert_eq!(GpuRequest::Whole(1).millis_of_part(half, 40_448 * MIB), None);
+        assert_eq!(GpuRequest::Whole(1).millis_of_part(whole, 81_000 * MIB), Some(1000));
+        assert_eq!(GpuRequest::Whole(2).millis_of_part(whole, 81_000 * MIB), None);
+        let two = GpuRequest::Share { devices: 2, millis: 100 };
+        assert_eq!(two.millis_of_part(whole, 81_000 * MIB), None, "a program has one");
+        let odd = GpuPart::new(0, 21 * MIB, 40 * MIB);
+        assert_eq!(
+            bytes(21 * MIB).millis_of_part(odd, 21 * MIB),
+            Some(500),
+            "never more than it is"
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use model::GpuRequest;
+use model::{GpuRequest, MigRequest};
 use units::{Kind, Resources, format_bytes, format_millis};
 
 use super::{Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef};
@@ -51,10 +51,9 @@ impl fmt::Display for Pending {
             Self::NoGpuShareFree { devices, millis, free_millis_max } => {
                 no_gpu_share_free(f, *devices, *millis, *free_millis_max)
             }
-            Self::NoMigInstanceFree { request, nodes, with } => write!(
-                f,
-                "asks for {request} on one node; {with} of {nodes} node(s) have that, none has it free"
-            ),
+            Self::NoMigInstanceFree { request: of, nodes, with } => {
+                mig_in_use(f, of, *nodes, *with)
+            }
             Self::NoInstanceForPart { request, instances, large, nodes } => {
                 no_instance_for_part(f, *request, *instances, *large, *nodes)
             }
@@ -341,6 +340,16 @@ fn larger_than_any_instance(
         f,
         "asks for {asked}; a pod has one MIG instance here, and the largest holds {millis} of a GPU ({bytes})"
     )
+}
+
+fn mig_in_use(
+    f: &mut fmt::Formatter<'_>,
+    request: &MigRequest,
+    nodes: usize,
+    with: usize,
+) -> fmt::Result {
+    let none = "none has it free";
+    write!(f, "asks for {request} on one node; {with} of {nodes} node(s) have that, {none}")
 }
 
 fn no_instance_for_part(
