@@ -207,7 +207,9 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
                 name: Some("local".to_owned()),
                 options: Some(options.into()),
             };
-            of_volume(None, MountVolumeOptions { driver_config: Some(driver), ..plain(None) })
+            // In Podman it may outlive the container, and ends with the pod then.
+            let of_pod = plain(Some(spec.key.pod));
+            of_volume(None, MountVolumeOptions { driver_config: Some(driver), ..of_pod })
         }
         MountSource::Scratch { bytes_max, in_memory: true } => DockerMount {
             typ: Some(MountType::TMPFS),

@@ -13,7 +13,7 @@ use units::Instant;
 use crate::failed;
 
 /// Timeout of a request, in seconds.
-const ANSWER_S_MAX: u64 = 60;
+pub(crate) const ANSWER_S_MAX: u64 = 60;
 /// Where Docker and Podman listen, the machine's sockets first.
 const DOCKER: &str = "/var/run/docker.sock";
 const PODMAN: &str = "/run/podman/podman.sock";

@@ -149,6 +149,7 @@ pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
         Some((_, inspected)) => take(shared, key, inspected).await,
         None if known.has_container => {
             shared.fractions.fractions.forget(key);
+            shared.channels.close(key);
             shared.runs.report(key, RunState::Exited { exit: Exit::Lost, at: now() });
             Ok(())
         }

@@ -1,8 +1,10 @@
-//! Containers with GPUs in Podman. Its copy of Docker's API ignores device requests and looks for a file
-//! of the name of a device (seen with 4.3.1, and in its issues up to 5.1); its own API knows names of the
-//! Container Device Interface. Owns: making a container by that. Does not know about: what the container is.
+//! Containers with GPUs in Podman. Its copy of Docker's API ignores device requests and looks for a
+//! file of the name of a device (seen with 4.3.1, and in its issues up to 5.1); its own API knows
+//! names of the Container Device Interface. Owns: making a container by that. Does not know about:
+//! what the container is.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as Fault;
@@ -17,9 +19,12 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
 use tokio::net::UnixStream;
 
+use crate::daemon::ANSWER_S_MAX;
+
 const CREATE: &str = "/v4.0.0/libpod/containers/create";
 
-/// Whether a container is made by Podman's own API: its devices are names, as no other daemon is given.
+/// Whether a container is made by Podman's own API: it has names of devices, which Docker gets by
+/// requests.
 pub(crate) fn is_needed(body: &ContainerCreateBody) -> bool {
     body.host_config.as_ref().is_some_and(|host| host.devices.is_some())
 }
@@ -43,9 +48,13 @@ pub(crate) async fn create(
     }
     let spec = spec(name, body).map_err(|field| Fault::DockerResponseServerError {
         status_code: 400,
-        message: format!("with a GPU in Podman, {field} of a container is not supported"),
+        message: format!(
+            "with a GPU in Podman, {field} of a container is not supported; leave it out, or use \
+             `elastane up --runtime process`"
+        ),
     })?;
-    let (status, answer) = post(socket, spec).await?;
+    let answer = tokio::time::timeout(Duration::from_secs(ANSWER_S_MAX), post(socket, spec)).await;
+    let (status, answer) = answer.map_err(|_| Fault::RequestTimeoutError)??;
     if status == 201 {
         return Ok(());
     }
@@ -107,6 +116,8 @@ fn spec(name: &str, mut body: ContainerCreateBody) -> Result<Value, String> {
     let env = env.iter().filter_map(|line| line.split_once('='));
     set("env", env.map(|(name, value)| (name.to_owned(), json!(value))).collect());
     set("work_dir", json!(body.working_dir.take()));
+    // As Docker's API does.
+    set("create_working_dir", json!(true));
     set("labels", json!(body.labels.take()));
     set("stdin", json!(body.open_stdin.take()));
     set("terminal", json!(body.tty.take()));
@@ -137,7 +148,7 @@ fn spec(name: &str, mut body: ContainerCreateBody) -> Result<Value, String> {
         mounts.into_iter().partition(|mount| mount.typ == Some(MountType::VOLUME));
     set("volumes", volumes.into_iter().map(volume).collect());
     set("mounts", mounts.into_iter().map(other_mount).collect());
-    options(&mut host, &mut set);
+    options(&mut host, &mut set)?;
     // What is set in either is known above, or nothing is made.
     let known = body == ContainerCreateBody::default() && host == HostConfig::default();
     if known { Ok(Value::Object(spec)) } else { Err(left(&body, &host)) }
@@ -153,7 +164,7 @@ fn left(body: &ContainerCreateBody, host: &HostConfig) -> String {
     set.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
 }
 
-fn options(host: &mut HostConfig, set: &mut impl FnMut(&str, Value)) {
+fn options(host: &mut HostConfig, set: &mut impl FnMut(&str, Value)) -> Result<(), String> {
     set("init", json!(host.init.take()));
     set("shm_size", json!(host.shm_size.take()));
     set("groups", json!(host.group_add.take()));
@@ -161,15 +172,19 @@ fn options(host: &mut HostConfig, set: &mut impl FnMut(&str, Value)) {
     set("cap_drop", json!(host.cap_drop.take()));
     set("privileged", json!(host.privileged.take()));
     set("read_only_filesystem", json!(host.readonly_rootfs.take()));
-    if host.ipc_mode.take().is_some() {
-        set("ipcns", json!({ "nsmode": "host" }));
+    match host.ipc_mode.take().as_deref() {
+        None => {}
+        Some("host") => set("ipcns", json!({ "nsmode": "host" })),
+        Some(other) => return Err(format!("IpcMode `{other}`")),
     }
     for option in host.security_opt.take().unwrap_or_default() {
-        match option.split_once('=') {
-            Some((_, profile)) => set("seccomp_profile_path", json!(profile)),
-            None => set("no_new_privileges", json!(true)),
+        match option.as_str() {
+            "no-new-privileges" => set("no_new_privileges", json!(true)),
+            "seccomp=unconfined" => set("seccomp_profile_path", json!("unconfined")),
+            other => return Err(format!("SecurityOpt `{other}`")),
         }
     }
+    Ok(())
 }
 
 fn limits(host: &mut HostConfig) -> Value {
@@ -291,6 +306,7 @@ mod tests {
             ("/networks/net/aliases/0", json!("a-0")),
             ("/netns/nsmode", json!("bridge")),
             ("/devices/0/path", json!("nvidia.com/gpu=GPU-1")),
+            ("/create_working_dir", json!(true)),
             ("/volumes", json!([{ "Name": "v", "Dest": "/v", "Options": ["ro"] }])),
             ("/mounts/0/options", json!(["rbind", "ro", "rprivate"])),
             ("/resource_limits/memory/limit", json!(64)),
@@ -309,5 +325,7 @@ mod tests {
     fn an_option_that_podmans_own_api_would_lose_is_named() {
         let unknown = HostConfig { dns: Some(vec!["10.0.0.1".into()]), ..host() };
         assert_eq!(spec("one", body(unknown)), Err("Dns".to_owned()));
+        let profile = HostConfig { security_opt: Some(vec!["apparmor=x".into()]), ..host() };
+        assert_eq!(spec("one", body(profile)), Err("SecurityOpt `apparmor=x`".to_owned()));
     }
 }
