@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -45,6 +45,9 @@ struct Slot {
     files: Vec<PathBuf>,
 }
 
+/// Largest manifest that is read: a path and some numbers.
+const MANIFEST_BYTES_MAX: u64 = 64 << 10;
+
 /// How long writing may take, and besides, per byte: 5 MB a second is a slow disk.
 const PATIENCE: Duration = Duration::from_secs(600);
 const BYTES_PER_SECOND_MIN: u64 = 5_000_000;
@@ -57,7 +60,9 @@ const BYTES_PER_SECOND_MIN: u64 = 5_000_000;
 /// Each checkpoint that is only in memory still, with the reason.
 pub fn finish(folder: &Path) -> Result<(), Vec<String>> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let bytes: u64 = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
+    // What takes memory: the length of a file may be anything.
+    let sizes = files.filter_map(|file| file.metadata().ok()).map(|meta| 512 * meta.blocks());
+    let bytes: u64 = sizes.sum();
     let patience = PATIENCE + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
     let (here, seconds) = (folder.to_owned(), patience.as_secs());
     within(patience, move || write_all(&here)).unwrap_or_else(|| {
@@ -129,7 +134,8 @@ fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
 fn whole(slot: &str, manifest: &Path) -> io::Result<Option<Whole>> {
     let content = manifest.with_extension("bin");
     let mut text = Vec::new();
-    regular(manifest, OpenOptions::new().read(true))?.read_to_end(&mut text)?;
+    let file = regular(manifest, OpenOptions::new().read(true))?;
+    file.take(MANIFEST_BYTES_MAX).read_to_end(&mut text)?;
     let Ok(of) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
     let is_whole =
         fs::symlink_metadata(&content).is_ok_and(|meta| meta.is_file() && meta.len() == of.bytes);

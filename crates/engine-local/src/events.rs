@@ -145,9 +145,9 @@ fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
             if !shared.sweep(&BTreeSet::from([key])).is_empty() {
                 return Ok(Step::Resisting);
             }
-            let lost = if dir.exists() { dir.write_state(&last()) } else { Ok(()) };
+            // Before its end is recorded: a server that dies in between leaves it to the next one.
             finish(key, &dir);
-            lost
+            if dir.exists() { dir.write_state(&last()) } else { Ok(()) }
         }
     };
     if let Err(error) = written {

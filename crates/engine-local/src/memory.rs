@@ -4,12 +4,14 @@
 //! in a folder.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
@@ -94,14 +96,30 @@ impl Drop for Pods {
     }
 }
 
-/// Notes whose a folder is: its name does not say it.
+/// Records the state directory that a folder belongs to, after the number of the device that it is on:
+/// `64769/var/lib/elastane`.
 fn note(root: &Path, state_dir: &Path) -> io::Result<()> {
     let link = root.join(OF);
     match fs::remove_file(&link) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    symlink(fs::canonicalize(state_dir)?, link)
+    let path = fs::canonicalize(state_dir)?;
+    let parent = path.parent().unwrap_or(&path);
+    let mut of = OsString::from(fs::metadata(parent)?.dev().to_string());
+    of.push(path.as_os_str());
+    symlink(of, link)
+}
+
+/// Whether the state directory of a folder was deleted. One on a device that is not mounted now was not.
+fn is_deleted(root: &Path) -> bool {
+    let Ok(of) = fs::read_link(root.join(OF)) else { return false };
+    let Some((device, path)) = of.to_str().and_then(|of| of.split_once('/')) else { return false };
+    let path = Path::new("/").join(path);
+    let parent = path.parent().unwrap_or(&path);
+    let is_there = fs::metadata(parent).is_ok_and(|found| found.dev().to_string() == device);
+    let gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    is_there && fs::symlink_metadata(&path).is_err_and(gone)
 }
 
 /// Deletes what state directories have left that were deleted, unless a run of theirs goes on.
@@ -109,10 +127,7 @@ fn forget_deleted(own: &Path) {
     let is_left = |root: &PathBuf| {
         let is_ours = fs::symlink_metadata(root)
             .is_ok_and(|found| found.is_dir() && found.uid() == getuid().as_raw());
-        let is_gone = |of: PathBuf| {
-            fs::symlink_metadata(of).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-        };
-        root != own && is_ours && fs::read_link(root.join(OF)).is_ok_and(is_gone)
+        root != own && is_ours && is_deleted(root)
     };
     let all = fs::read_dir(MACHINE).into_iter().flatten().flatten();
     let named =
@@ -122,8 +137,9 @@ fn forget_deleted(own: &Path) {
     let Some(runs) = supervised().filter(|_| !left.is_empty()) else { return };
     let pods: BTreeSet<_> = runs.iter().map(|run| run.pod.to_string()).collect();
     for root in left.iter().filter(|root| !pods.iter().any(|pod| root.join(pod).exists())) {
-        if let Err(error) = fs::remove_dir_all(root) {
-            tracing::warn!("cannot delete {}: {error}", root.display());
+        match fs::remove_dir_all(root) {
+            Ok(()) => tracing::info!("{} is deleted, as its state directory was", root.display()),
+            Err(error) => tracing::warn!("cannot delete {}: {error}", root.display()),
         }
     }
 }
@@ -162,7 +178,7 @@ impl Memory {
         }
     }
 
-    /// Starts a process that has the rights of the run and outlives its supervisor: nothing waits for it.
+    /// Starts a process that has the rights of the run and outlives its supervisor.
     fn finish(&self, boundary: Option<&Boundary>) -> io::Result<()> {
         let mut command = Command::new(&self.program);
         command.args(["checkpoint", "--finish"]).arg(&self.folder);
@@ -175,6 +191,14 @@ impl Memory {
             Some(entry) => sys::behind(&mut command, entry.of_run()),
             None => drop(command.current_dir(root)),
         }
-        command.spawn().map(drop)
+        let mut child = command.spawn()?;
+        let folder = self.folder.clone();
+        // A supervisor ends before that, a server does not.
+        thread::spawn(move || match child.wait() {
+            Ok(status) if status.success() => {}
+            Ok(status) => tracing::warn!("writing what is in {}: {status}", folder.display()),
+            Err(error) => tracing::warn!("writing what is in {}: {error}", folder.display()),
+        });
+        Ok(())
     }
 }

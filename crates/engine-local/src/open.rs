@@ -290,12 +290,12 @@ fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateF
             events::spawn_adopted(shared, key);
             continue;
         }
+        events::finish(key, &dir);
         let lost = StateFile::exited(ExitFile::Lost);
         if let Err(error) = dir.write_state(&lost) {
             tracing::warn!("cannot record that run {key} is lost: {error}");
         }
         shared.know(key, lost);
-        events::finish(key, &dir);
     }
 }
 
