@@ -1,9 +1,10 @@
-//! Where the pods of one workload meet that `torchrun` has for a training. Owns: which of their runs are in a
-//! world, when all of them have arrived in it, and that a world goes on after a restart of the server. Does
-//! not know about: sockets, processes, and what the pods exchange in the store of a world.
+//! The rendezvous of the pods of one workload for `torchrun`. Owns: which of their runs are in a
+//! world, when all of them have arrived in it, and that a world goes on after a restart of the
+//! server. Does not know about: sockets, processes, and what the pods exchange in the store of a
+//! world.
 //!
-//! Membership follows from runs that begin and end, so the loss of any pod, the first included, is the
-//! next world of the others.
+//! Membership follows from runs that begin and end, and from agents that go on saying something, so
+//! the loss of any pod, the first included, is the next world of the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,11 @@ use crate::protocol::{Meet, Seat, World};
 const GATHER_MS: u64 = 1000;
 /// How long runs of an earlier server are waited for. A run says something every second.
 const RESUME_MS: u64 = 30_000;
+/// An agent that says nothing for so long is gone, although its run goes on: what started it may do
+/// something else. While it looks for a store it says nothing for up to a minute.
+const SILENT_MS: u64 = 90_000;
+/// Without any request for so long it was the server that stood still.
+const STEADY_MS: u64 = 10_000;
 
 /// The runs of a workload.
 #[derive(Debug, Default)]
@@ -30,8 +36,13 @@ pub(crate) struct Meeting {
     /// In which world each was last.
     seats: BTreeMap<RunKey, Seat>,
     group: Option<Group>,
-    /// The script has ended well in one of them.
-    is_over: bool,
+    /// When each said something last.
+    heard: BTreeMap<RunKey, Instant>,
+    /// Since when there are requests without a long pause, and the last of them.
+    steady_since: Instant,
+    last: Instant,
+    /// In which the script has ended well. Also after their ends: one that begins then has nothing to do.
+    done: BTreeSet<RunKey>,
 }
 
 /// Runs that have met.
@@ -67,15 +78,33 @@ impl Meeting {
         }
     }
 
-    /// A run has ended. Returns whether none is left.
+    /// A run has ended. Returns whether nothing has to be known any more.
     pub(crate) fn close(&mut self, key: RunKey) -> bool {
         self.open.remove(&key);
         self.silent.remove(&key);
+        self.leave(key);
+        self.open.is_empty() && self.done.is_empty()
+    }
+
+    fn leave(&mut self, key: RunKey) {
         self.seats.remove(&key);
+        self.heard.remove(&key);
         if let Some(group) = &mut self.group {
             group.leave(key);
         }
-        self.open.is_empty()
+    }
+
+    /// Notes that a run says something, and takes out those whose agents do not any more.
+    fn hear(&mut self, key: RunKey, now: Instant) {
+        if now.since_ms(self.last) > STEADY_MS {
+            self.steady_since = now;
+        }
+        self.last = now;
+        self.heard.insert(key, now);
+        let is_gone = |heard: &Instant| now.since_ms((*heard).max(self.steady_since)) > SILENT_MS;
+        let gone: Vec<_> =
+            self.heard.iter().filter(|(_, heard)| is_gone(heard)).map(|(key, _)| *key).collect();
+        gone.into_iter().for_each(|key| self.leave(key));
     }
 
     /// Answers a run.
@@ -91,11 +120,25 @@ impl Meeting {
         if !self.open.contains(&key) {
             return Err("this run has ended".to_owned());
         }
-        self.is_over |= request.done;
-        if self.is_over {
+        if request.arrives && self.done.contains(&key) {
+            return Err(
+                "the training of this pod has ended well, and one `torchrun` of a pod meets at \
+                        the server: use --rdzv_backend c10d for another"
+                    .to_owned(),
+            );
+        }
+        if request.done {
+            self.done.insert(key);
+        }
+        if !self.done.is_empty() {
             return Ok(World { over: true, ..World::default() });
         }
         self.silent.remove(&key);
+        self.hear(key, now);
+        if request.leaves {
+            self.leave(key);
+            return Ok(World::default());
+        }
         if let Some(seat) = request.of {
             self.seats.insert(key, seat);
         }

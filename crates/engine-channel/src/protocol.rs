@@ -57,6 +57,9 @@ pub(crate) struct Meet {
     /// The script has ended well, so there is no other world.
     #[serde(default)]
     pub(crate) done: bool,
+    /// The agent ends with an error: the others go on without this run.
+    #[serde(default)]
+    pub(crate) leaves: bool,
 }
 
 /// A place in a world.

@@ -65,6 +65,13 @@ def pod(tmp_path, monkeypatch):
         handler._ended.set()
 
 
+def wait_until(holds):
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until, "it does not come to that"
+        time.sleep(0.01)
+
+
 def parts(found):
     """Store, rank and size, as PyTorch before and after 2.4 has them."""
     return found if isinstance(found, tuple) else (found.store, found.rank, found.world_size)
@@ -129,12 +136,10 @@ def test_a_change_is_noticed_while_processes_compute(pod, monkeypatch):
     handler, server = pod(answers)
     handler.next_rendezvous()
     seen = len(server.asked)
-    while len(server.asked) < seen + 3:
-        time.sleep(0.01)
+    wait_until(lambda: len(server.asked) >= seen + 3)
     assert handler.num_nodes_waiting() == 0
     changed.set()
-    while handler.num_nodes_waiting() == 0:
-        time.sleep(0.01)
+    wait_until(lambda: handler.num_nodes_waiting() > 0)
 
 
 def test_a_server_that_is_restarted_is_waited_for(pod):
@@ -155,17 +160,47 @@ def test_only_an_end_without_an_error_ends_it_for_the_others(pod):
     except RuntimeError:
         handler.shutdown()
     assert not any(asked.get("done") for asked in server.asked) and not handler.is_closed()
+    assert server.asked[-1]["leaves"]
     handler.shutdown()
     assert server.asked[-1]["done"] and handler.is_closed()
-    over, _ = pod(lambda _: world(0, over=True))
+
+
+def test_a_pod_that_comes_after_the_end_ends_well_and_one_that_failed_does_not(pod):
+    late, _ = pod(lambda _: world(0, over=True))
+    with pytest.raises(SystemExit) as ended:
+        late.next_rendezvous()
+    assert ended.value.code == 0
+    is_over = threading.Event()
+    failed, _ = pod(lambda asked: world(0, over=True) if is_over.is_set() else opens(asked))
+    failed.next_rendezvous()
+    is_over.set()
     with pytest.raises(api.RendezvousClosedError, match="ended well in another pod"):
-        over.next_rendezvous()
+        failed.next_rendezvous()
+
+
+def test_the_end_is_said_until_the_server_answers(pod, monkeypatch):
+    monkeypatch.setattr(rendezvous, "_COMPUTING_S", 0.01)
+    ends = iter([None, None])
+
+    def answers(asked):
+        return next(ends, world(0, over=True)) if asked.get("done") else opens(asked)
+
+    handler, server = pod(answers)
+    handler.next_rendezvous()
+    handler.set_closed()
+    assert sum("done" in asked for asked in server.asked) == 3
 
 
 def test_what_goes_wrong_is_named(pod, monkeypatch):
     late, _ = pod(lambda _: world(1, rank=None), join_timeout="1")
-    with pytest.raises(api.RendezvousTimeoutError, match="1 pods did not meet within 1 s"):
+    with pytest.raises(api.RendezvousTimeoutError, match="1 pods did not meet within 1 s: raise"):
         late.next_rendezvous()
+    silent, _ = pod(lambda _: None, join_timeout="1")
+    with pytest.raises(api.RendezvousTimeoutError, match="the server does not answer at"):
+        silent.next_rendezvous()
+    elsewhere, _ = pod(lambda _: world(1, rank=0, size=2, store="127.0.0.1:1"), join_timeout="1")
+    with pytest.raises(api.RendezvousTimeoutError, match="store of a world at .* cannot be used"):
+        elsewhere.next_rendezvous()
     refused, _ = pod(lambda _: {"ok": False, "why": "this run works together with no other"})
     with pytest.raises(api.RendezvousStateError, match="works together with no other"):
         refused.next_rendezvous()

@@ -41,7 +41,8 @@ impl Agents {
     fn request(&self, pod: u128) -> Meet {
         let (min, max) = self.limits;
         let of = self.seats[&pod];
-        Meet { min, max, unit: 1, wait_ms: 5000, of, arrives: false, store: None, done: false }
+        let (arrives, done, leaves) = (false, false, false);
+        Meet { min, max, unit: 1, wait_ms: 5000, of, arrives, store: None, done, leaves }
     }
 
     fn ask(&mut self, pod: u128, request: &Meet) -> World {
@@ -226,7 +227,55 @@ fn the_end_of_a_script_that_has_ended_well_somewhere_changes_no_world() {
     all.is_lost(1);
     let other = all.looks(2);
     assert!(other.over && !other.changed);
-    assert!(all.meeting.close(key(2)), "none is left");
+    // One that was lost before that begins again after all have ended.
+    assert!(!all.meeting.close(key(2)), "it is known still");
+    all.begins(3);
+    assert!(all.arrives(3).over);
+}
+
+#[test]
+fn a_pod_whose_training_has_ended_well_begins_no_other() {
+    let mut all = Agents::new(&[1]);
+    all.meet();
+    let done = Meet { done: true, ..all.request(1) };
+    assert!(all.ask(1, &done).over);
+    let again = Meet { arrives: true, of: None, ..all.request(1) };
+    let why = all.meeting.meet(key(1), &again, Instant(0)).expect_err("it would do nothing");
+    assert!(why.contains("use --rdzv_backend c10d"), "{why}");
+}
+
+#[test]
+fn the_others_go_on_without_an_agent_that_ends_while_its_run_goes_on() {
+    let mut all = Agents::new(&[1, 2, 3]);
+    let (first, ranks, _) = all.meet();
+    let leaves = Meet { leaves: true, ..all.request(ranks[0]) };
+    all.ask(ranks[0], &leaves);
+    all.seats.remove(&ranks[0]);
+    assert!(all.looks(ranks[1]).changed && all.looks(ranks[2]).changed);
+    let (second, left, _) = all.meet();
+    assert_eq!((second, &left[..]), (first + 1, &ranks[1..]));
+    // It may begin again in the same run.
+    all.seats.insert(ranks[0], None);
+    all.now += GATHER_MS;
+    assert_eq!(all.meet().1, [ranks[1], ranks[2], ranks[0]]);
+}
+
+#[test]
+fn the_others_go_on_without_an_agent_that_says_nothing_any_more() {
+    let mut all = Agents::new(&[1, 2]);
+    let (_, ranks, _) = all.meet();
+    // While the server stands still, no agent is heard.
+    all.now += 2 * SILENT_MS;
+    let mut after = |seconds: u64| {
+        (0..seconds).any(|_| {
+            all.now += 1000;
+            all.looks(ranks[0]).changed
+        })
+    };
+    assert!(!after(SILENT_MS / 1000), "the other may say something yet");
+    assert!(after(2));
+    all.seats.remove(&ranks[1]);
+    assert_eq!(all.meet().1, [ranks[0]]);
 }
 
 #[test]

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 _WAITING_S = 0.1
 _COMPUTING_S = 1.0
 _ANSWER_S = 5.0
+# How often the end of the script is said to a server that does not answer.
+_DONE_TRIES = 20
 # How long a pod looks for the store of a world, whose first pod may be gone.
 _STORE_S = 30
 # How long a first world waits for more pods, and a pod for a world, unless `--rdzv_conf` says otherwise.
@@ -61,6 +63,9 @@ class ServerRendezvous(api.RendezvousHandler):
         self._waits = True
         self._changed = False
         self._over = False
+        # Why the server does not answer, and why the store of the last world could not be used.
+        self._silence = None
+        self._unusable = None
         self._lock = threading.Lock()
         self._looks = None
         self._ended = threading.Event()
@@ -75,23 +80,23 @@ class ServerRendezvous(api.RendezvousHandler):
         with self._lock:
             self._waits, self._changed, self._store = True, False, None
         until = time.monotonic() + self._join_s
-        store = None
-        while True:
+        store, self._unusable = None, None
+        while time.monotonic() < until:
             world = self._arrive(store)
             if world is not None and world.get("store"):
                 found = self._enter(world, store)
                 if found is not None:
                     return found
-                continue
-            if world is not None and world.get("rank") == 0 and _generation(store) != world["generation"]:
-                store = (world["generation"], self._open())
-                continue
-            if time.monotonic() > until:
-                raise api.RendezvousTimeoutError(
-                    f"{self._limits['min']} pods did not meet within {self._join_s} s: raise "
-                    "join_timeout in --rdzv_conf, or ask for fewer by --nnodes"
-                )
+            elif world is not None and world.get("rank") == 0:
+                if _generation(store) != world["generation"]:
+                    store = (world["generation"], self._open())
+                    continue
             time.sleep(_WAITING_S)
+        advice = "raise join_timeout in --rdzv_conf, or ask for fewer by --nnodes"
+        raise api.RendezvousTimeoutError(
+            f"{self._limits['min']} pods did not meet within {self._join_s} s: "
+            f"{self._silence or self._unusable or advice}"
+        )
 
     def num_nodes_waiting(self):
         return int(self._changed)
@@ -101,14 +106,28 @@ class ServerRendezvous(api.RendezvousHandler):
 
     def set_closed(self):
         self._over = True
-        self._say({"done": True})
+        # A server that is restarted meanwhile is there again soon.
+        for _ in range(_DONE_TRIES):
+            if self._say({"done": True}) is not None:
+                return
+            time.sleep(_COMPUTING_S)
+        log.warning("the others do not know that the script has ended well: %s", self._silence)
 
     def shutdown(self):
         self._ended.set()
         # `torchrun` calls this while the error passes with which it ends: then the others go on.
-        if sys.exc_info()[0] is None and self._seat is not None:
+        if sys.exc_info()[0] is not None:
+            self._leave()
+        elif self._seat is not None:
             self.set_closed()
         return True
+
+    def _leave(self):
+        """The run may go on without this program."""
+        try:
+            self._say({"leaves": True})
+        except api.RendezvousStateError as error:
+            log.warning("the others do not know that this pod leaves them: %s", error)
 
     def _arrive(self, store):
         """Waits for the others. None: the server does not answer, or there is nothing to do yet."""
@@ -120,6 +139,10 @@ class ServerRendezvous(api.RendezvousHandler):
         world = self._say(request)
         if world is not None and world.get("over"):
             self._over = True
+            if self._seat is None:
+                # A pod that comes too late has nothing to do, and has not failed.
+                log.warning("the script has ended well in another pod: this one ends")
+                raise SystemExit(0)
             raise api.RendezvousClosedError("the script has ended well in another pod")
         return world
 
@@ -144,7 +167,8 @@ class ServerRendezvous(api.RendezvousHandler):
                 raise RuntimeError("it was that of an earlier world")
             found = self._found(opened, rank, size)
         except (OSError, RuntimeError) as error:
-            log.warning("the store of world %s cannot be used: %s", generation, error)
+            self._unusable = f"the store of a world at {world['store']} cannot be used: {error}"
+            log.warning("%s", self._unusable)
             return None
         with self._lock:
             self._store, self._waits = opened, False
@@ -187,8 +211,11 @@ class ServerRendezvous(api.RendezvousHandler):
         try:
             answer = _ask(self._channel, {"meet": request}, None, patience_s=_ANSWER_S)
         except (OSError, ValueError) as error:
-            log.debug("the server does not answer: %s", error)
+            if self._silence is None:
+                log.warning("the server does not answer at %s: %s", self._channel, error)
+            self._silence = f"the server does not answer at {self._channel}: {error}"
             return None
+        self._silence = None
         if answer.get("ok") is not True:
             raise api.RendezvousStateError(f"the server refuses: {answer.get('why')}")
         return answer.get("world") or {}
