@@ -156,6 +156,16 @@ fn publish(host: &mut HostConfig, spec: &RunSpec) {
     host.port_bindings = (!bindings.is_empty()).then(|| bindings.into_iter().collect());
 }
 
+fn nfs(server: &str, path: &str, read_only: bool) -> MountVolumeOptionsDriverConfig {
+    let access = if read_only { "ro" } else { "rw" };
+    let options = [
+        ("type".to_owned(), "nfs".to_owned()),
+        ("o".to_owned(), format!("addr={server},{access}")),
+        ("device".to_owned(), format!(":{path}")),
+    ];
+    MountVolumeOptionsDriverConfig { name: Some("local".to_owned()), options: Some(options.into()) }
+}
+
 fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
     let target = Some(mount.to.display().to_string());
     let labels = |pod: Option<Uuid>| {
@@ -197,19 +207,10 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
             of_volume(Some(name), plain(pod))
         }
         MountSource::Nfs { server, path } => {
-            let access = if mount.read_only { "ro" } else { "rw" };
-            let options = [
-                ("type".to_owned(), "nfs".to_owned()),
-                ("o".to_owned(), format!("addr={server},{access}")),
-                ("device".to_owned(), format!(":{path}")),
-            ];
-            let driver = MountVolumeOptionsDriverConfig {
-                name: Some("local".to_owned()),
-                options: Some(options.into()),
-            };
+            let driver_config = Some(nfs(server, path, mount.read_only));
             // In Podman it may outlive the container, and ends with the pod then.
             let of_pod = plain(Some(spec.key.pod));
-            of_volume(None, MountVolumeOptions { driver_config: Some(driver), ..of_pod })
+            of_volume(None, MountVolumeOptions { driver_config, ..of_pod })
         }
         MountSource::Scratch { bytes_max, in_memory: true } => DockerMount {
             typ: Some(MountType::TMPFS),
