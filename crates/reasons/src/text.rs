@@ -54,9 +54,7 @@ impl fmt::Display for Pending {
             Self::NoMigInstanceFree { request: of, nodes, with } => {
                 mig_in_use(f, of, *nodes, *with)
             }
-            Self::NoInstanceForPart { request, instances, large, nodes } => {
-                no_instance_for_part(f, *request, *instances, *large, *nodes)
-            }
+            Self::NoInstanceForPart { .. } => no_instance_for_part(f, self),
             Self::NotEnoughCpu { cpu_millis, free_millis_max } => {
                 let (need, free) = (format_millis(*cpu_millis), format_millis(*free_millis_max));
                 beside_gpus(f, &format!("{need} CPU core(s)"), &free)
@@ -352,19 +350,10 @@ fn mig_in_use(
     write!(f, "asks for {request} on one node; {with} of {nodes} node(s) have that, {none}")
 }
 
-fn no_instance_for_part(
-    f: &mut fmt::Formatter<'_>,
-    request: GpuRequest,
-    instances: usize,
-    large: usize,
-    nodes: usize,
-) -> fmt::Result {
-    let asked = part(request);
-    write!(
-        f,
-        "asks for {asked}; {large} of {instances} MIG instance(s) on {nodes} node(s) hold that, none of \
-         them is free"
-    )
+fn no_instance_for_part(f: &mut fmt::Formatter<'_>, of: &Pending) -> fmt::Result {
+    let Pending::NoInstanceForPart { request, instances, large, nodes } = of else { return Ok(()) };
+    let (asked, all) = (part(*request), format!("{instances} MIG instance(s) on {nodes} node(s)"));
+    write!(f, "asks for {asked}; {large} of {all} hold that, none of them is free")
 }
 
 /// What a pod asks for of GPUs: `0.5 of a GPU`.
