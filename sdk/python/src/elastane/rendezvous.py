@@ -147,9 +147,7 @@ class ServerRendezvous(api.RendezvousHandler):
         return world
 
     def _open(self):
-        return TCPStore(
-            "localhost", 0, None, True, timedelta(seconds=_STORE_S), wait_for_workers=False
-        )
+        return _store("localhost", 0, True)
 
     def _enter(self, world, store):
         """Goes to the store of a world in which all have arrived. None: it is not there any more."""
@@ -158,9 +156,7 @@ class ServerRendezvous(api.RendezvousHandler):
         host, _, port = world["store"].rpartition(":")
         try:
             if rank > 0:
-                opened = TCPStore(
-                    host, int(port), None, False, timedelta(seconds=_STORE_S), wait_for_workers=False
-                )
+                opened = _store(host, int(port), False)
             elif _generation(store) == generation:
                 opened = store[1]
             else:
@@ -219,6 +215,16 @@ class ServerRendezvous(api.RendezvousHandler):
         if answer.get("ok") is not True:
             raise api.RendezvousStateError(f"the server refuses: {answer.get('why')}")
         return answer.get("world") or {}
+
+
+def _store(host, port, is_first):
+    # As PyTorch's own: a build of it without libuv, such as Debian's, needs this variable. Before 2.4
+    # that was the default.
+    off = hasattr(api, "RendezvousInfo") and os.environ.get("USE_LIBUV") == "0"
+    more = {"use_libuv": False} if off else {}
+    return TCPStore(
+        host, port, None, is_first, timedelta(seconds=_STORE_S), wait_for_workers=False, **more
+    )
 
 
 def _generation(store):
