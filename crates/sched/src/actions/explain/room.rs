@@ -29,6 +29,8 @@ struct Nodes {
     allowed: Vec<NodeId>,
     /// Without those from which pods that are somewhere keep it.
     open: Vec<NodeId>,
+    /// Whether there are MIG instances among their GPUs, of which a part takes one whole.
+    has_instances: bool,
 }
 
 /// What the open nodes have of GPUs.
@@ -73,7 +75,9 @@ impl Rooms {
         if nodes.open.is_empty() {
             return None;
         }
-        if let GpuRequest::Share { devices: devices @ 1.., millis } = request.gpu {
+        if let GpuRequest::Share { devices: devices @ 1.., millis } = request.gpu
+            && !nodes.has_instances
+        {
             let find = || Parts::find(cluster, &nodes.open, devices);
             let parts = self.parts.entry((place, devices)).or_insert_with(find);
             let reason = parts.no_room(devices, millis, demand);
@@ -102,7 +106,9 @@ impl Nodes {
         let allowed: Vec<_> = allowed.collect();
         let mut open = allowed.clone();
         open.retain(|&at| cluster.check_pods(constraints, at, false).is_ok());
-        Self { allowed, open }
+        let mut gpus = open.iter().flat_map(|&at| &cluster.nodes()[at].gpus);
+        let has_instances = gpus.any(|gpu| gpu.part.is_some());
+        Self { allowed, open, has_instances }
     }
 }
 
