@@ -234,7 +234,11 @@ impl Run {
 
     /// Has the run meet the others of its workload.
     fn meet(&self, request: &Meet) -> Result<World, String> {
-        let alone = || "this run works together with no other".to_owned();
+        let alone = || {
+            "this run works together with no other: submit a distributed training, or use \
+             --rdzv_backend c10d"
+                .to_owned()
+        };
         let gang = self.gang.ok_or_else(alone)?;
         let mut all = lock(&self.meetings.all);
         let meeting = all.get_mut(&gang).ok_or_else(alone)?;
