@@ -1,6 +1,6 @@
 //! The base image of programs, which has a few tools. Owns: when it is created, and its name.
 
-use bollard::query_parameters::CreateImageOptionsBuilder;
+use bollard::query_parameters::{CreateImageOptionsBuilder, TagImageOptionsBuilder};
 use engine::Error;
 use futures_util::TryStreamExt as _;
 use uuid::Uuid;
@@ -34,7 +34,15 @@ pub(crate) async fn prepare(shared: &Shared) -> Result<String, Error> {
         let made =
             docker.create_image(Some(options), Some(bollard::body_full(archive.into())), None);
         let made = made.try_collect::<Vec<_>>().await;
-        made.map_err(|fault| failed("make the image of the built-in tools", fault))?;
+        let said = made.map_err(|fault| failed("make the image of the built-in tools", fault))?;
+        // Podman calls it `latest`, whatever the request says (seen with 4.3.1).
+        if let Some(id) = said.into_iter().rev().find_map(|said| said.status)
+            && image::find(docker, &name).await?.is_none()
+        {
+            let options = TagImageOptionsBuilder::default().repo(IMAGE_NAME).tag(&tag).build();
+            let tagged = docker.tag_image(&id, Some(options)).await;
+            tagged.map_err(|fault| failed("name the image of the built-in tools", fault))?;
+        }
     }
     *known = Some(name.clone());
     Ok(name)

@@ -1,7 +1,8 @@
-//! Containers with GPUs in Podman. Its copy of Docker's API ignores device requests and looks for a
-//! file of the name of a device (seen with 4.3.1, and in its issues up to 5.1); its own API knows
-//! names of the Container Device Interface. Owns: making a container by that. Does not know about:
-//! what the container is.
+//! What Podman is asked by its own API. Its copy of Docker's ignores device requests and looks for a
+//! file of the name of a device (seen with 4.3.1, and in its issues up to 5.1), where its own knows
+//! names of the Container Device Interface. The copy also fails where it is to say what a container
+//! with a memory reservation and without a limit uses (4.3.1, and its issue 29627 of 2026). Owns:
+//! making a container with GPUs, and what a container uses. Does not know about: what the container is.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use bollard::models::{
 use http_body_util::BodyExt as _;
 use hyper::Request;
 use hyper::client::conn::http1::handshake;
+use hyper::http::request::Builder;
 use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
 use tokio::net::UnixStream;
@@ -22,6 +24,8 @@ use tokio::net::UnixStream;
 use crate::daemon::ANSWER_S_MAX;
 
 const CREATE: &str = "/v4.0.0/libpod/containers/create";
+/// Before the name of a container.
+const STATS: &str = "/v4.0.0/libpod/containers/stats?stream=false&containers=";
 
 /// Whether a container is made by Podman's own API: it has names of devices, which Docker gets by
 /// requests.
@@ -53,7 +57,9 @@ pub(crate) async fn create(
              `elastane up --runtime process`"
         ),
     })?;
-    let answer = tokio::time::timeout(Duration::from_secs(ANSWER_S_MAX), post(socket, spec)).await;
+    let request = Request::post(CREATE).header("content-type", "application/json");
+    let answer = ask(socket, request, spec.to_string());
+    let answer = tokio::time::timeout(Duration::from_secs(ANSWER_S_MAX), answer).await;
     let (status, answer) = answer.map_err(|_| Fault::RequestTimeoutError)??;
     if status == 201 {
         return Ok(());
@@ -65,15 +71,42 @@ pub(crate) async fn create(
     Err(Fault::DockerResponseServerError { status_code: status, message })
 }
 
-async fn post(socket: &Path, spec: Value) -> Result<(u16, Vec<u8>), Fault> {
+/// What a container uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) id: String,
+    pub(crate) cpu_time_ns: u64,
+    /// With what files hold of it.
+    pub(crate) memory_bytes: u64,
+}
+
+/// What the container of that name uses; none: it does not run. The caller limits the time.
+///
+/// # Errors
+/// Podman does not answer.
+pub(crate) async fn usage(socket: &Path, name: &str) -> Result<Option<Usage>, Fault> {
+    let request = Request::get(format!("{STATS}{name}"));
+    let (_, answer) = ask(socket, request, String::new()).await?;
+    let answer: Value = serde_json::from_slice(&answer)?;
+    Ok(answer.pointer("/Stats/0").and_then(read_usage))
+}
+
+/// Of one that has ended, all numbers are 0.
+fn read_usage(stats: &Value) -> Option<Usage> {
+    let number = |name: &str| stats.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
+    Some(Usage {
+        id: stats.get("ContainerID")?.as_str()?.to_owned(),
+        cpu_time_ns: number("CPUNano")?,
+        memory_bytes: number("MemUsage")?,
+    })
+}
+
+async fn ask(socket: &Path, request: Builder, body: String) -> Result<(u16, Vec<u8>), Fault> {
     let http = |err| Fault::HyperResponseError { err };
     let stream = UnixStream::connect(socket).await?;
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(http)?;
-    let request = Request::post(CREATE)
-        .header("host", "podman")
-        .header("content-type", "application/json")
-        .body(spec.to_string())
-        .map_err(|err| Fault::HttpClientError { err })?;
+    let request = request.header("host", "podman").body(body);
+    let request = request.map_err(|err| Fault::HttpClientError { err })?;
     let answer = async move {
         let answer = sender.send_request(request).await?;
         let status = answer.status().as_u16();
@@ -244,9 +277,57 @@ fn other_mount(mount: Mount) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
     use bollard::models::{DeviceMapping, EndpointSettings};
 
     use super::*;
+
+    /// Answers with these texts in turn, and ends with what it was asked.
+    fn podman(socket: &Path, answers: Vec<String>) -> std::thread::JoinHandle<String> {
+        let listener = UnixListener::bind(socket).expect("a socket");
+        std::thread::spawn(move || {
+            let mut asked = String::new();
+            for answer in answers {
+                let (mut visitor, _) = listener.accept().expect("a visitor");
+                let mut head = [0; 4096];
+                let length = visitor.read(&mut head).expect("a question");
+                let head = String::from_utf8_lossy(&head[..length]).into_owned();
+                asked.push_str(head.lines().next().unwrap_or_default());
+                asked.push('\n');
+                let length = answer.len();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+                write!(visitor, "{head}{answer}").expect("an answer");
+            }
+            asked
+        })
+    }
+
+    #[tokio::test]
+    async fn what_a_container_uses_is_asked_of_podmans_own_api() {
+        // As 4.3.1 answers, shortened: of one that runs, of one that has ended, of one that is gone.
+        let stats = |id: &str, cpu: u64, memory: u64| {
+            let one =
+                json!({ "AvgCPU": 4.04, "ContainerID": id, "CPUNano": cpu, "MemUsage": memory });
+            json!({ "Error": null, "Stats": [one] }).to_string()
+        };
+        let gone = r#"{"Error":{},"Stats":null}"#.to_owned();
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("podman");
+        let answers = vec![stats("48621a", 34_768_810, 438_272), stats("5edbae", 0, 0), gone];
+        let asked = podman(&socket, answers);
+        let found = usage(&socket, "elastane-1.1").await.expect("an answer");
+        let expected =
+            Usage { id: "48621a".into(), cpu_time_ns: 34_768_810, memory_bytes: 438_272 };
+        assert_eq!(found, Some(expected));
+        assert_eq!(usage(&socket, "ended").await.expect("an answer"), None);
+        assert_eq!(usage(&socket, "gone").await.expect("an answer"), None);
+        let asked = asked.join().expect("it ends");
+        let first = "GET /v4.0.0/libpod/containers/stats?stream=false&containers=elastane-1.1 ";
+        assert!(asked.starts_with(first), "{asked}");
+        assert!(usage(&socket, "away").await.is_err(), "it does not answer any more");
+    }
 
     fn body(host: HostConfig) -> ContainerCreateBody {
         let endpoint =

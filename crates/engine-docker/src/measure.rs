@@ -15,8 +15,8 @@ use engine_fractions::Over;
 use futures_util::{StreamExt as _, stream};
 use gpu::{Activity, Health};
 
-use crate::names;
 use crate::shared::Shared;
+use crate::{libpod, names};
 
 /// Concurrent requests.
 const CONCURRENT_MAX: usize = 8;
@@ -179,12 +179,19 @@ fn id_in(groups: &str) -> Option<String> {
 
 /// The usage of a container, with its id; none if unknown, or if it has just ended.
 async fn run_use(shared: &Shared, key: RunKey) -> Option<(String, RunUse)> {
-    let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
     let name = names::container(key);
+    let of =
+        |cpu_time_ms, memory_bytes| RunUse { key, cpu_time_ms, memory_bytes, gpus: Vec::new() };
+    if shared.facts().podman {
+        let asked = libpod::usage(&shared.daemon.socket, &name);
+        let used = tokio::time::timeout(ANSWER_WAIT, asked).await.ok()?.ok()??;
+        return Some((used.id, of(used.cpu_time_ns / 1_000_000, used.memory_bytes)));
+    }
+    let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
     let mut told = Box::pin(shared.daemon.docker.stats(&name, Some(options)));
     let told = tokio::time::timeout(ANSWER_WAIT, told.next()).await.ok()??.ok()?;
     let (cpu_time_ms, memory_bytes) = read(&told)?;
-    Some((told.id?, RunUse { key, cpu_time_ms, memory_bytes, gpus: Vec::new() }))
+    Some((told.id?, of(cpu_time_ms, memory_bytes)))
 }
 
 /// CPU time in milliseconds and memory in bytes.
