@@ -22,6 +22,8 @@ pub const PULL_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 const MIB: i64 = 1 << 20;
+/// In Podman's answer about a name that none can have.
+const NOT_A_NAME: &str = "normalizing name";
 
 /// What an image says of its containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,11 +66,11 @@ pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<ImageDef
     match docker.inspect_image(image).await {
         Ok(found) => Ok(Some(found.config.map(ImageDefaults::of).unwrap_or_default())),
         Err(fault) if status(&fault) == Some(404) => Ok(None),
-        // The daemon's message for an invalid name.
-        Err(fault) if status(&fault) == Some(400) => Err(Error::Invalid(format!(
-            "`{image}` is not a valid name of an image: {}",
-            said(&fault)
-        ))),
+        // The daemon's message for an invalid name. Podman calls it a fault of its own.
+        Err(fault) if status(&fault) == Some(400) || said(&fault).contains(NOT_A_NAME) => {
+            let why = said(&fault);
+            Err(Error::Invalid(format!("`{image}` is not a valid name of an image: {why}")))
+        }
         Err(fault) => Err(failed(format!("find the image {image}"), fault)),
     }
 }

@@ -33,7 +33,24 @@ pub(crate) fn is_needed(body: &ContainerCreateBody) -> bool {
     body.host_config.as_ref().is_some_and(|host| host.devices.is_some())
 }
 
-/// Makes a container of that name.
+/// Makes the volumes of a container that have labels or a driver of their own: a container made by
+/// Podman's own API names volumes only, and the copy of Docker's makes them without labels, by which
+/// they are found again (seen with 4.3.1).
+///
+/// # Errors
+/// Podman does not make one.
+pub(crate) async fn make_volumes(
+    docker: &Docker,
+    body: &mut ContainerCreateBody,
+) -> Result<(), Fault> {
+    let mounts = body.host_config.as_mut().and_then(|host| host.mounts.as_mut());
+    for mount in mounts.into_iter().flatten() {
+        make_volume(docker, mount).await?;
+    }
+    Ok(())
+}
+
+/// Makes a container of that name, whose volumes are there.
 ///
 /// # Errors
 /// As of the daemon where it makes one by Docker's API.
@@ -46,10 +63,6 @@ pub(crate) async fn create(
     // Other words may name it here.
     let image = docker.inspect_image(body.image.as_deref().unwrap_or_default()).await?;
     body.image = image.id;
-    let mounts = body.host_config.as_mut().and_then(|host| host.mounts.as_mut());
-    for mount in mounts.into_iter().flatten() {
-        make_volume(docker, mount).await?;
-    }
     let spec = spec(name, body).map_err(|field| Fault::DockerResponseServerError {
         status_code: 400,
         message: format!(
@@ -117,7 +130,6 @@ async fn ask(socket: &Path, request: Builder, body: String) -> Result<(u16, Vec<
     answer.map_err(http)
 }
 
-/// A volume with labels or a driver of its own is made first: a container names volumes only.
 async fn make_volume(docker: &Docker, mount: &mut Mount) -> Result<(), Fault> {
     let Some(options) = mount.volume_options.take() else { return Ok(()) };
     let MountVolumeOptions { labels, driver_config, .. } = options;

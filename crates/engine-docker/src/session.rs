@@ -36,6 +36,10 @@ const CONNECT_WAIT: Duration = Duration::from_secs(5);
 const END_CHECK: Duration = Duration::from_millis(20);
 /// How the daemon's message starts if the program of a command does not exist.
 const NO_PROGRAM: &str = "OCI runtime exec failed";
+/// What Podman says after that, in a piece of its own (seen with 4.3.1 and runc).
+const NO_PROGRAM_PODMAN: &str = "Error: read unixpacket ";
+/// How its message starts; then comes the runtime's name.
+const FAULT_PODMAN: &str = "Error: ";
 /// The layers in that message.
 const NO_PROGRAM_LAYERS: [&str; 3] =
     ["OCI runtime exec failed: ", "exec failed: ", "unable to start container process: "];
@@ -109,16 +113,16 @@ pub(crate) async fn exec(
 /// How a command ended, if known. Output that was held back is sent if it is the command's own.
 async fn end_of(
     ours: &EngineSide,
-    held: Option<Output>,
+    held: Vec<Output>,
     code: Option<i64>,
     program: &str,
 ) -> Option<Exit> {
-    match (held, code) {
+    match (held.first(), code) {
         (Some(Output::Stdout(said) | Output::Stderr(said)), Some(126..=127)) => {
-            Some(Exit::CannotRun(program_error(&String::from_utf8_lossy(&said), program)))
+            Some(Exit::CannotRun(program_error(&String::from_utf8_lossy(said), program)))
         }
-        (held, code) => {
-            if let Some(held) = held {
+        (_, code) => {
+            for held in held {
                 // The receiver may be gone.
                 let _gone = ours.to.send(held).await;
             }
@@ -193,7 +197,7 @@ pub(crate) async fn attach(
     let own = Arc::clone(shared);
     shared.spawn(async move {
         let held = ours.carry(attached.output, stdin.then_some(attached.input), resize).await;
-        if let Some(held) = held {
+        for held in held {
             let _gone = ours.to.send(held).await;
         }
         while !ours.to.is_closed() {
@@ -266,12 +270,12 @@ impl EngineSide {
         mut printed: Printed,
         mut typed: Option<Typed>,
         resize: impl Fn(TerminalSize) -> F,
-    ) -> Option<Output>
+    ) -> Vec<Output>
     where
         F: Future<Output = Result<(), Fault>>,
     {
         let Self { from, to } = self;
-        let (mut held, mut first) = (None, true);
+        let (mut held, mut first) = (Vec::new(), true);
         let shows = async {
             while let Some(Ok(piece)) = printed.next().await {
                 let piece = match piece {
@@ -281,11 +285,15 @@ impl EngineSide {
                         Output::Stdout(message.to_vec())
                     }
                 };
-                if std::mem::take(&mut first) && is_program_error(&piece) {
-                    held = Some(piece);
+                let is_first = std::mem::take(&mut first);
+                let starts = |text: &str| bytes_of(&piece).starts_with(text.as_bytes());
+                if is_first && is_program_error(bytes_of(&piece))
+                    || !held.is_empty() && starts(NO_PROGRAM_PODMAN)
+                {
+                    held.push(piece);
                     continue;
                 }
-                for piece in held.take().into_iter().chain([piece]) {
+                for piece in held.drain(..).chain([piece]) {
                     if to.send(piece).await.is_err() {
                         return;
                     }
@@ -320,10 +328,19 @@ impl EngineSide {
     }
 }
 
+fn bytes_of(piece: &Output) -> &[u8] {
+    match piece {
+        Output::Stdout(bytes) | Output::Stderr(bytes) => bytes,
+        Output::End(_) => &[],
+    }
+}
+
 /// Whether this is the start of the daemon's message that it cannot start a program.
-fn is_program_error(piece: &Output) -> bool {
-    let (Output::Stdout(bytes) | Output::Stderr(bytes)) = piece else { return false };
-    bytes.starts_with(NO_PROGRAM.as_bytes())
+fn is_program_error(said: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(said);
+    // Podman names its runtime before, and what it is about at the end.
+    let podman = said.starts_with(FAULT_PODMAN) && said.contains(": OCI ");
+    podman || said.starts_with(NO_PROGRAM)
 }
 
 /// Why a program cannot be run, from the daemon's message.
@@ -403,6 +420,13 @@ mod tests {
         let want =
             "`/bin/bash` cannot be run: exec: \"/bin/bash\": stat /bin/bash: permission denied";
         assert_eq!(told, want);
+        let podman = "Error: runc: exec failed: unable to start container process: exec: \"nvtop\": \
+                      executable file not found in $PATH: OCI runtime attempted to invoke a command \
+                      that was not found\n";
+        assert!(is_program_error(podman.as_bytes()));
+        let told = program_error(podman, "nvtop");
+        assert!(told.starts_with("`nvtop` is not in the image"), "{told}");
+        assert!(!is_program_error(b"Error: the script's own words\n"));
     }
 
     #[test]

@@ -273,7 +273,10 @@ async fn create(
     Ok(who)
 }
 
-async fn made(daemon: &Daemon, name: &str, body: ContainerCreateBody) -> Result<(), Fault> {
+async fn made(daemon: &Daemon, name: &str, mut body: ContainerCreateBody) -> Result<(), Fault> {
+    if daemon.facts.podman {
+        libpod::make_volumes(&daemon.docker, &mut body).await?;
+    }
     if libpod::is_needed(&body) {
         return libpod::create(&daemon.docker, &daemon.socket, name, body).await;
     }
