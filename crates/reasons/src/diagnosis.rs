@@ -3,6 +3,7 @@
 //! which the scheduler does. The reasons of a cycle are the short answer; this is the long one.
 
 mod advice;
+mod apply;
 mod change;
 mod holders;
 mod nodes;
@@ -13,6 +14,7 @@ use units::{Instant, Kind, format_millis};
 use crate::{Pending, number};
 
 pub use advice::Advice;
+pub use apply::apply_change;
 pub use change::{Change, Raise};
 pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
 pub use nodes::{Failing, NodeClass, Obstacle, Part};

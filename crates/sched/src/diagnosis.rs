@@ -4,7 +4,6 @@
 //! which are in `reasons`.
 
 mod advice;
-mod change;
 mod holders;
 mod nodes;
 mod search;
@@ -20,7 +19,6 @@ use crate::{Profile, kai};
 use reasons::Pending;
 use reasons::diagnosis::{Diagnosis, Holders};
 
-pub use change::apply_change;
 #[cfg(feature = "kai")]
 pub(crate) use search::refusals;
 

@@ -47,7 +47,7 @@ mod try_place;
 mod victims;
 
 pub use cycle::{carry, cycle};
-pub use diagnosis::{apply_change, diagnose};
+pub use diagnosis::diagnose;
 pub use equivalence_class::alike;
 pub use fair_share::fair_shares;
 pub use memory::Memory;

@@ -508,7 +508,7 @@ impl World {
     /// When it cannot be made.
     pub fn follow(&mut self, name: &str, change: &Change) {
         let id = self.id(name);
-        let changed = sched::apply_change(change, &mut self.cluster, id, self.now);
+        let changed = reasons::diagnosis::apply_change(change, &mut self.cluster, id, self.now);
         let (id, now) = changed.expect("a possible change");
         self.names.insert(name.into(), id);
         self.now = now;

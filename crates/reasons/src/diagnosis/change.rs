@@ -1,5 +1,5 @@
 //! One change that might let a workload start. Owns: what can be changed, and the sentence of it.
-//! Does not know about: making the change, which the scheduler tries on a copy of the cluster.
+//! Does not know about: making the change.
 
 use model::{QueueId, Taint};
 use units::{Instant, Kind, format_bytes, format_millis};

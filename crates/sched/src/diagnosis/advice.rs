@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 use model::{Cluster, WorkloadId};
 use units::{Instant, Resources};
 
-use super::change::apply_change;
 use crate::{Policy, Profile, Step, cycle};
-use reasons::diagnosis::{Advice, Change, Part};
+use reasons::diagnosis::{Advice, Change, Part, apply_change};
 
 /// Most decisions for one diagnosis.
 const TRIES_MAX: u32 = 150;

@@ -1,4 +1,5 @@
-//! One change that might let a workload start. Owns: making it on a copy of the cluster.
+//! One change that might let a workload start. Owns: making it on a copy of the cluster. Does not know
+//! about: which are worth a try.
 
 use model::{
     Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, PodBinding, Share, Toleration,
@@ -6,7 +7,7 @@ use model::{
 };
 use units::Instant;
 
-use reasons::diagnosis::Change;
+use super::Change;
 
 /// Makes the change to the cluster. Returns the workload as it is known then, and the time to
 /// decide at; none if the change cannot be made.
