@@ -25,6 +25,6 @@ fn main() {
     );
     let Compared { best, gpus, gpus_best, not_found, .. } = moves(SEED, INSTANCES);
     println!(
-        "moves for one pod    {gpus} workloads moved, at least {gpus_best}; in {best} instances the fewest; {not_found} not found"
+        "moves for one pod    {gpus} workloads moved, at least {gpus_best}; in {best} instances no more of them, of their GPUs and of their pods than have to be; {not_found} not found"
     );
 }

@@ -40,8 +40,12 @@ pub struct Compared {
 
 impl Compared {
     const fn add(&mut self, gpus: u32, gpus_best: u32, gpus_worse: u32) {
-        self.instances += 1;
         self.best += (gpus_worse == 0) as u32;
+        self.count(gpus, gpus_best, gpus_worse);
+    }
+
+    const fn count(&mut self, gpus: u32, gpus_best: u32, gpus_worse: u32) {
+        self.instances += 1;
         self.gpus += gpus;
         self.gpus_best += gpus_best;
         self.gpus_worse += gpus_worse;
@@ -64,7 +68,7 @@ pub fn packing(seed: u64, instances: u32, one_by_one: bool) -> Compared {
             (0..count).map(|_| (draw(&mut rng, 0..4), draw(&mut rng, 0..5))).collect();
         let mut tiny = Tiny::new(0);
         for &(gpus, cores) in &pods {
-            tiny.submit(tiny.a, (gpus, cores), 1);
+            tiny.submit(tiny.a, (gpus, cores), 1..2);
             if one_by_one {
                 tiny.decide(&[Action::Allocate]);
             }
@@ -90,13 +94,15 @@ pub fn victims(seed: u64, instances: u32) -> Compared {
         let mut tiny = Tiny::new(u64::from(GPUS_ALL));
         for _ in 0..3 + rng.below(5) {
             let (gpus, pods) = (draw(&mut rng, 1..4), draw(&mut rng, 1..3));
-            tiny.submit(tiny.a, (gpus, 0), pods);
+            tiny.submit(tiny.a, (gpus, 0), pods..pods + 1);
             tiny.decide(&[Action::Allocate]);
         }
+        // What waits for others to be moved would start before the gang, and change what is lost.
+        tiny.decide(&Policy::default().actions);
         let before = tiny.held(tiny.a);
         let (gpus, pods) = (draw(&mut rng, 1..5), draw(&mut rng, 1..4));
         let Some(least) = least(&before, (pods, gpus)).filter(|&least| least > 0) else { continue };
-        tiny.submit(tiny.b, (gpus, 0), pods);
+        tiny.submit(tiny.b, (gpus, 0), pods..pods + 1);
         tiny.decide(&Policy::default().actions);
         let after = tiny.held(tiny.a);
         if tiny.held(tiny.b).is_empty() {
@@ -112,9 +118,10 @@ pub fn victims(seed: u64, instances: u32) -> Compared {
     compared
 }
 
-/// Workloads moved, of one pod or two and 1 to 3 GPUs each, so that one pod finds room, beside the
-/// fewest that have to be. Instances in which none has to be moved, or moving all is not enough, do
-/// not count.
+/// Workloads moved, of one pod to three and 1 to 3 GPUs each, some of which can do with fewer pods, so
+/// that one pod finds room, beside the fewest that have to be. The best is to move the fewest workloads,
+/// of equals the fewest GPUs of them, then the fewest pods. Instances in which none has to be moved, or
+/// moving all is not enough, do not count.
 #[must_use]
 pub fn moves(seed: u64, instances: u32) -> Compared {
     let mut rng = Rng::new(seed);
@@ -122,8 +129,9 @@ pub fn moves(seed: u64, instances: u32) -> Compared {
     while compared.instances < instances {
         let mut tiny = Tiny::new(0);
         for _ in 0..3 + rng.below(7) {
-            let (gpus, pods) = (draw(&mut rng, 1..4), draw(&mut rng, 1..3));
-            tiny.submit(tiny.a, (gpus, 0), pods);
+            let (gpus, pods) = (draw(&mut rng, 1..4), draw(&mut rng, 1..4));
+            let pods_min = draw(&mut rng, 1..pods + 1);
+            tiny.submit(tiny.a, (gpus, 0), pods_min..pods + 1);
             tiny.decide(&[Action::Allocate]);
         }
         for (id, _) in tiny.held(tiny.a) {
@@ -137,9 +145,9 @@ pub fn moves(seed: u64, instances: u32) -> Compared {
         }
         let before = tiny.places();
         let gpus = draw(&mut rng, 2..5);
-        let Some(fewest) = fewest(&before, gpus).filter(|&fewest| fewest > 0) else { continue };
+        let Some(fewest) = fewest(&before, gpus).filter(|fewest| fewest.0 > 0) else { continue };
         let count = tiny.held(tiny.a).len();
-        tiny.submit(tiny.a, (gpus, 0), 1);
+        tiny.submit(tiny.a, (gpus, 0), 1..2);
         tiny.decide(&[Action::Consolidate]);
         if tiny.held(tiny.a).len() <= count {
             compared.instances += 1;
@@ -147,40 +155,66 @@ pub fn moves(seed: u64, instances: u32) -> Compared {
             continue;
         }
         let after = tiny.places();
-        let stays = |(id, pods): &&(WorkloadId, Vec<Placed>)| {
-            after.iter().any(|(other, theirs)| other == id && theirs == pods)
-        };
-        let moved = before.iter().filter(|one| !stays(one)).count();
-        let moved = u32::try_from(moved).unwrap_or(u32::MAX);
-        compared.add(moved, fewest, moved.saturating_sub(fewest));
+        let moved = cost(before.iter().filter(|one| !after.contains(one)));
+        compared.best += u32::from(moved <= fewest);
+        compared.count(moved.0, fewest.0, moved.0.saturating_sub(fewest.0));
     }
     compared
 }
 
-/// The node and the GPUs of a pod.
-type Placed = (usize, u32);
+/// A pod with a place: of which workload, and where it is.
+type Placed = (WorkloadId, model::PodId, model::Placement);
 
-/// The fewest workloads that have to be moved so that a pod has room, over all sets of them.
-fn fewest(held: &[(WorkloadId, Vec<Placed>)], gpus: u32) -> Option<u32> {
-    let sets = (0..1_u32 << held.len()).filter(|set| {
+/// How many workloads are moved, how many GPUs of them, and how many pods.
+type Moved = (u32, u32, u32);
+
+/// What it costs to move these; those of one workload are side by side.
+fn cost<'a>(moved: impl Iterator<Item = &'a Placed>) -> Moved {
+    let mut last = None;
+    moved.fold((0, 0, 0), |(workloads, gpus, pods), (id, _, place)| {
+        let is_next = last.replace(id) != Some(id);
+        let count = u32::try_from(place.devices.len()).unwrap_or(GPUS);
+        (workloads + u32::from(is_next), gpus + count, pods + 1)
+    })
+}
+
+/// The least that has to be moved so that a pod has room, over all sets of pods.
+fn fewest(held: &[Placed], gpus: u32) -> Option<Moved> {
+    let all = (1_u32 << held.len()) - 1;
+    let moved = |set: u32| (0..).zip(held).filter(move |(at, _)| set >> at & 1 == 1);
+    let makes_room = |set: u32| {
         let mut free = [GPUS; NODES];
         let mut pods = vec![gpus];
-        for (at, (_, places)) in held.iter().enumerate() {
-            let moves = set >> at & 1 == 1;
-            places.iter().filter(|_| !moves).for_each(|&(node, gpus)| free[node] -= gpus);
-            pods.extend(places.iter().filter(|_| moves).map(|place| place.1));
+        for (at, (.., place)) in (0..).zip(held) {
+            let count = u32::try_from(place.devices.len()).unwrap_or(GPUS);
+            match set >> at & 1 {
+                1 => pods.push(count),
+                _ => free[place.node.raw() as usize] -= count,
+            }
         }
         pods.sort_unstable_by(|left, right| right.cmp(left));
         fit(&pods, &mut free)
-    });
-    sets.map(u32::count_ones).min()
+    };
+    let mut least = None;
+    for set in std::iter::once(all).chain(0..all) {
+        let cost = cost(moved(set).map(|(_, pod)| pod));
+        let is_less = least.is_none_or(|least| cost < least);
+        if is_less && makes_room(set) {
+            least = Some(cost);
+        }
+        // If all of them are not enough, no part of them is.
+        least?;
+    }
+    least
 }
 
 /// Whether pods of so many GPUs fit on nodes with so many.
 fn fit(pods: &[u32], free: &mut [u32; NODES]) -> bool {
     let Some((&first, rest)) = pods.split_first() else { return true };
     (0..NODES).any(|at| {
-        let Some(left) = free[at].checked_sub(first) else { return false };
+        // Nodes with as much are alike.
+        let is_new = !free[..at].contains(&free[at]);
+        let Some(left) = free[at].checked_sub(first).filter(|_| is_new) else { return false };
         let before = std::mem::replace(&mut free[at], left);
         let fits = fit(rest, free);
         free[at] = before;
@@ -253,12 +287,13 @@ impl Tiny {
         Self { cluster, a, b, seq: 0 }
     }
 
-    fn submit(&mut self, queue: QueueId, (gpus, cores): (u32, u32), pods: u32) {
+    /// A workload of the fewest pods of a range to the most.
+    fn submit(&mut self, queue: QueueId, (gpus, cores): (u32, u32), pods: Range<u32>) {
         self.seq += 1;
         let gpu = GpuRequest::Whole(gpus);
         let cpu_millis = u64::from(cores) * 1000;
         let request = PodRequest { gpu, cpu_millis, memory_bytes: 0 };
-        let set = PodSetSpec { pods, pods_min: pods, ..request.into() };
+        let set = PodSetSpec { pods: pods.end - 1, pods_min: pods.start, ..request.into() };
         let name = format!("w{}", self.seq);
         let spec = WorkloadSpec::new(name, queue, self.seq, set);
         let id = self.cluster.add_workload(spec).expect("a queue without queues below it");
@@ -286,19 +321,12 @@ impl Tiny {
         }
     }
 
-    /// Where the pods of each workload are.
-    fn places(&self) -> Vec<(WorkloadId, Vec<Placed>)> {
-        let placed = self.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
-        let of = |row: &model::Workload| {
-            let pods = row.pods.iter();
-            let places = pods.filter_map(|&pod| self.cluster.pods()[pod].binding.effective());
-            let on = |place: &model::Placement| {
-                let gpus = u32::try_from(place.devices.len()).unwrap_or(GPUS);
-                (place.node.raw() as usize, gpus)
-            };
-            places.map(on).collect()
-        };
-        placed.map(|(id, row)| (id, of(row))).collect()
+    /// Where each pod is.
+    fn places(&self) -> Vec<Placed> {
+        let pods = self.cluster.pods().iter();
+        let places =
+            pods.filter_map(|(id, pod)| Some((pod.workload, id, pod.binding.effective()?.clone())));
+        places.collect()
     }
 
     /// GPUs of each workload of a project that has a place, by node.
@@ -328,7 +356,7 @@ mod tests {
         assert_eq!(most(&[(3, 0), (3, 0), (3, 0), (2, 0), (1, 0)]), 10);
         assert_eq!(most(&[(4, 9), (1, 8), (1, 1)]), 2);
         let mut tiny = Tiny::new(0);
-        (0..3).for_each(|_| tiny.submit(tiny.a, (1, 0), 1));
+        (0..3).for_each(|_| tiny.submit(tiny.a, (1, 0), 1..2));
         let held: [[u32; NODES]; 3] = [[4, 0, 0], [0, 2, 0], [0, 1, 3]];
         let held: Vec<_> = tiny.cluster.workloads().ids().zip(held).collect();
         assert_eq!(least(&held, (1, 3)), Some(2), "with the one that is free beside it: {held:?}");
@@ -346,15 +374,14 @@ mod tests {
     }
 
     #[test]
-    fn at_most_one_gang_in_a_hundred_costs_more_than_the_least_and_none_by_two_gpus() {
+    fn no_gang_costs_more_than_the_least() {
         let all = victims(1, 200);
-        assert!(all.best * 100 >= 99 * all.instances && all.worst <= 1, "{all:?}");
-        assert_eq!(all.not_found, 0, "{all:?}");
+        assert_eq!((all.best, all.not_found), (200, 0), "{all:?}");
     }
 
     #[test]
-    fn no_more_workloads_are_moved_than_have_to_be() {
-        let all = moves(1, 200);
-        assert_eq!((all.best, all.not_found), (200, 0), "{all:?}");
+    fn no_more_is_moved_than_has_to_be() {
+        let all = moves(1, 100);
+        assert_eq!((all.best, all.not_found), (100, 0), "{all:?}");
     }
 }

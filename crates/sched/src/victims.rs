@@ -9,6 +9,7 @@
 
 mod asked;
 mod causes;
+mod choices;
 mod cost_cache;
 mod eviction_cost;
 mod eviction_units;

@@ -176,6 +176,11 @@ pub(super) fn lost_here(s: &Session<'_>, id: WorkloadId, held: Weight) -> WorkLo
     work_lost(held, restarts(s, id), held, s.unsaved_ms(id))
 }
 
+/// What it costs to move a pod that holds so much, beside the interruption.
+pub(super) fn cost_of_move(s: &Session<'_>, id: WorkloadId, held: Weight) -> EvictionCost {
+    EvictionCost { lost: lost_here(s, id, held), restarts: 1, ..EvictionCost::NOTHING }
+}
+
 fn work_lost(gone: Weight, times: u64, restarting: Weight, unsaved_ms: u64) -> WorkLost {
     let sum = |gone: u64, restarting: u64| {
         let unsaved = restarting.saturating_mul(unsaved_ms / MINUTE_MS);

@@ -3,14 +3,18 @@
 //! had to. Each set is judged by carrying it out: the taker gets its places, and those that gave way
 //! get others if they can. What is kept is what was tried.
 
+mod moves;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
 
 use super::asked::Asked;
-use super::eviction_cost::{EvictionCost, Standing, Tally, Top, Weight, importance_of, lost};
-use super::together::Together;
+use super::eviction_cost::{
+    EvictionCost, Standing, Tally, Top, Weight, cost_of_move, importance_of, lost,
+};
+use super::together::{Changed, Together};
 use super::{EvictionUnit, EvictionUnits, NodeCostCache, PreemptionAttempt, freed};
 use crate::session::Session;
 use crate::session::reserve::ReservationScope;
@@ -26,9 +30,6 @@ const CANDIDATES_MAX: usize = 48;
 const LOOKS_OF_SET: u64 = 16;
 /// Most workloads with a place where something better is looked for than what was found.
 const PLACED_MAX: u64 = 256;
-
-/// What became of one pod: its binding before and after.
-pub(super) type Changed = (PodId, PodBinding, PodBinding);
 
 /// What an attempt came to.
 struct Outcome<'r> {
@@ -235,25 +236,37 @@ impl SetSearch<'_> {
             return false;
         }
         let start = s.cluster.checkpoint();
-        let mut serves = self.place(s) && self.concludes(s);
+        let is_placed = self.place(s);
+        let mut serves = is_placed && self.concludes(s);
         if serves {
             self.keep(s);
         }
         s.cluster.rollback(start);
-        if moves || !serves {
-            let left: Vec<PodId> = if moves { self.displaced(s) } else { Vec::new() };
-            let mut together = Together::new(s, &self.attempt.need, &self.pods, &left);
-            together.each(s, &mut |s| {
-                let concludes = self.concludes(s);
-                if concludes {
-                    self.keep(s);
-                    serves = true;
-                }
-                // Of several ways to stop the same work each is as good.
-                concludes && !moves
-            });
-            self.sets_left = self.sets_left.saturating_sub(together.tried() / 8);
+        if moves && (is_placed || self.pods.len() > 1) {
+            serves |= self.move_fewest(s);
+        } else if !moves && !serves {
+            let mut together = Together::new(s, &need, &self.pods, &[]);
+            serves = self.place_together(s, &mut together, (&[], &[]));
+            self.sets_left = self.sets_left.saturating_sub(together.tried / 8);
         }
+        serves
+    }
+
+    /// Tries every way to place the taker and those that leave, until one serves it.
+    fn place_together(
+        &mut self,
+        s: &mut Session<'_>,
+        together: &mut Together,
+        leaving: (&[Changed], &[usize]),
+    ) -> bool {
+        let mut serves = false;
+        together.each(s, leaving, &mut |s| {
+            serves = self.concludes(s);
+            if serves {
+                self.keep(s);
+            }
+            serves
+        });
         serves
     }
 
@@ -276,12 +289,6 @@ impl SetSearch<'_> {
         nodes.all(|node| !self.closed.contains(&node))
             && rule.fair_outcome(s, need.id, *held_before)
             && self.attempt.go_on(s)
-    }
-
-    /// Pods that have left their places.
-    fn displaced(&self, s: &Session<'_>) -> Vec<PodId> {
-        let changes = changes_since(s, self.start).into_iter();
-        changes.filter(|(.., after)| after.effective().is_none()).map(|(pod, ..)| pod).collect()
     }
 
     fn keep(&mut self, s: &Session<'_>) {
@@ -400,8 +407,12 @@ fn candidate(
     let moves = rule.moves_max(s).is_some();
     let cost = |last: usize| {
         if moves {
-            // Some of its pods may stay.
-            return EvictionCost { interrupted: 1, ..EvictionCost::NOTHING };
+            // All of its pods but one may stay.
+            let pods = s.cluster.workloads()[victim].pods.iter();
+            let held =
+                pods.map(|&pod| Weight::held(s, pod)).filter(|held| *held != Weight::default());
+            let least = held.map(|held| cost_of_move(s, victim, held)).min();
+            return EvictionCost { interrupted: 1, ..least.unwrap_or(EvictionCost::NOTHING) };
         }
         let ends = matches!(units[last], EvictionUnit::All(_));
         let lost = lost(s, victim, &units[..=last]);

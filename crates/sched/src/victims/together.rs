@@ -1,7 +1,7 @@
 //! Places for a few pods that have to share what is free. Owns: trying every way to give each a
 //! node, within a budget.
 
-use model::{NodeId, PodId};
+use model::{NodeId, Placement, PodBinding, PodId};
 
 use super::Need;
 use crate::equivalence_class::is_elastic;
@@ -11,25 +11,31 @@ use crate::session::reserve::ReservationScope;
 use crate::session::topology;
 
 /// Most pods whose places are chosen together.
-const PODS_MAX: usize = 8;
+pub(super) const PODS_MAX: usize = 8;
 /// Most nodes that each may go to.
 const NODES_MAX: usize = 16;
 /// Most places tried.
-const PLACES_MAX: u64 = 256;
+pub(super) const PLACES_MAX: u64 = 256;
 
 /// Pods of the taker, and pods that have left their places.
 pub(super) struct Together {
     need: Need,
-    pods: Vec<PodId>,
+    taker: Vec<PodId>,
     nodes: Vec<NodeId>,
-    tried: u64,
+    /// How many places were tried.
+    pub(super) tried: u64,
 }
 
+/// What became of one pod: its binding before and after.
+pub(super) type Changed = (PodId, PodBinding, PodBinding);
+
+/// A pod, and the place it had if it has left one.
+type Left = (PodId, Option<Placement>);
+
 impl Together {
-    pub(super) fn new(s: &Session<'_>, need: &Need, pods: &[PodId], left: &[PodId]) -> Self {
-        let pods: Vec<PodId> = pods.iter().chain(left).copied().collect();
-        let here = left.iter().filter_map(|&pod| s.cluster.original(pod).effective());
-        let mut nodes: Vec<NodeId> = here.map(|place| place.node).collect();
+    /// For pods of the taker, and some of those that have left so many places.
+    pub(super) fn new(s: &Session<'_>, need: &Need, taker: &[PodId], left: &[&Placement]) -> Self {
+        let mut nodes: Vec<NodeId> = left.iter().map(|place| place.node).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let others = s.cluster.nodes().iter().filter(|(id, node)| {
@@ -38,54 +44,66 @@ impl Together {
         let others: Vec<_> = others.map(|(id, _)| id).take(NODES_MAX).collect();
         nodes.extend(others);
         nodes.truncate(NODES_MAX);
-        let tried = if pods.len() > PODS_MAX { PLACES_MAX } else { 0 };
-        Self { need: *need, pods, nodes, tried }
+        Self { need: *need, taker: taker.to_vec(), nodes, tried: 0 }
     }
 
-    /// How many places were tried.
-    pub(super) const fn tried(&self) -> u64 {
-        self.tried
-    }
-
-    /// Does this with each way to place all of them, until it is enough. Nothing changes.
+    /// Puts pods back that have left, but for those that leave; then does this with each way to place
+    /// these and the taker, until it is enough. Nothing changes.
     pub(super) fn each(
         &mut self,
         s: &mut Session<'_>,
+        (left, leaving): (&[Changed], &[usize]),
         is_enough: &mut dyn FnMut(&mut Session<'_>) -> bool,
     ) {
-        self.place(s, 0, is_enough);
+        let start = s.cluster.checkpoint();
+        for (_, (pod, before, _)) in left.iter().enumerate().filter(|(at, _)| !leaving.contains(at))
+        {
+            s.cluster.set_binding(*pod, before.clone());
+            self.tried += 1;
+        }
+        // The largest have the fewest places.
+        let leaving = leaving.iter().rev().map(|&at| (left[at].0, left[at].1.effective().cloned()));
+        let pods: Vec<Left> = self.taker.iter().map(|&pod| (pod, None)).chain(leaving).collect();
+        if pods.len() > PODS_MAX {
+            self.tried = PLACES_MAX;
+        } else {
+            self.place(s, &pods, 0, is_enough);
+        }
+        s.cluster.rollback(start);
     }
 
     fn place(
         &mut self,
         s: &mut Session<'_>,
+        pods: &[Left],
         at: usize,
         is_enough: &mut dyn FnMut(&mut Session<'_>) -> bool,
     ) -> bool {
         let start = s.cluster.checkpoint();
-        let Some(&pod) = self.pods.get(at) else {
-            self.wait_together(s);
+        let Some((pod, had)) = pods.get(at) else {
+            Self::wait_together(s, pods);
             let enough = is_enough(s);
             s.cluster.rollback(start);
             return enough;
         };
-        let left = s.place_it_left(pod);
-        let known = left.as_ref().map(|place| place.node);
+        let back = s.place_it_left(*pod);
+        let home = back.as_ref().map(|place| place.node);
+        // Who leaves does not stay.
+        let back = back.filter(|place| had.as_ref() != Some(place));
         let nodes: Vec<NodeId> =
-            self.nodes.iter().copied().filter(|id| Some(*id) != known).collect();
-        let places = left.into_iter().map(Ok).chain(nodes.into_iter().map(Err));
-        for place in places {
+            self.nodes.iter().copied().filter(|id| Some(*id) != home).collect();
+        for place in back.into_iter().map(Ok).chain(nodes.into_iter().map(Err)) {
             if self.tried >= PLACES_MAX {
                 break;
             }
             self.tried += 1;
             let found = match place {
                 Ok(here) => Some((here, false)),
-                Err(node) => self.place_on(s, pod, node),
+                Err(node) => self.place_on(s, (*pod, had.as_ref()), node),
             };
             let Some((to, at_once)) = found else { continue };
-            s.set_target(pod, Some(to), at_once);
-            let enough = self.place(s, at + 1, is_enough);
+            s.set_target(*pod, Some(to), at_once);
+            let enough = self.place(s, pods, at + 1, is_enough);
             s.cluster.rollback(start);
             if enough {
                 return true;
@@ -97,14 +115,14 @@ impl Together {
     fn place_on(
         &self,
         s: &Session<'_>,
-        pod: PodId,
+        (pod, had): (PodId, Option<&Placement>),
         node: NodeId,
-    ) -> Option<(model::Placement, bool)> {
+    ) -> Option<(Placement, bool)> {
         let id = s.cluster.pods()[pod].workload;
         let (gpus, respected) = if id == self.need.id {
             (self.need.gpus, ReservationScope::Binding)
         } else {
-            let had = s.cluster.original(pod).effective()?.devices.len();
+            let had = had?.devices.len();
             let elastic = is_elastic(&s.cluster.workloads()[id].spec);
             (elastic.then(|| u32::try_from(had).ok()).flatten(), ReservationScope::All)
         };
@@ -119,13 +137,13 @@ impl Together {
     }
 
     /// A gang never starts in part.
-    fn wait_together(&self, s: &mut Session<'_>) {
-        let mut ids: Vec<_> = self.pods.iter().map(|&pod| s.cluster.pods()[pod].workload).collect();
+    fn wait_together(s: &mut Session<'_>, all: &[Left]) {
+        let mut ids: Vec<_> = all.iter().map(|(pod, _)| s.cluster.pods()[*pod].workload).collect();
         ids.sort_unstable();
         ids.dedup();
         for id in ids {
-            let own = |pod: &&PodId| s.cluster.pods()[**pod].workload == id;
-            let pods: Vec<PodId> = self.pods.iter().filter(own).copied().collect();
+            let own = |pod: &PodId| s.cluster.pods()[*pod].workload == id;
+            let pods: Vec<PodId> = all.iter().map(|(pod, _)| *pod).filter(own).collect();
             s.reserve_together(id, &pods);
         }
     }

@@ -395,6 +395,14 @@ fn a_move_is_found_wherever_there_is_one() {
     assert_eq!(disturbed(&w), "j3", "{}", w.why("taker"));
 }
 
+/// All three used to leave, and those to move whose devices had been given out meanwhile.
+#[test]
+fn of_a_gang_only_the_pods_move_that_have_to() {
+    let mut w = World::new("n1:4 n2:4", "a:8");
+    w.run("submit a/g --pods 3; submit a/x -g 3; submit a/z -g 2");
+    assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("g", "n1[z g g z] n2[x x x g]"));
+}
+
 /// Pods placed of each set of a workload.
 fn placed(w: &World, name: &str) -> Vec<u32> {
     w.cluster.workloads()[w.id(name)].pod_sets.iter().map(|set| set.placed).collect()
