@@ -2,7 +2,10 @@
 //! where none may lose its place, who has no other one as all stands; where queues give, those that
 //! hold nothing to give.
 
+use std::collections::BTreeMap;
+
 use model::{Gpu, NodeId, Placement, PodId, WorkloadId};
+use smallvec::SmallVec;
 use units::GPU_MILLIS;
 
 use super::{Need, PreemptionAttempt};
@@ -43,7 +46,7 @@ impl PreemptionAttempt<'_> {
     pub(super) fn asks(&self, s: &Session<'_>, victim: WorkloadId, node: NodeId) -> bool {
         self.rule.is_victim(s, self.need.id, victim)
             && self.may_give(s, victim)
-            && (self.asked(s) == Asked::All || is_free(s, victim, node))
+            && (self.asked(s) == Asked::All || FreePlaces::default().may_move(s, victim, node))
     }
 
     fn may_give(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
@@ -64,19 +67,40 @@ impl PreemptionAttempt<'_> {
     }
 }
 
-/// Whether another place is free for any of its pods on this node. For pods that have to be near
-/// others, sets that differ, and those that may change size, that is not looked at: they may have one.
-pub(super) fn is_free(s: &Session<'_>, id: WorkloadId, node: NodeId) -> bool {
-    let workload = &s.cluster.workloads()[id];
-    let spec = &workload.spec;
-    if workload.pod_sets.len() > 1 || spec.has_topology() || is_elastic(spec) {
-        return true;
+/// Where places are free as all stands. Pods that need the same are looked at once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FreePlaces {
+    /// Nodes with a free place for such a pod: two of them if there are more.
+    nodes: BTreeMap<PodRequirements, SmallVec<[NodeId; 2]>>,
+}
+
+impl FreePlaces {
+    /// Whether another place is free for any pod of a workload on this node. For pods that have to be
+    /// near others, sets that differ, and those that may change size, that is not looked at: they may
+    /// have one.
+    pub(super) fn may_move(&mut self, s: &Session<'_>, id: WorkloadId, node: NodeId) -> bool {
+        let workload = &s.cluster.workloads()[id];
+        let spec = &workload.spec;
+        if workload.pod_sets.len() > 1 || spec.has_topology() || is_elastic(spec) {
+            return true;
+        }
+        workload.pods.iter().any(|&pod| {
+            let place = s.cluster.pods()[pod].binding.effective();
+            let here = place.filter(|place| place.node == node);
+            here.is_some_and(|place| may_stay(s, pod, place) || self.has_other(s, pod, node))
+        })
     }
-    workload.pods.iter().any(|&pod| {
-        let place = s.cluster.pods()[pod].binding.effective();
-        let here = place.filter(|place| place.node == node);
-        here.is_some_and(|place| may_stay(s, pod, place) || is_free_for(s, pod, node))
-    })
+
+    /// Whether a place is free for a pod on another node.
+    fn has_other(&mut self, s: &Session<'_>, pod: PodId, but: NodeId) -> bool {
+        let ask = PodRequirements::anywhere(s.cluster, pod, None);
+        if s.cluster.minds_pods(ask.constraints) {
+            return true;
+        }
+        let fits = |node: &NodeId| place::fits(s.cluster, *node, ask, false);
+        let first_two = || candidates(s.cluster, ask, false).filter(fits).take(2).collect();
+        self.nodes.entry(ask).or_insert_with(first_two).iter().any(|node| *node != but)
+    }
 }
 
 /// Whether other devices of its node may be free for a pod, which keeps the rest that it holds there.
@@ -90,11 +114,4 @@ fn may_stay(s: &Session<'_>, pod: PodId, place: &Placement) -> bool {
     // Of several it may keep some.
     place.devices.len() > 1
         || place::fits_on(request, gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))))
-}
-
-/// Whether a place is free for a pod on another node.
-fn is_free_for(s: &Session<'_>, pod: PodId, but: NodeId) -> bool {
-    let ask = PodRequirements::anywhere(s.cluster, pod, None);
-    let fits = |node: NodeId| node != but && place::fits(s.cluster, node, ask, false);
-    s.cluster.minds_pods(ask.constraints) || candidates(s.cluster, ask, false).any(fits)
 }

@@ -10,7 +10,7 @@ use model::{DeviceShare, Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
-use super::asked::{self, Asked};
+use super::asked::{Asked, FreePlaces};
 use super::eviction_cost::{EvictionCost, Top, Weight, WorkLost, importance, lost_here};
 use super::eviction_units::whole_workload;
 use super::node_cost::missing_millis;
@@ -28,8 +28,8 @@ pub(super) struct NodeVictims {
     /// How often in all.
     changed: u64,
     queues: BTreeMap<QueueId, Standing>,
-    /// Who could have another place than on a node, as of a revision of the state.
-    movable: BTreeMap<(NodeId, WorkloadId), bool>,
+    /// Where those could go that are moved, as of a revision of the state.
+    places: FreePlaces,
     places_seen: Option<u64>,
     /// How many of the changes of what queues hold were looked at.
     seen: usize,
@@ -94,7 +94,7 @@ impl NodeVictims {
         let revision = s.cluster.state_revision();
         let changed = self.places_seen.replace(revision) != Some(revision);
         if changed {
-            self.movable.clear();
+            self.places = FreePlaces::default();
         }
         changed
     }
@@ -146,13 +146,12 @@ impl NodeVictims {
         (id, request, asked): (WorkloadId, GpuRequest, Asked),
         node: NodeId,
     ) -> LeastCost {
-        let Self { nodes, queues, movable, .. } = self;
+        let Self { nodes, queues, places, .. } = self;
         let here = on_node(nodes, s, node);
         let mut gives = |victim: &Victim| {
-            let moves = || asked::is_free(s, victim.id, node);
             victim.id != id
                 && rule.is_victim(s, id, victim.id)
-                && (asked == Asked::All || *movable.entry((node, victim.id)).or_insert_with(moves))
+                && (asked == Asked::All || places.may_move(s, victim.id, node))
         };
         let victims: SmallVec<[&Victim; 8]> = here.iter().filter(|one| gives(one)).collect();
         let row = &s.cluster.nodes()[node];
