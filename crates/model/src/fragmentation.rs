@@ -172,8 +172,9 @@ impl Shapes {
                 continue;
             }
             let allowed = self.allowed(cluster, id);
-            let same =
-                |(other, bits, _): &(Free, Allowed, Vec<u64>)| *other == free && *bits == allowed;
+            let same = |(other, bits, _): &(Free, Allowed, Vec<u64>)| {
+                *other == free && *bits == allowed && self.only_amounts_count(&free)
+            };
             let here = match last.take().filter(same) {
                 Some((.., here)) => here,
                 None => {
@@ -190,6 +191,15 @@ impl Shapes {
             let scarcity = all.saturating_mul(SCARCITY_UNIT) / (usable + all / SCARCITY_MAX).max(1);
             shape.weight = shape.pods.saturating_mul(scarcity * scarcity);
         }
+    }
+
+    /// Whether two nodes on which the same is free, and the same shapes may be, are worth the same: no
+    /// shape asks for memory of GPUs or for an instance, and neither node has any.
+    #[must_use]
+    pub fn only_amounts_count(&self, free: &Free) -> bool {
+        let is_amount =
+            |gpu: &GpuRequest| matches!(gpu, GpuRequest::Whole(_) | GpuRequest::Share { .. });
+        !free.has_instances && self.groups.iter().all(|(gpu, _)| is_amount(gpu))
     }
 
     /// The shapes that may be on a node.
@@ -228,13 +238,26 @@ impl Shapes {
             if devices_millis == 0 {
                 continue;
             }
-            for at in range.clone().filter(|at| allowed[at / 64] >> (at % 64) & 1 == 1) {
+            each_allowed(allowed, range, |at| {
                 let pods = self.all[at].host.pods(cpu_millis, memory_mib);
                 if pods > 0 {
                     let carried = pods.saturating_mul(pod_millis) >> POD_BITS;
                     usable(at, devices_millis.min(carried));
                 }
-            }
+            });
+        }
+    }
+}
+
+/// Does this with each shape of a range that may be on a node.
+fn each_allowed(allowed: &Allowed, range: &Range<usize>, mut then: impl FnMut(usize)) {
+    for word in range.start / 64..range.end.div_ceil(64) {
+        let first = range.start.saturating_sub(word * 64);
+        let end = (range.end - word * 64).min(64);
+        let mut bits = allowed[word] & (u64::MAX << first) & (u64::MAX >> (64 - end));
+        while bits != 0 {
+            then(word * 64 + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
         }
     }
 }

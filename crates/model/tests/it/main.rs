@@ -1,4 +1,5 @@
-//! The undo log and the usage ledger against exact arithmetic.
+//! The undo log, the usage ledger against exact arithmetic, and what free GPUs are worth.
 
+mod fragmentation;
 mod undo;
 mod usage;
