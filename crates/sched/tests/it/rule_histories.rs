@@ -15,6 +15,20 @@ const MINUTE_MS: usize = 60_000;
 const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
 const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
 const PROJECTS: [&str; 4] = ["a", "b", "c", "d"];
+/// Queues below each other, with what is above each.
+const TREE: [(&str, &str); 10] = [
+    ("", "r1"),
+    ("", "r2"),
+    ("r1/", "d1"),
+    ("r1/", "d2"),
+    ("r2/", "d3"),
+    ("d1/", "a"),
+    ("d1/", "b"),
+    ("d2/", "c"),
+    ("d3/", "d"),
+    ("r2/", "e"),
+];
+const LEAVES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const QUEUES: [&str; 6] = ["d1", "d2", "a", "b", "c", "d"];
 const SIZES: [&str; 17] = [
     "-g 1",
@@ -139,26 +153,29 @@ proptest! {
         }
     }
 
-    /// Workloads of one GPU on one node, so that nothing but shares and limits decides.
+    /// Workloads of one GPU on one node, so that nothing but shares and limits decides, in queues of two
+    /// levels and of three.
     #[test]
     fn every_project_gets_its_share_below_every_limit(
-        quotas in prop::collection::vec(0..6_u64, 6),
-        weights in prop::collection::vec(0..3_u64, 6),
-        limits in prop::collection::vec(0..9_u64, 6),
-        counts in prop::collection::vec((0..PROJECTS.len(), 1..5_u32), 1..8),
+        quotas in prop::collection::vec(0..6_u64, 10),
+        weights in prop::collection::vec(0..3_u64, 10),
+        limits in prop::collection::vec(0..9_u64, 10),
+        counts in prop::collection::vec((0..LEAVES.len(), 1..5_u32), 1..8),
     ) {
         let mut w = World::new("n1:8:100", "");
-        for (at, name) in ["d1", "d2", "d1/a", "d1/b", "d2/c", "d2/d"].iter().enumerate() {
-            w.run(&format!("queue {name}:{}:{}", quotas[at], limits[at]));
-            w.run(&format!("weight {} {}", QUEUES[at], weights[at]));
+        for (at, (above, name)) in TREE.iter().enumerate() {
+            w.run(&format!("queue {above}{name}:{}:{}", quotas[at], limits[at]));
+            w.run(&format!("weight {name} {}", weights[at]));
         }
-        for (number, &(project, count)) in counts.iter().enumerate() {
+        for (number, &(leaf, count)) in counts.iter().enumerate() {
             for one in 0..count {
-                w.run(&format!("submit {}/w{number}-{one} -g 1", PROJECTS[project]));
+                w.run(&format!("submit {}/w{number}-{one} -g 1", LEAVES[leaf]));
             }
         }
         for (id, queue) in w.cluster.queues().iter() {
             let (held, share) = (queue.allocated.gpu_millis, w.plan.shares[&id].gpu_millis);
+            let limit = queue.share.limit.gpu_millis;
+            prop_assert!(held <= limit, "{} holds {held} of {limit}: {}", queue.name, w.gpus());
             // A share below one GPU is too little for a workload.
             let leaf = queue.children.is_empty();
             let whole = share / 1000 * 1000;
