@@ -142,8 +142,8 @@ impl Together {
         ids.sort_unstable();
         ids.dedup();
         for id in ids {
-            let own = |pod: &PodId| s.cluster.pods()[*pod].workload == id;
-            let pods: Vec<PodId> = all.iter().map(|(pod, _)| *pod).filter(own).collect();
+            // Also those that stay where they got a place just before.
+            let pods = s.cluster.workloads()[id].pods.clone();
             s.reserve_together(id, &pods);
         }
     }

@@ -403,6 +403,19 @@ fn of_a_gang_only_the_pods_move_that_have_to() {
     assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("g", "n1[z g g z] n2[x x x g]"));
 }
 
+/// The other pod of j4 had started alone, while this one waited for the place of what moves.
+#[test]
+fn of_a_gang_that_has_just_got_its_places_no_pod_starts_while_another_moves() {
+    let mut w = World::new("n1:4 n2:4 n3:4", "a:12");
+    w.run("submit a/j0 -g 2 --pods 3 --min 1; submit a/j1 -g 3 --pods 2; submit a/j2 --pods 3 --min 1");
+    w.run(
+        "submit a/j3 -g 2; wait 120000; submit a/j4 -g 2 --pods 2; wait 120000; submit a/j5 -g 3",
+    );
+    w.run("wait 60000; delete j0");
+    w.run("delete j1");
+    assert_eq!(w.waiting(), "", "{}", w.gpus());
+}
+
 /// Pods placed of each set of a workload.
 fn placed(w: &World, name: &str) -> Vec<u32> {
     w.cluster.workloads()[w.id(name)].pod_sets.iter().map(|set| set.placed).collect()
