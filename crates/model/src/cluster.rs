@@ -14,6 +14,7 @@ mod pools;
 mod queue_tree;
 mod sign;
 mod topologies;
+mod transaction;
 mod verify;
 mod verify_topology;
 
@@ -29,14 +30,15 @@ use self::changes::Tracker;
 use self::eligibility::Eligibility;
 use self::pod_affinity::AffinityIndex;
 use self::pools::Pools;
+use self::transaction::Revisions;
 use crate::free_gpu_index::FreeGpuIndex;
 use crate::node::Hardware;
 use crate::placement::amounts;
 use crate::request_histogram::RequestHistogram;
 use crate::workload::Shapes;
 use crate::{
-    DeviceShare, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId,
-    Queue, QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
+    Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId, Queue, QueueId,
+    Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -102,8 +104,9 @@ pub struct Cluster {
     pub(crate) eligibility: Eligibility,
     pub(crate) affinity: AffinityIndex,
     pub(crate) requests: RequestHistogram,
-    /// How often something was changed about each node.
+    /// The revision of each node, and the highest that there was: none is used again for another state.
     pub(crate) revisions: Vec<u64>,
+    pub(crate) newest_revision: u64,
     /// Number of nodes with GPUs, by hardware.
     pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
     /// How many GPUs there are with so much memory, those that are divided into instances left out.
@@ -127,8 +130,8 @@ pub struct Cluster {
     /// Pods that should run and are held back.
     pub(crate) gated: BTreeSet<PodId>,
     pub(crate) log: Vec<Change>,
-    /// The revision of the state before and after each of these.
-    pub(crate) log_revisions: Vec<(u64, u64)>,
+    /// The revisions before and after each of these.
+    pub(crate) log_revisions: Vec<Revisions>,
     /// What each pod touched by the open transaction was when it began.
     pub(crate) originals: BTreeMap<PodId, PodBinding>,
     pub(crate) recording: bool,
@@ -208,7 +211,7 @@ impl Cluster {
     }
 
     /// A number that changes whenever something about a node does: what is free, its labels,
-    /// whether pods may come.
+    /// whether pods may come. What is rolled back has the number again that it had.
     #[must_use]
     pub fn revision(&self, node: NodeId) -> u64 {
         self.revisions.get(node.raw() as usize).copied().unwrap_or(0)
@@ -444,127 +447,8 @@ impl Cluster {
     }
 }
 
-/// The one mutation of places, and transactions of it.
+/// What follows from a change.
 impl Cluster {
-    /// Puts a pod's binding in place of the one it has. The caller sees to it that the place
-    /// has room; [`Cluster::commit`] checks it.
-    pub fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
-        let revision = self.tracker.revision();
-        let waited = self.pods[pod].waits();
-        let asked_in = self.asks_in(pod);
-        let before = self.account_binding(pod, binding);
-        self.asks_elsewhere(pod, asked_in);
-        self.index(pod, waited);
-        self.note(self.pods[pod].workload);
-        if self.recording {
-            self.originals.entry(pod).or_insert_with(|| before.clone());
-            self.log.push(Change { pod, before });
-            self.log_revisions.push((revision, self.tracker.revision()));
-        }
-    }
-
-    /// Begins a transaction.
-    ///
-    /// # Panics
-    /// When one is open: transactions do not nest, checkpoints do.
-    pub fn begin(&mut self) {
-        assert!(!self.recording, "one transaction at a time");
-        self.recording = true;
-        self.tracker.watch_holdings(true);
-    }
-
-    /// The present point of the open transaction.
-    #[must_use]
-    pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint(self.log.len())
-    }
-
-    /// Every binding that was set since a checkpoint of the open transaction, in order.
-    #[must_use]
-    pub fn changes_since(&self, checkpoint: Checkpoint) -> &[Change] {
-        &self.log[checkpoint.0..]
-    }
-
-    /// Pods whose binding was set since a checkpoint of the open transaction.
-    pub fn changed_since(&self, checkpoint: Checkpoint) -> impl Iterator<Item = PodId> + use<'_> {
-        self.changes_since(checkpoint).iter().map(|change| change.pod)
-    }
-
-    /// The pod's binding when the open transaction began.
-    #[must_use]
-    pub fn original(&self, pod: PodId) -> &PodBinding {
-        self.originals.get(&pod).unwrap_or(&self.pods[pod].binding)
-    }
-
-    /// Undoes everything since a checkpoint of the open transaction.
-    pub fn rollback(&mut self, checkpoint: Checkpoint) {
-        self.recording = false;
-        // Where nothing but these has changed, the state is what it was.
-        let mut revision = Some(self.tracker.revision());
-        while self.log.len() > checkpoint.0 {
-            if let Some((change, (before, after))) = self.log.pop().zip(self.log_revisions.pop()) {
-                self.set_binding(change.pod, change.before);
-                revision = revision.filter(|now| *now == after).map(|_| before);
-            }
-        }
-        self.tracker.go_back(revision);
-        self.recording = true;
-    }
-
-    /// Every pod whose binding differs from what it was when the open transaction began, in pod
-    /// order.
-    ///
-    /// # Panics
-    /// When a node or a device was given out beyond its capacity, or while it is out of service:
-    /// the one place where a wrong plan is stopped before it can act.
-    #[must_use]
-    pub fn proposed(&self) -> Vec<Change> {
-        let originals = self.originals.iter();
-        let changed = originals.filter(|(pod, before)| **before != self.pods[**pod].binding);
-        let changes = changed.map(|(&pod, before)| Change { pod, before: before.clone() });
-        changes.inspect(|change| self.assert_sound(change)).collect()
-    }
-
-    fn assert_sound(&self, change: &Change) {
-        let Change { pod, before } = change;
-        let binding = &self.pods[*pod].binding;
-        for place in binding.current.iter().chain(&binding.next) {
-            let node = &self.nodes[place.node];
-            let known = || before.current.iter().chain(&before.next);
-            let had = |gpu| known().any(|had| had.node == place.node && had.uses(gpu));
-            let works = |at: &DeviceShare| node.gpus[at.index()].in_service || had(at.gpu);
-            let works = place.devices.iter().all(works);
-            assert!(works, "a GPU of node {} that is out of service was given out", node.name);
-            // CPU and memory may be short for what already ran when the machine shrank.
-            let sound = node.gpus.iter().all(|gpu| gpu.committed_millis <= gpu.capacity_millis());
-            assert!(sound, "node {} was given out beyond its capacity", node.name);
-        }
-    }
-
-    /// Ends the transaction and returns what it changed, as [`Cluster::proposed`] does.
-    ///
-    /// # Panics
-    /// As there.
-    pub fn commit(&mut self) -> Vec<Change> {
-        let changes = self.proposed();
-        self.close();
-        changes
-    }
-
-    /// Undoes the open transaction and ends it.
-    pub fn abort(&mut self) {
-        self.rollback(Checkpoint(0));
-        self.close();
-    }
-
-    fn close(&mut self) {
-        self.recording = false;
-        self.tracker.watch_holdings(false);
-        self.log.clear();
-        self.log_revisions.clear();
-        self.originals.clear();
-    }
-
     /// Keeps the indexes true after a pod changed; `waited` is whether it waited before.
     pub(crate) fn index(&mut self, id: PodId, waited: bool) {
         let pod = &self.pods[id];

@@ -19,8 +19,6 @@ pub(crate) struct Entitlements {
     pub(crate) fair: BTreeMap<QueueId, Resources>,
     /// Queues that are entitled to more or less than when that was last asked for.
     pub(crate) moved: BTreeSet<QueueId>,
-    /// How often any has come to be entitled to more or less since all were looked at.
-    pub(crate) moves: u64,
     pub(crate) demand: Demand,
     /// What counted of what each asked for when it was last looked at.
     pub(crate) requested: BTreeMap<QueueId, Resources>,
@@ -179,7 +177,6 @@ impl Entitlements {
             work.matters |= matters(cluster, id, (before, requested), (fair, demand));
             if before != fair {
                 self.moved.insert(id);
-                self.moves += 1;
                 if !queue.children.is_empty() {
                     work.groups.entry((depth + 1, (Some(id), queue.pool))).or_default();
                 }

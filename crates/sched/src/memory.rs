@@ -14,21 +14,11 @@ use crate::victims::NodeCostCache;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     pub(crate) known: Knowledge,
-    /// What room on nodes costs at the least for each action, while the last decision was quiet.
+    /// What room on nodes costs at the least for each action.
     pub(crate) least_costs: BTreeMap<Action, NodeCostCache>,
-    /// How often shares had moved when that was found out: who holds too much depends on them.
-    moves: u64,
 }
 
 impl Memory {
-    /// Forgets costs that were found out when other shares counted.
-    pub(crate) fn follow_shares(&mut self) {
-        let moves = self.known.entitlements.moves;
-        if std::mem::replace(&mut self.moves, moves) != moves {
-            self.least_costs.clear();
-        }
-    }
-
     /// What each queue is entitled to, as of the last decision.
     #[must_use]
     pub const fn shares(&self) -> &BTreeMap<QueueId, Resources> {

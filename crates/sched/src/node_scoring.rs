@@ -26,10 +26,10 @@ pub struct NodeScoring {
     pods: u64,
     free_millis: u64,
     /// Which shapes may be on each node, and what it is worth to them.
-    worth: Vec<Known<(Allowed, u64)>>,
+    worth: Vec<Known<u64, (Allowed, u64)>>,
     /// The loss found out last: nodes that are alike come one after the other, mostly.
     last: Option<Loss>,
-    keys: BTreeMap<(PodRequirements, bool), Vec<Known<Option<Key>>>>,
+    keys: BTreeMap<(PodRequirements, bool), Keys>,
 }
 
 /// What is lost where a pod makes this of what is free on a node that may have these shapes.
@@ -42,7 +42,10 @@ struct Loss {
 }
 
 /// Something about a node as of one of its revisions.
-type Known<T> = Option<(u64, T)>;
+type Known<R, T> = Option<(R, T)>;
+
+/// Of each node, how it ranks if the pod fits.
+type Keys = Vec<Known<(u64, u64), Option<Key>>>;
 
 /// Least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -45,6 +45,8 @@ pub(crate) struct Session<'a> {
     pub(crate) node_scoring: NodeScoring,
     pub(crate) reservations: Reservations,
     pub(crate) trying: Trying,
+    /// The revision of the state in which none that waits has a place that is free.
+    pub(crate) full_at: Option<u64>,
     /// The last turns, if they all came to nothing.
     pub(crate) failed_turns: Option<FailedTurns>,
 }
@@ -104,6 +106,7 @@ impl<'a> Session<'a> {
             node_scoring: NodeScoring::default(),
             reservations: Reservations::default(),
             trying: Trying::default(),
+            full_at: None,
             failed_turns: None,
         }
     }

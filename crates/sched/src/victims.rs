@@ -55,6 +55,11 @@ pub(crate) trait Rule {
     /// takers.
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
 
+    /// Whether only work of the taker's queue is ever evicted.
+    fn is_within_queue(&self) -> bool {
+        false
+    }
+
     /// No more than this can come free by evictions. It may say too much, never too little: what is
     /// refused by it could not have been served.
     fn frees_at_most(
@@ -327,18 +332,6 @@ impl PreemptionAttempt<'_> {
         let concludes = self.rule.fair_outcome(s, id, self.held_before) && self.go_on(s);
         self.was_refused |= !concludes;
         concludes
-    }
-
-    /// Finds a place for every pod. No node is costed when the outcome is known without it.
-    fn place(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
-        match self.feasibility(s) {
-            Feasibility::Infeasible => {
-                debug_assert!(!self.found_anyway(s), "a search would have succeeded");
-                false
-            }
-            Feasibility::OnlyWhatIsFree => s.place(self.need.id, self.need.gpus).is_ok(),
-            Feasibility::Open => self.place_all(s, cost_cache),
-        }
     }
 
     /// The same for one pod, on one node only.

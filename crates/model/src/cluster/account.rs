@@ -185,7 +185,7 @@ impl Cluster {
         self.free_soon += soon;
         self.pools.change(node.pool, before_soon, soon);
         self.free.update(place.node, before, node);
-        self.revisions[place.node.raw() as usize] += 1;
+        self.revise_node(place.node);
     }
 }
 

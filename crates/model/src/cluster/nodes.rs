@@ -27,10 +27,15 @@ impl Cluster {
 
     /// Says that something about a node is different now.
     fn revise(&mut self, id: NodeId) {
+        self.revise_node(id);
+        self.tracker.division();
+    }
+
+    pub(crate) fn revise_node(&mut self, id: NodeId) {
         let at = id.raw() as usize;
         self.revisions.resize(self.revisions.len().max(at + 1), 0);
-        self.revisions[at] += 1;
-        self.tracker.division();
+        self.newest_revision += 1;
+        self.revisions[at] = self.newest_revision;
     }
 
     fn count_hardware(&mut self, id: NodeId, change: i32) {

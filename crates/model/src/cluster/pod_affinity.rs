@@ -341,13 +341,12 @@ impl Cluster {
         rules.preferred.iter().filter(|(_, at)| counts(*at)).map(|(weight, _)| weight).sum()
     }
 
-    /// A number that changes whenever something does that decides whether, and how well, a node
+    /// Numbers of which one changes whenever something does that decides whether, and how well, a node
     /// suits pods with these constraints.
     #[must_use]
-    pub fn revision_for(&self, constraints: ConstraintsId, node: NodeId) -> u64 {
+    pub fn revision_for(&self, constraints: ConstraintsId, node: NodeId) -> (u64, u64) {
         let pods = if self.minds_pods(constraints) { self.affinity.revision } else { 0 };
-        // Both only grow.
-        self.revision(node) + pods
+        (self.revision(node), pods)
     }
 
     /// Adds constraints that are new.

@@ -131,6 +131,7 @@ impl Cluster {
             eligibility,
             requests,
             revisions: _,
+            newest_revision: _,
             gpu_nodes,
             gpu_memories,
             topologies,

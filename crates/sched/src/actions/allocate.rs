@@ -34,6 +34,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
             break;
         }
     }
+    s.full_at = s.failed_turns.as_ref().map(|failed| failed.revision);
 }
 
 /// Makes room by a rule for what does not fit.

@@ -167,6 +167,11 @@ impl Session<'_> {
         })
     }
 
+    /// Whether it was found out already that none that waits has a place that is free.
+    pub(crate) fn is_known_full(&self) -> bool {
+        self.full_at == Some(self.cluster.state_revision()) && !self.is_room_kept()
+    }
+
     /// Whether room is kept for any workload.
     pub(crate) fn is_room_kept(&self) -> bool {
         !self.reservations.kept.is_empty()

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 use units::GPU_MILLIS;
 
 use super::{Need, PreemptionAttempt};
-use crate::entitlement::branches;
 use crate::equivalence_class::is_elastic;
 use crate::node_scoring::candidates;
 use crate::place::{self, PodRequirements};
@@ -51,9 +50,10 @@ impl PreemptionAttempt<'_> {
 
     fn may_give(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
         let Need { id, asked, .. } = self.need;
+        // Of all above a queue only one can be beside the taker's path: where the two part.
         let may = self.giving.as_ref().is_none_or(|giving| {
-            let parted = branches(s, id, victim);
-            parted.is_none_or(|(_, giver)| giving.contains(&giver))
+            let queue = s.queue_of(victim);
+            queue == s.queue_of(id) || s.cluster.lineage(queue).any(|giver| giving.contains(&giver))
         });
         debug_assert!(
             may || self

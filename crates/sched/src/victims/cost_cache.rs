@@ -5,12 +5,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use model::{GpuRequest, NodeId, QueueId, WorkloadId};
+use units::Instant;
 
 use super::asked::Asked;
 use super::eviction_cost::EvictionCost;
-use super::node_victims::{LeastCost, Moment, NodeVictims, at_most, nodes_of};
+use super::node_victims::{LeastCost, Moment, NodeVictims, Revision, at_most, nodes_of};
 use super::rejections::Rejections;
 use super::{Need, PreemptionAttempt, node_cost};
+use crate::node_scoring::candidates;
 use crate::session::Session;
 
 /// Nodes by cost. Costs change as the search goes on; one is believed when it still holds at
@@ -83,7 +85,7 @@ impl NodeCosts {
 #[derive(Debug, Clone, Default)]
 struct LeastCosts {
     /// Of each node, as of a revision.
-    nodes: Vec<Option<(u64, LeastCost)>>,
+    nodes: Vec<Option<(Revision, LeastCost)>>,
     /// Nodes that may have a bound, in order, as of a moment: on the others there can be no room.
     open: Option<(Moment, Vec<NodeId>)>,
 }
@@ -114,7 +116,12 @@ impl LeastCosts {
     }
 
     /// The bound of a node, which is found out if it is not known as of this revision.
-    fn of(&mut self, node: NodeId, revision: u64, find: impl FnOnce() -> LeastCost) -> LeastCost {
+    fn of(
+        &mut self,
+        node: NodeId,
+        revision: Revision,
+        find: impl FnOnce() -> LeastCost,
+    ) -> LeastCost {
         let at = node.raw() as usize;
         self.nodes.resize(self.nodes.len().max(at + 1), None);
         let known = self.nodes[at].filter(|(seen, _)| *seen == revision);
@@ -151,19 +158,36 @@ impl Kept {
 }
 
 /// Costs kept between equal workloads of one action, and bounds of them kept between all, also of
-/// later decisions while the cluster stays as it is.
+/// later decisions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeCostCache {
+    /// When the first bound was found out.
+    since: Option<Instant>,
     costs: Vec<Kept>,
     /// Bounds for nodes without work of the taker's queue.
     least: BTreeMap<(GpuRequest, Asked), LeastCosts>,
     victims: NodeVictims,
 }
 
+/// Bounds are found out again after so long, because costs have grown meanwhile, so that they say less and
+/// less.
+const BOUNDS_LAST_MS: u64 = 60_000;
+
 impl NodeCostCache {
-    /// Forgets what holds in one action only. Bounds hold until the cluster changes: as time passes, costs
-    /// only grow.
+    /// Takes in what has changed since the last decision: these workloads, nodes, and how queues stand.
+    pub(crate) fn resume(&mut self, s: &Session<'_>, changed: &BTreeSet<WorkloadId>) {
+        // Where the clock was put back, they may have cost more then.
+        let lasts = |since: Instant| since <= s.now && s.now.since_ms(since) <= BOUNDS_LAST_MS;
+        if !self.since.is_some_and(lasts) {
+            *self = Self::default();
+        }
+        self.victims.resume(s, changed);
+    }
+
+    /// Forgets what holds in one action only. Bounds hold until what they are of changes: as time passes,
+    /// costs only grow.
     pub(crate) fn end_of_action(&mut self, s: &Session<'_>) {
+        self.since.get_or_insert(s.now);
         self.costs.clear();
         self.victims.end_of_action(s);
     }
@@ -188,18 +212,8 @@ impl NodeCostCache {
         costs
     }
 
-    /// The costs of some nodes.
-    pub(super) fn of_nodes(
-        &mut self,
-        s: &Session<'_>,
-        attempt: &mut PreemptionAttempt<'_>,
-        nodes: &[NodeId],
-    ) -> NodeCosts {
-        self.among(s, attempt, Some(nodes))
-    }
-
     /// The costs of some nodes, or all.
-    fn among(
+    pub(super) fn among(
         &mut self,
         s: &Session<'_>,
         attempt: &mut PreemptionAttempt<'_>,
@@ -240,9 +254,6 @@ impl NodeCostCache {
         let PreemptionAttempt { rule, need, .. } = *attempt;
         let Self { least, victims, .. } = self;
         victims.follow(s);
-        if asked == Asked::Movable && victims.follow_places(s) {
-            least.retain(|(_, asked), _| *asked == Asked::All);
-        }
         // What can be moved is the same for all but what has pods there itself.
         let own = match rule.moves_max(s) {
             Some(_) => nodes_of(s, [need.id]),
@@ -250,13 +261,29 @@ impl NodeCostCache {
         };
         let minds_pods = s.cluster.minds_pods(need.ask.constraints);
         let request = at_most(need.ask.request.gpu);
+        let is_open = |node: NodeId| {
+            s.cluster.allows(need.ask.constraints, node) && s.may_clear(need.id, node)
+        };
+        if rule.is_within_queue() && !minds_pods {
+            let among =
+                |node: &NodeId| nodes.is_none_or(|nodes| nodes.contains(node)) && is_open(*node);
+            let free = candidates(s.cluster, need.ask, false)
+                .filter(|&node| s.cluster.may_fit(node, need.ask.request, false))
+                .filter(|node| !own.contains(node) && among(node))
+                .map(|node| (EvictionCost::NOTHING, node));
+            let own = own.iter().copied().filter(among).filter_map(|node| {
+                let least = victims.least_cost(s, rule, (need.id, request, asked), node);
+                Some((least.of(&need)?, node))
+            });
+            return own.chain(free).collect();
+        }
         let known = least.entry((request, asked)).or_default();
         let (mut bounds, mut closed) = (Vec::new(), BTreeSet::new());
         for node in known.open_or_own((s, victims.moment(s)), &own, nodes) {
-            if !s.cluster.allows(need.ask.constraints, node) || !s.may_clear(need.id, node) {
+            if !is_open(node) {
                 continue;
             }
-            let revision = victims.revision(s, node);
+            let revision = victims.revision(s, asked, node);
             let mut find = || victims.least_cost(s, rule, (need.id, request, asked), node);
             let bound = if minds_pods {
                 Some(EvictionCost::NOTHING)

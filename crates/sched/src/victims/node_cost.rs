@@ -79,6 +79,12 @@ struct Piece {
 }
 
 impl Piece {
+    /// Nothing yet.
+    fn of(cost: EvictionCost) -> Self {
+        let (devices, host) = (SmallVec::new(), Resources::ZERO);
+        Self { devices, host, pods: 0, conflicting: 0, cost }
+    }
+
     fn gpu_millis(&self) -> u64 {
         self.devices.iter().map(|(_, millis)| millis).sum()
     }
@@ -140,7 +146,11 @@ pub(super) fn node(
     if search.fits() {
         return Some(Offer { cost: EvictionCost::NOTHING, victims: Chosen::new() });
     }
-    search.candidates = candidates(s, attempt, id, rejections, &conflicting);
+    let asked = asked(s, attempt, id, &conflicting);
+    if conflicting.is_empty() && !search.could_fit(&asked) {
+        return None;
+    }
+    search.candidates = candidates(s, attempt, (id, asked), rejections, &conflicting);
     search.in_order(0..search.candidates.len());
     // If all of them are not enough, no part of them is.
     search.best.as_ref()?;
@@ -184,6 +194,21 @@ impl Search<'_> {
             return false;
         }
         place::fits_on(request.gpu, self.gpus())
+    }
+
+    /// Whether there would be room if all that these have here were gone: of most nodes it is known so
+    /// that they have none, before it is found out what anything costs.
+    fn could_fit(&mut self, asked: &[WorkloadId]) -> bool {
+        let mut all = Piece::of(EvictionCost::NOTHING);
+        for &pod in &self.s.cluster.nodes()[self.node].pods {
+            if asked.contains(&self.s.cluster.pods()[pod].workload) {
+                free_pod(self.s, self.node, pod, 0, &mut all);
+            }
+        }
+        self.room.take(&all);
+        let fits = self.fits();
+        self.room.give_back(&all);
+        fits
     }
 
     /// The devices of the node, and what is free of each.
@@ -320,26 +345,33 @@ pub(super) fn missing_millis<'a>(
     request.parts().map(missing).sum()
 }
 
-/// Who on this node may be asked: the least important first, of equals the cheapest, then the
-/// youngest.
-fn candidates(
+/// Who on this node may be asked, in id order.
+fn asked(
     s: &Session<'_>,
     attempt: &PreemptionAttempt<'_>,
     node: NodeId,
+    conflicting: &[PodId],
+) -> SmallVec<[WorkloadId; 8]> {
+    let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
+    let here = here.map(|&pod| s.cluster.pods()[pod].workload);
+    let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != attempt.need.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.retain(|id| attempt.asks(s, *id, node));
+    ids
+}
+
+/// These with what they cost: the least important first, of equals the cheapest, then the youngest.
+fn candidates(
+    s: &Session<'_>,
+    attempt: &PreemptionAttempt<'_>,
+    (node, asked): (NodeId, SmallVec<[WorkloadId; 8]>),
     rejections: &Rejections,
     conflicting: &[PodId],
 ) -> Vec<Candidate> {
     let (rule, need) = (attempt.rule, &attempt.need);
-    let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
-    let here = here.map(|&pod| s.cluster.pods()[pod].workload);
-    let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
-    for id in ids {
-        if !attempt.asks(s, id, node) {
-            continue;
-        }
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(asked.len());
+    for id in asked {
         let workload = &s.cluster.workloads()[id];
         let queue = s.queue_of(id);
         let mut eviction_units = rule.eviction_units(s, need.id, id);
@@ -426,22 +458,16 @@ fn pieces(
         let ends = matches!(eviction_unit, EvictionUnit::All(_));
         let importance = if stays { 0 } else { importance_of(s, candidate.id, eviction_unit) };
         let lost = lost(s, candidate.id, &eviction_units[..=at]);
-        let mut piece = Piece {
-            devices: SmallVec::new(),
-            host: Resources::ZERO,
-            pods: 0,
-            conflicting: 0,
-            cost: EvictionCost {
-                entitled: u32::from(candidate.entitled),
-                top: Top::of(importance, ends, lost),
-                interrupted: u32::from(stays),
-                lost,
-                restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
-                foreign: u32::from(candidate.queue != own),
-                saturation: Reverse(candidate.saturation.coarse()),
-                seq: Reverse(candidate.seq),
-            },
-        };
+        let mut piece = Piece::of(EvictionCost {
+            entitled: u32::from(candidate.entitled),
+            top: Top::of(importance, ends, lost),
+            interrupted: u32::from(stays),
+            lost,
+            restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
+            foreign: u32::from(candidate.queue != own),
+            saturation: Reverse(candidate.saturation.coarse()),
+            seq: Reverse(candidate.seq),
+        });
         for &pod in &stopped {
             free_pod(s, node, pod, 0, &mut piece);
             piece.conflicting += u32::from(conflicting.binary_search(&pod).is_ok());

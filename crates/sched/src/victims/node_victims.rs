@@ -22,12 +22,14 @@ use crate::session::Session;
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeVictims {
     /// Workloads with a place on each node, as of one of its revisions.
-    nodes: Vec<Option<(u64, Vec<Victim>)>>,
-    /// How often the queue of any workload on a node has changed.
-    changes: Vec<u64>,
+    nodes: Vec<Option<(Revision, Vec<Victim>)>>,
+    /// How often the workloads on a node have changed, and how often their queues.
+    changes: Vec<(u64, u64)>,
     /// How often in all.
     changed: u64,
     queues: BTreeMap<QueueId, Standing>,
+    /// Who could have another place than on each node.
+    movable: Vec<Movable>,
     /// Where those could go that are moved, as of a revision of the state.
     places: FreePlaces,
     places_seen: Option<u64>,
@@ -49,8 +51,22 @@ struct Victim {
     lost: WorkLost,
 }
 
-/// A revision of the state, and how often the queues of nodes have changed.
+/// Who on a node could have another place.
+#[derive(Debug, Clone, Default)]
+struct Movable {
+    who: SmallVec<[WorkloadId; 4]>,
+    /// The revision of the state as of which that is so.
+    as_of: Option<u64>,
+    /// How often it was others.
+    changes: u64,
+}
+
+/// A revision of the state, and how often nodes have changed in what that does not show.
 pub(super) type Moment = (u64, u64);
+
+/// A revision of a node, how often its workloads and their queues have changed, and how often others
+/// could be moved.
+pub(super) type Revision = (u64, u64, u64);
 
 /// How a queue stands that holds so much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,14 +105,28 @@ impl LeastCost {
 }
 
 impl NodeVictims {
-    /// Takes in that other places may be free than before, and says whether that is so.
-    pub(super) fn follow_places(&mut self, s: &Session<'_>) -> bool {
-        let revision = s.cluster.state_revision();
-        let changed = self.places_seen.replace(revision) != Some(revision);
-        if changed {
-            self.places = FreePlaces::default();
+    /// Takes in what has changed since the last decision: these workloads, and how queues stand.
+    pub(super) fn resume(&mut self, s: &Session<'_>, changed: &BTreeSet<WorkloadId>) {
+        let left = changed.iter().copied().filter(|&id| s.cluster.workloads().get(id).is_some());
+        let workloads = nodes_of(s, left);
+        let mut queues = BTreeSet::new();
+        for (&queue, then) in &mut self.queues {
+            let now = standing(s, queue);
+            if std::mem::replace(then, now) != now {
+                queues.extend(nodes_of(s, s.workloads_in(queue)));
+            }
         }
-        changed
+        self.touch(workloads, |changes| changes.0 += 1);
+        self.touch(queues, |changes| changes.1 += 1);
+    }
+
+    fn touch(&mut self, nodes: BTreeSet<NodeId>, count: impl Fn(&mut (u64, u64))) {
+        for node in nodes {
+            let at = node.raw() as usize;
+            self.changes.resize(self.changes.len().max(at + 1), (0, 0));
+            count(&mut self.changes[at]);
+            self.changed += 1;
+        }
     }
 
     /// Takes in which queues hold more or less than before.
@@ -104,6 +134,7 @@ impl NodeVictims {
         let changed = s.cluster.holdings_changed();
         // The last may have changed since it was looked at.
         let new = std::mem::replace(&mut self.seen, changed.len()).saturating_sub(1);
+        let mut nodes = BTreeSet::new();
         for &queue in &changed[new..] {
             let Some(then) = self.queues.get_mut(&queue) else { continue };
             let row = &s.cluster.queues()[queue];
@@ -111,13 +142,9 @@ impl NodeVictims {
                 continue;
             }
             *then = standing(s, queue);
-            for node in nodes_of(s, s.workloads_in(queue)) {
-                let at = node.raw() as usize;
-                self.changes.resize(self.changes.len().max(at + 1), 0);
-                self.changes[at] += 1;
-                self.changed += 1;
-            }
+            nodes.extend(nodes_of(s, s.workloads_in(queue)));
         }
+        self.touch(nodes, |changes| changes.1 += 1);
     }
 
     /// Takes in what was put back last; the next decision counts changes from its own beginning.
@@ -131,10 +158,39 @@ impl NodeVictims {
         (s.cluster.state_revision(), self.changed)
     }
 
-    /// A number that changes whenever the bound of a node may.
-    pub(super) fn revision(&self, s: &Session<'_>, node: NodeId) -> u64 {
+    /// Differs whenever the bound of a node may.
+    pub(super) fn revision(&mut self, s: &Session<'_>, asked: Asked, node: NodeId) -> Revision {
+        let moves = if asked == Asked::Movable { self.movable(s, node).changes } else { 0 };
+        let queues = self.changes.get(node.raw() as usize).map_or(0, |changes| changes.1);
+        let (node_revision, workloads, _) = self.of_workloads(s, node);
         // Both only grow.
-        s.cluster.revision(node) + self.changes.get(node.raw() as usize).copied().unwrap_or(0)
+        (node_revision, workloads, queues + moves)
+    }
+
+    /// Differs whenever anything may about the workloads on a node.
+    fn of_workloads(&self, s: &Session<'_>, node: NodeId) -> Revision {
+        let workloads = self.changes.get(node.raw() as usize).map_or(0, |changes| changes.0);
+        (s.cluster.revision(node), workloads, 0)
+    }
+
+    /// Who on a node could have another place as all stands.
+    fn movable(&mut self, s: &Session<'_>, node: NodeId) -> &Movable {
+        let (at, as_of) = (node.raw() as usize, Some(s.cluster.state_revision()));
+        self.movable.resize_with(self.movable.len().max(at + 1), Movable::default);
+        if self.movable[at].as_of != as_of {
+            if self.places_seen != as_of {
+                (self.places, self.places_seen) = (FreePlaces::default(), as_of);
+            }
+            let revision = self.of_workloads(s, node);
+            let here = on_node(&mut self.nodes, s, (node, revision));
+            let places = &mut self.places;
+            let moves = |id: &WorkloadId| s.can_give_way(*id) && places.may_move(s, *id, node);
+            let who = here.iter().map(|victim| victim.id).filter(moves).collect();
+            let known = &mut self.movable[at];
+            known.changes += u64::from(known.who != who);
+            (known.who, known.as_of) = (who, as_of);
+        }
+        &self.movable[at]
     }
 
     /// The bound for a request for GPUs. But for nodes with work of the taker's queue it is the same
@@ -146,12 +202,14 @@ impl NodeVictims {
         (id, request, asked): (WorkloadId, GpuRequest, Asked),
         node: NodeId,
     ) -> LeastCost {
-        let Self { nodes, queues, places, .. } = self;
-        let here = on_node(nodes, s, node);
-        let mut gives = |victim: &Victim| {
+        let movable = (asked == Asked::Movable).then(|| self.movable(s, node).who.clone());
+        let revision = self.of_workloads(s, node);
+        let Self { nodes, queues, .. } = self;
+        let here = on_node(nodes, s, (node, revision));
+        let gives = |victim: &Victim| {
             victim.id != id
                 && rule.is_victim(s, id, victim.id)
-                && (asked == Asked::All || places.may_move(s, victim.id, node))
+                && movable.as_ref().is_none_or(|who| who.contains(&victim.id))
         };
         let victims: SmallVec<[&Victim; 8]> = here.iter().filter(|one| gives(one)).collect();
         let row = &s.cluster.nodes()[node];
@@ -243,11 +301,11 @@ fn fewest(victims: &[&Victim], missing_millis: u64) -> u32 {
 }
 
 fn on_node<'a>(
-    nodes: &'a mut Vec<Option<(u64, Vec<Victim>)>>,
+    nodes: &'a mut Vec<Option<(Revision, Vec<Victim>)>>,
     s: &Session<'_>,
-    node: NodeId,
+    (node, revision): (NodeId, Revision),
 ) -> &'a [Victim] {
-    let (at, revision) = (node.raw() as usize, s.cluster.revision(node));
+    let at = node.raw() as usize;
     if nodes.len() <= at {
         nodes.resize_with(at + 1, || None);
     }

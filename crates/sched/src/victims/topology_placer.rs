@@ -82,13 +82,8 @@ impl Placer for TopologyPlacer<'_, '_> {
         let kept = !s.cluster.minds_pods(self.attempt.need.ask.constraints);
         let costs = match among {
             None if kept => self.cost_cache.of(s, self.attempt),
-            None => {
-                let nodes: Vec<_> = s.cluster.nodes().ids().collect();
-                own = self.cost_cache.of_nodes(s, self.attempt, &nodes);
-                &mut own
-            }
-            Some(nodes) => {
-                own = self.cost_cache.of_nodes(s, self.attempt, nodes);
+            _ => {
+                own = self.cost_cache.among(s, self.attempt, among);
                 &mut own
             }
         };

@@ -49,6 +49,23 @@ impl LargestWorkloads {
 }
 
 impl PreemptionAttempt<'_> {
+    /// Finds a place for every pod. No node is costed when the outcome is known without it.
+    pub(super) fn place(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
+        match self.feasibility(s) {
+            Feasibility::Infeasible => {
+                debug_assert!(!self.found_anyway(s), "a search would have succeeded");
+                false
+            }
+            Feasibility::OnlyWhatIsFree => {
+                let Need { id, gpus, .. } = self.need;
+                let is_full = gpus.is_none() && s.is_known_full();
+                debug_assert!(!is_full || s.place(id, gpus).is_err(), "a place is free");
+                !is_full && s.place(id, gpus).is_ok()
+            }
+            Feasibility::Open => self.place_all(s, cost_cache),
+        }
+    }
+
     /// Compares what is still asked for with what there could be.
     pub(super) fn feasibility(&mut self, s: &Session<'_>) -> Feasibility {
         if self.exhaustive {
