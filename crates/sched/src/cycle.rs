@@ -9,13 +9,14 @@ use units::Instant;
 use crate::actions::{self, drain, explain};
 #[cfg(feature = "kai")]
 use crate::kai;
-use crate::knowledge::{CacheUpdate, Knowledge, QuietCycle};
+use crate::knowledge::{Knowledge, QuietCycle};
 use crate::memory::Memory;
 use crate::plan::step;
 use crate::session::Session;
 use crate::session::reserve;
 use crate::victims::{NodeCostCache, SETS_MAX};
 use crate::{Action, Plan, Policy, Profile, Step};
+use reasons::ClassId;
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -55,22 +56,24 @@ impl Memory {
             let rests = quiet.wake_at.is_none_or(|at| now < at);
             rests && quiet.revision == cluster.state_revision() && news.is_more_of_the_same
         });
-        if news.is_another_cluster {
-            self.least_costs.clear();
-        }
         if let Some(quiet) = self.known.quiet.clone() {
             if news.classes.is_empty() {
                 return nothing_new(&mut self.known, &quiet);
             }
-            if let Some(plan) = self.only_new(cluster, now, policy, &quiet, &news) {
+            if let Some(plan) = self.only_new(cluster, now, policy, &quiet, news.classes) {
                 return plan;
             }
         }
         let Self { known, least_costs } = self;
         known.quiet = None;
+        least_costs.clear();
         let mut s = Session::resume(std::mem::take(known), cluster, now, policy);
-        least_costs.values_mut().for_each(|costs| costs.resume(&s, &news.changed));
+        let start = s.cluster.checkpoint();
         act(&mut s, least_costs);
+        if s.cluster.changed_since(start).next().is_some() {
+            // Costs were found out while this was so, and it may have been put back since.
+            least_costs.clear();
+        }
         let plan;
         (plan, *known) = finish(s);
         plan
@@ -84,18 +87,17 @@ impl Memory {
         now: Instant,
         policy: &Policy,
         quiet: &QuietCycle,
-        news: &CacheUpdate,
+        classes: BTreeSet<ClassId>,
     ) -> Option<Plan> {
         let Self { known, least_costs } = self;
-        let classes = &news.classes;
         let room = policy.reservations_max.saturating_mul(reserve::TRIES);
         let trials = quiet.trials.saturating_add(TRIALS_OF_CLASS * classes.len() as u64);
         if quiet.due + classes.len() > room || trials > policy.trials_max {
             return None;
         }
-        known.only = Some(classes.clone());
+        known.only = Some(classes);
         let mut s = Session::resume(std::mem::take(known), cluster, now, policy);
-        least_costs.values_mut().for_each(|costs| costs.resume(&s, &news.changed));
+        least_costs.values_mut().for_each(|costs| costs.resume(&s));
         let start = s.cluster.checkpoint();
         act(&mut s, least_costs);
         let is_blocked = s.cluster.changed_since(start).next().is_none()

@@ -75,12 +75,7 @@ pub(crate) struct QuietCycle {
 }
 
 /// What has changed since the last decision.
-#[derive(Default)]
 pub(crate) struct CacheUpdate {
-    /// Whether queues, nodes or the policy are others, or nothing was known.
-    pub(crate) is_another_cluster: bool,
-    /// Workloads that came, went, or are different in any way.
-    pub(crate) changed: BTreeSet<WorkloadId>,
     /// Classes that there were not.
     pub(crate) classes: BTreeSet<ClassId>,
     /// Whether nothing else has come than workloads that are alike to others, and such classes.
@@ -175,8 +170,6 @@ impl Knowledge {
         changed.extend(rested.map(|&(_, id)| id).collect::<Vec<_>>());
         let mut update = self.index(cluster, now, &changed);
         update.is_more_of_the_same &= !matters;
-        update.is_another_cluster = is_first || changes.renamed || changes.division;
-        update.changed = changes.workloads;
         update
     }
 
@@ -234,7 +227,7 @@ impl Knowledge {
         now: Instant,
         changed: &BTreeSet<WorkloadId>,
     ) -> CacheUpdate {
-        let mut update = CacheUpdate { is_more_of_the_same: true, ..CacheUpdate::default() };
+        let mut update = CacheUpdate { classes: BTreeSet::new(), is_more_of_the_same: true };
         for &id in changed {
             let now = WorkloadState::of(cluster, now, id);
             let was_odd = self.odd.contains_key(&id);

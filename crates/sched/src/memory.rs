@@ -14,7 +14,7 @@ use crate::victims::NodeCostCache;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     pub(crate) known: Knowledge,
-    /// What room on nodes costs at the least for each action.
+    /// What room on nodes costs at the least for each action, while the last decision was quiet.
     pub(crate) least_costs: BTreeMap<Action, NodeCostCache>,
 }
 

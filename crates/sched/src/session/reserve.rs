@@ -167,9 +167,13 @@ impl Session<'_> {
         })
     }
 
-    /// Whether it was found out already that none that waits has a place that is free.
-    pub(crate) fn is_known_full(&self) -> bool {
-        self.full_at == Some(self.cluster.state_revision()) && !self.is_room_kept()
+    /// Whether it was found out already that no place is free for a pod that waits. Where several belong
+    /// together the search may have been cut short.
+    pub(crate) fn is_known_full(&self, id: WorkloadId, pods: usize) -> bool {
+        self.full_at == Some(self.cluster.state_revision())
+            && !self.is_room_kept()
+            && pods == 1
+            && !self.cluster.workloads()[id].spec.has_topology()
     }
 
     /// Whether room is kept for any workload.

@@ -158,36 +158,31 @@ impl Kept {
 }
 
 /// Costs kept between equal workloads of one action, and bounds of them kept between all, also of
-/// later decisions.
+/// later decisions while the cluster stays as it is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeCostCache {
-    /// When the first bound was found out.
-    since: Option<Instant>,
+    /// When the last bound may have been found out.
+    as_of: Instant,
     costs: Vec<Kept>,
     /// Bounds for nodes without work of the taker's queue.
     least: BTreeMap<(GpuRequest, Asked), LeastCosts>,
     victims: NodeVictims,
 }
 
-/// Bounds are found out again after so long, because costs have grown meanwhile, so that they say less and
-/// less.
-const BOUNDS_LAST_MS: u64 = 60_000;
-
 impl NodeCostCache {
-    /// Takes in what has changed since the last decision: these workloads, nodes, and how queues stand.
-    pub(crate) fn resume(&mut self, s: &Session<'_>, changed: &BTreeSet<WorkloadId>) {
-        // Where the clock was put back, they may have cost more then.
-        let lasts = |since: Instant| since <= s.now && s.now.since_ms(since) <= BOUNDS_LAST_MS;
-        if !self.since.is_some_and(lasts) {
+    /// Takes in what has changed since the last decision, which was quiet: the time, and how queues stand.
+    pub(crate) fn resume(&mut self, s: &Session<'_>) {
+        // Where the clock was put back, work may have cost more then.
+        if self.as_of > s.now {
             *self = Self::default();
         }
-        self.victims.resume(s, changed);
+        self.victims.resume(s);
     }
 
-    /// Forgets what holds in one action only. Bounds hold until what they are of changes: as time passes,
-    /// costs only grow.
+    /// Forgets what holds in one action only. Bounds hold until the cluster changes: as time passes, costs
+    /// only grow.
     pub(crate) fn end_of_action(&mut self, s: &Session<'_>) {
-        self.since.get_or_insert(s.now);
+        self.as_of = s.now;
         self.costs.clear();
         self.victims.end_of_action(s);
     }

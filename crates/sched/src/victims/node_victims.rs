@@ -22,9 +22,9 @@ use crate::session::Session;
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeVictims {
     /// Workloads with a place on each node, as of one of its revisions.
-    nodes: Vec<Option<(Revision, Vec<Victim>)>>,
-    /// How often the workloads on a node have changed, and how often their queues.
-    changes: Vec<(u64, u64)>,
+    nodes: Vec<Option<(u64, Vec<Victim>)>>,
+    /// How often the queue of any workload on a node has changed.
+    changes: Vec<u64>,
     /// How often in all.
     changed: u64,
     queues: BTreeMap<QueueId, Standing>,
@@ -64,9 +64,8 @@ struct Movable {
 /// A revision of the state, and how often nodes have changed in what that does not show.
 pub(super) type Moment = (u64, u64);
 
-/// A revision of a node, how often its workloads and their queues have changed, and how often others
-/// could be moved.
-pub(super) type Revision = (u64, u64, u64);
+/// A revision of a node, and how often the queues of its workloads changed, or who could be moved.
+pub(super) type Revision = (u64, u64);
 
 /// How a queue stands that holds so much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,26 +104,23 @@ impl LeastCost {
 }
 
 impl NodeVictims {
-    /// Takes in what has changed since the last decision: these workloads, and how queues stand.
-    pub(super) fn resume(&mut self, s: &Session<'_>, changed: &BTreeSet<WorkloadId>) {
-        let left = changed.iter().copied().filter(|&id| s.cluster.workloads().get(id).is_some());
-        let workloads = nodes_of(s, left);
-        let mut queues = BTreeSet::new();
+    /// Takes in how queues stand in a later decision.
+    pub(super) fn resume(&mut self, s: &Session<'_>) {
+        let mut nodes = BTreeSet::new();
         for (&queue, then) in &mut self.queues {
             let now = standing(s, queue);
             if std::mem::replace(then, now) != now {
-                queues.extend(nodes_of(s, s.workloads_in(queue)));
+                nodes.extend(nodes_of(s, s.workloads_in(queue)));
             }
         }
-        self.touch(workloads, |changes| changes.0 += 1);
-        self.touch(queues, |changes| changes.1 += 1);
+        self.touch(nodes);
     }
 
-    fn touch(&mut self, nodes: BTreeSet<NodeId>, count: impl Fn(&mut (u64, u64))) {
+    fn touch(&mut self, nodes: BTreeSet<NodeId>) {
         for node in nodes {
             let at = node.raw() as usize;
-            self.changes.resize(self.changes.len().max(at + 1), (0, 0));
-            count(&mut self.changes[at]);
+            self.changes.resize(self.changes.len().max(at + 1), 0);
+            self.changes[at] += 1;
             self.changed += 1;
         }
     }
@@ -144,7 +140,7 @@ impl NodeVictims {
             *then = standing(s, queue);
             nodes.extend(nodes_of(s, s.workloads_in(queue)));
         }
-        self.touch(nodes, |changes| changes.1 += 1);
+        self.touch(nodes);
     }
 
     /// Takes in what was put back last; the next decision counts changes from its own beginning.
@@ -161,16 +157,9 @@ impl NodeVictims {
     /// Differs whenever the bound of a node may.
     pub(super) fn revision(&mut self, s: &Session<'_>, asked: Asked, node: NodeId) -> Revision {
         let moves = if asked == Asked::Movable { self.movable(s, node).changes } else { 0 };
-        let queues = self.changes.get(node.raw() as usize).map_or(0, |changes| changes.1);
-        let (node_revision, workloads, _) = self.of_workloads(s, node);
+        let queues = self.changes.get(node.raw() as usize).copied().unwrap_or(0);
         // Both only grow.
-        (node_revision, workloads, queues + moves)
-    }
-
-    /// Differs whenever anything may about the workloads on a node.
-    fn of_workloads(&self, s: &Session<'_>, node: NodeId) -> Revision {
-        let workloads = self.changes.get(node.raw() as usize).map_or(0, |changes| changes.0);
-        (s.cluster.revision(node), workloads, 0)
+        (s.cluster.revision(node), queues + moves)
     }
 
     /// Who on a node could have another place as all stands.
@@ -181,8 +170,7 @@ impl NodeVictims {
             if self.places_seen != as_of {
                 (self.places, self.places_seen) = (FreePlaces::default(), as_of);
             }
-            let revision = self.of_workloads(s, node);
-            let here = on_node(&mut self.nodes, s, (node, revision));
+            let here = on_node(&mut self.nodes, s, node);
             let places = &mut self.places;
             let moves = |id: &WorkloadId| s.can_give_way(*id) && places.may_move(s, *id, node);
             let who = here.iter().map(|victim| victim.id).filter(moves).collect();
@@ -203,9 +191,8 @@ impl NodeVictims {
         node: NodeId,
     ) -> LeastCost {
         let movable = (asked == Asked::Movable).then(|| self.movable(s, node).who.clone());
-        let revision = self.of_workloads(s, node);
         let Self { nodes, queues, .. } = self;
-        let here = on_node(nodes, s, (node, revision));
+        let here = on_node(nodes, s, node);
         let gives = |victim: &Victim| {
             victim.id != id
                 && rule.is_victim(s, id, victim.id)
@@ -301,11 +288,11 @@ fn fewest(victims: &[&Victim], missing_millis: u64) -> u32 {
 }
 
 fn on_node<'a>(
-    nodes: &'a mut Vec<Option<(Revision, Vec<Victim>)>>,
+    nodes: &'a mut Vec<Option<(u64, Vec<Victim>)>>,
     s: &Session<'_>,
-    (node, revision): (NodeId, Revision),
+    node: NodeId,
 ) -> &'a [Victim] {
-    let at = node.raw() as usize;
+    let (at, revision) = (node.raw() as usize, s.cluster.revision(node));
     if nodes.len() <= at {
         nodes.resize_with(at + 1, || None);
     }

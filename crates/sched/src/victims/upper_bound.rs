@@ -57,8 +57,8 @@ impl PreemptionAttempt<'_> {
                 false
             }
             Feasibility::OnlyWhatIsFree => {
-                let Need { id, gpus, .. } = self.need;
-                let is_full = gpus.is_none() && s.is_known_full();
+                let Need { id, gpus, pods, .. } = self.need;
+                let is_full = gpus.is_none() && s.is_known_full(id, pods);
                 debug_assert!(!is_full || s.place(id, gpus).is_err(), "a place is free");
                 !is_full && s.place(id, gpus).is_ok()
             }
