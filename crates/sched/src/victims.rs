@@ -55,11 +55,6 @@ pub(crate) trait Rule {
     /// takers.
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
 
-    /// Whether only work of the taker's queue is ever evicted.
-    fn is_within_queue(&self) -> bool {
-        false
-    }
-
     /// No more than this can come free by evictions. It may say too much, never too little: what is
     /// refused by it could not have been served.
     fn frees_at_most(

@@ -18,10 +18,6 @@ impl Rule for Preempt {
         gives_way_to(s, id, victim)
     }
 
-    fn is_within_queue(&self) -> bool {
-        true
-    }
-
     fn frees_at_most(
         &self,
         s: &Session<'_>,

@@ -12,7 +12,6 @@ use super::eviction_cost::EvictionCost;
 use super::node_victims::{LeastCost, Moment, NodeVictims, Revision, at_most, nodes_of};
 use super::rejections::Rejections;
 use super::{Need, PreemptionAttempt, node_cost};
-use crate::node_scoring::candidates;
 use crate::session::Session;
 
 /// Nodes by cost. Costs change as the search goes on; one is believed when it still holds at
@@ -259,19 +258,6 @@ impl NodeCostCache {
         let is_open = |node: NodeId| {
             s.cluster.allows(need.ask.constraints, node) && s.may_clear(need.id, node)
         };
-        if rule.is_within_queue() && !minds_pods {
-            let among =
-                |node: &NodeId| nodes.is_none_or(|nodes| nodes.contains(node)) && is_open(*node);
-            let free = candidates(s.cluster, need.ask, false)
-                .filter(|&node| s.cluster.may_fit(node, need.ask.request, false))
-                .filter(|node| !own.contains(node) && among(node))
-                .map(|node| (EvictionCost::NOTHING, node));
-            let own = own.iter().copied().filter(among).filter_map(|node| {
-                let least = victims.least_cost(s, rule, (need.id, request, asked), node);
-                Some((least.of(&need)?, node))
-            });
-            return own.chain(free).collect();
-        }
         let known = least.entry((request, asked)).or_default();
         let (mut bounds, mut closed) = (Vec::new(), BTreeSet::new());
         for node in known.open_or_own((s, victims.moment(s)), &own, nodes) {
