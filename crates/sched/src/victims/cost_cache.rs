@@ -255,13 +255,10 @@ impl NodeCostCache {
         };
         let minds_pods = s.cluster.minds_pods(need.ask.constraints);
         let request = at_most(need.ask.request.gpu);
-        let is_open = |node: NodeId| {
-            s.cluster.allows(need.ask.constraints, node) && s.may_clear(need.id, node)
-        };
         let known = least.entry((request, asked)).or_default();
         let (mut bounds, mut closed) = (Vec::new(), BTreeSet::new());
         for node in known.open_or_own((s, victims.moment(s)), &own, nodes) {
-            if !is_open(node) {
+            if !s.cluster.allows(need.ask.constraints, node) || !s.may_clear(need.id, node) {
                 continue;
             }
             let revision = victims.revision(s, asked, node);
