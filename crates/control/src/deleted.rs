@@ -1,9 +1,11 @@
-//! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown:
-//! as they were last, without places. They are read from the database on request; neither the state
-//! nor the view knows them, so decisions and other lists cost nothing for them.
+//! Workloads that were deleted. Owns: for how long and how many are kept, what the engine still has
+//! of them, and how they are shown: as they were last, without places. They are read from the
+//! database on request; neither the state nor the view knows them, so decisions and other lists cost
+//! nothing for them.
 
 use std::sync::Arc;
 
+use engine::Engine;
 use orchestrator::{Error, deleted_views};
 use records::{Change, PastFilter};
 use store::Store;
@@ -28,6 +30,27 @@ async fn kept_since(store: &Store, now: Instant) -> Result<Instant, store::Error
 pub(crate) async fn forget(store: &Store, now: Instant) -> Result<(), store::Error> {
     let before = kept_since(store, now).await?;
     store.apply(&[Change::PodsGone(before), Change::WorkloadsGone(before)]).await
+}
+
+/// Pods of deleted workloads of which the engine still has something: a server that was killed had not
+/// forgotten them yet. What the database does not know may be of another database, so it stays.
+pub(crate) async fn left(engine: &dyn Engine, store: &Store) -> Result<Vec<Uuid>, Error> {
+    let kept = match engine.kept_pods().await {
+        Ok(kept) => kept,
+        Err(error) => {
+            tracing::warn!("what deleted workloads left stays until the next start: {error}");
+            return Ok(Vec::new());
+        }
+    };
+    let deleted = store.deleted_pods(&kept).await.map_err(stored)?;
+    let unknown = kept.len() - deleted.len();
+    if unknown > 0 {
+        tracing::warn!(
+            "the runtime keeps files of {unknown} pods that the database does not know; they stay. \
+             If it is the right database, they are of no use and may be deleted"
+        );
+    }
+    Ok(deleted.into_iter().filter_map(|(pod, is_deleted)| is_deleted.then_some(pod)).collect())
 }
 
 impl Handle {

@@ -20,7 +20,7 @@ use crate::requests::{Answer, Pending, Query, Reply, Request, answer, answer_to,
 use crate::secrets::Completion;
 use crate::shared::Shared;
 use crate::time::MonotonicClock;
-use crate::{BatchFault, Options, archived, stored};
+use crate::{BatchFault, Options, archived, deleted, stored};
 use orchestrator::{
     Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
@@ -159,9 +159,12 @@ impl Dispatcher {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
         archived::leave_out(&self.store, &self.state, &mut listed).await?;
+        let left = deleted::left(&*self.engine, &self.store).await?;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         let keeps = self.engine.capabilities().keeps_limits;
-        let inputs = vec![Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)];
+        let engine = [Input::Engine(listed, keeps), Input::Left(left)];
+        let inputs: Vec<_> =
+            [Input::Idle(idle), Input::Gpus(gpus)].into_iter().chain(engine).collect();
         let archived = archived::before(&self.store, &self.state, &inputs).await?;
         let inputs = archived.into_iter().chain(inputs);
         self.guard(|own| inputs.for_each(|input| drop(own.apply(input))))?;
@@ -200,6 +203,7 @@ impl Dispatcher {
             let first = tokio::select! {
                 () = &mut shutdown => {
                     self.executor.retire().await;
+                    self.executor.clear().await;
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.

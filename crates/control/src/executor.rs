@@ -26,6 +26,8 @@ const LIMIT_RETRY_MS_MAX: u64 = 10_000;
 const REMOVE_VOLUME_RETRY_MS_MAX: u64 = 300_000;
 /// Tries to delete a volume that may fail before it is reported: its user may still be ending.
 const REMOVE_VOLUME_TRIES: u32 = 4;
+/// How long the end of a server waits until what has ended is removed: longer than the tries of it.
+const CLEAR_WAIT: Duration = Duration::from_secs(10);
 /// Most ports that are tried before other tasks get their turn.
 const PORTS_AT_A_TIME: usize = 256;
 /// Tasks that have ended are forgotten when so many are kept.
@@ -74,8 +76,15 @@ pub(crate) struct Executor {
     clock: Arc<MonotonicClock>,
     completion: Completion,
     told: mpsc::UnboundedSender<Input>,
-    last: BTreeMap<Uuid, JoinHandle<()>>,
+    last: BTreeMap<Uuid, Chain>,
     open: Gate,
+}
+
+/// The newest action for a pod, which waits for those before it.
+struct Chain {
+    task: JoinHandle<()>,
+    /// It removes what is left of something that has ended.
+    clears: bool,
 }
 
 impl Executor {
@@ -103,7 +112,7 @@ impl Executor {
     /// Carries out an action after those before it for the same pod.
     pub(crate) fn act(&mut self, action: Action) {
         if self.last.len() >= CHAINS_SWEPT_AT {
-            self.last.retain(|_, task| !task.is_finished());
+            self.last.retain(|_, chain| !chain.task.is_finished());
         }
         let pod = match &action {
             Action::Start(start) => start.spec.key.pod,
@@ -113,7 +122,8 @@ impl Executor {
             Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
         };
-        let before = self.last.remove(&pod);
+        let clears = matches!(action, Action::Remove(_) | Action::Forget(_));
+        let before = self.last.remove(&pod).map(|chain| chain.task);
         let engine = self.engine.clone();
         let clock = self.clock.clone();
         let completion = self.completion.clone();
@@ -164,7 +174,7 @@ impl Executor {
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
             }
         });
-        self.last.insert(pod, task);
+        self.last.insert(pod, Chain { task, clears });
     }
 
     /// Ends starting and stopping: a start under way is waited for, and nothing else is begun.
@@ -172,6 +182,17 @@ impl Executor {
     /// written to stop may still stop, and what past runs have left be removed.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;
+    }
+
+    /// Waits until what has ended is removed as far as that was asked for: after this server there may
+    /// be no other for long. What is not removed in time the next one removes.
+    pub(crate) async fn clear(&mut self) {
+        let chains = std::mem::take(&mut self.last).into_values();
+        let tasks = chains.filter(|chain| chain.clears).map(|chain| chain.task);
+        let all = futures_util::future::join_all(tasks);
+        if tokio::time::timeout(CLEAR_WAIT, all).await.is_err() {
+            tracing::warn!("what ended workloads left is not removed in time; the next start does");
+        }
     }
 }
 

@@ -135,6 +135,7 @@ macro_rules! conformance_suite {
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
             tells_when_lines_were_written, keeps_the_output_of_earlier_runs,
             follows_the_output_to_its_end, removes_ended_runs_only, forgives_unknown_runs,
+            knows_what_pods_keep_after_a_crash,
             refuses_what_it_cannot_run, measures_what_runs_use
         );
     };
@@ -488,6 +489,33 @@ pub async fn forgives_unknown_runs(fixture: &mut dyn Fixture) {
     stage.engine.forget_pod(key.pod).await.expect("an unknown pod is forgotten");
     assert!(matches!(stage.engine.logs(key, ALL).await, Err(engine::Error::NoSuchRun(_))));
     assert!(stage.listed(key).await.is_empty());
+}
+
+/// Of a pod that ran something is kept until it is forgotten, also where a server was killed right before
+/// that: the next one finds it.
+pub async fn knows_what_pods_keep_after_a_crash(fixture: &mut dyn Fixture) {
+    let mut stage = Stage::new(fixture);
+    let (goes, stays) = (fixture.script("exit 0").key, fixture.script("exit 0").key);
+    for key in [goes, stays] {
+        let key = stage.start(RunSpec { key, ..fixture.script("exit 0") }).await;
+        assert_eq!(stage.exit(key).await, Exit::Code(0));
+        stage.engine.remove(key).await.expect("removed");
+    }
+    let kept = async |stage: &Stage| {
+        let kept = stage.engine.kept_pods().await.expect("a list");
+        [goes, stays].map(|key| kept.iter().filter(|pod| **pod == key.pod).count())
+    };
+    drop(stage);
+    fixture.reopen().await;
+    let stage = Stage::new(fixture);
+    assert_eq!(kept(&stage).await, [1, 1]);
+    stage.engine.forget_pod(goes.pod).await.expect("forgotten");
+    assert_eq!(kept(&stage).await, [0, 1]);
+    drop(stage);
+    fixture.reopen().await;
+    let stage = Stage::new(fixture);
+    assert_eq!(kept(&stage).await, [0, 1]);
+    stage.engine.forget_pod(stays.pod).await.expect("forgotten");
 }
 
 /// What its processes use is measured: those that have ended are counted, and a run that has ended

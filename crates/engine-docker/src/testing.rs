@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bollard::query_parameters::{
-    CreateImageOptionsBuilder, ListContainersOptions, ListNetworksOptions,
-    RemoveImageOptionsBuilder, RestartContainerOptionsBuilder,
+    CreateImageOptionsBuilder, ListContainersOptions, ListContainersOptionsBuilder,
+    ListNetworksOptions, ListVolumesOptions, RemoveImageOptionsBuilder,
+    RestartContainerOptionsBuilder,
 };
 use futures_util::TryStreamExt as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -217,6 +218,23 @@ impl DockerServer {
         let mut ids: Vec<_> = found.into_iter().filter_map(|container| container.id).collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// All that servers have left on it: containers, those that have ended among them, and volumes.
+    ///
+    /// # Panics
+    /// It does not answer.
+    #[must_use]
+    pub fn left(&self) -> Vec<String> {
+        let (containers, volumes) = block_on(async {
+            let docker = Daemon::at(&self.socket()).await.unwrap().docker;
+            let all = ListContainersOptionsBuilder::default().all(true).build();
+            let containers = docker.list_containers(Some(all)).await.unwrap();
+            (containers, docker.list_volumes(None::<ListVolumesOptions>).await.unwrap())
+        });
+        let containers = containers.into_iter().flat_map(|one| one.names.unwrap_or_default());
+        let volumes = volumes.volumes.unwrap_or_default().into_iter().map(|one| one.name);
+        containers.chain(volumes).filter(|name| name.contains("elastane-")).collect()
     }
 
     /// Kills what a container runs, as the kernel does where memory is short.

@@ -1,13 +1,15 @@
 //! The engine's operations. Owns: the order of the steps in each, which makes them safe to repeat
 //! after a crash between any two.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bollard::errors::Error as Fault;
+use bollard::models::Volume;
 use bollard::query_parameters::{
     KillContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
 };
@@ -87,17 +89,25 @@ impl Engine for DockerEngine {
     }
 
     async fn forget_pod(&self, pod: Uuid) -> Result<(), Error> {
-        let label = format!("{POD_ID_LABEL}={pod}");
-        let filters = [("label", vec![label.as_str()])].into();
-        let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
         let doing = || format!("delete the files of pod {pod}");
-        let found = self.shared.daemon.docker.list_volumes(Some(options)).await;
-        let found = found.map_err(|fault| failed(doing(), fault))?;
+        let label = format!("{POD_ID_LABEL}={pod}");
+        let found = volumes(&self.shared, &label).await;
         let mut first = Ok(());
-        for volume in found.volumes.unwrap_or_default() {
+        for volume in found.map_err(|fault| failed(doing(), fault))? {
             first = first.and(remove_volume(&self.shared, &volume.name, doing()).await);
         }
         first
+    }
+
+    async fn kept_pods(&self) -> Result<Vec<Uuid>, Error> {
+        let mut pods = BTreeSet::new();
+        for label in self.shared.owner.filters() {
+            let found = volumes(&self.shared, &label).await;
+            let found = found.map_err(|fault| failed("list the volumes of pods", fault))?;
+            let pod = |one: &Volume| one.labels.get(POD_ID_LABEL)?.parse::<Uuid>().ok();
+            pods.extend(found.iter().filter_map(pod));
+        }
+        Ok(pods.into_iter().collect())
     }
 
     async fn remove_volume(&self, name: &str) -> Result<(), Error> {
@@ -159,6 +169,15 @@ impl Engine for DockerEngine {
     async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
         session::connect(&self.shared, key, port).await
     }
+}
+
+/// The volumes of this server that have a label.
+async fn volumes(shared: &Shared, label: &str) -> Result<Vec<Volume>, Fault> {
+    let filters = [("label", vec![label])].into();
+    let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+    let found = shared.daemon.docker.list_volumes(Some(options)).await?.volumes;
+    let is_own = |one: &Volume| shared.owner.owns(|name| one.labels.get(name));
+    Ok(found.unwrap_or_default().into_iter().filter(is_own).collect())
 }
 
 async fn remove_volume(shared: &Shared, name: &str, doing: String) -> Result<(), Error> {

@@ -2,9 +2,9 @@
 //! after a crash between any two.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use async_trait::async_trait;
 use engine::{
@@ -96,6 +96,19 @@ impl Engine for LocalEngine {
                 .paths
                 .discard(&shared.paths.pod(pod))
                 .map_err(|source| Error::io(format!("delete the files of pod {pod}"), source))
+        })
+        .await
+    }
+
+    async fn kept_pods(&self) -> Result<Vec<Uuid>, Error> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || {
+            let pods = shared.paths.pods();
+            let unreadable = |source| Error::io(format!("read {}", pods.display()), source);
+            let entries = fs::read_dir(&pods).map_err(unreadable)?;
+            let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+            let names: Vec<_> = names.collect::<io::Result<_>>().map_err(unreadable)?;
+            Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
         })
         .await
     }

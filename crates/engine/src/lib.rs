@@ -222,6 +222,15 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
+    /// The pods of which something is kept from one run to the next, of this installation alone. What a
+    /// server was about to forget when it was killed is found by it.
+    ///
+    /// # Errors
+    /// The engine's records cannot be read.
+    async fn kept_pods(&self) -> Result<Vec<Uuid>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Deletes a volume that outlives pods ([`MountSource::Volume`]) with all in it; an unknown one is
     /// no error.
     ///

@@ -9,6 +9,7 @@ use crate::workloads::PortsWanted;
 use records::{Archived, AuditDetail};
 use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
+use uuid::Uuid;
 use view::GpuFaults;
 
 /// An input of the state, which changes by nothing else but time.
@@ -33,6 +34,9 @@ pub enum Input {
     /// All runs that the engine has, and which limits it keeps them to: the first thing that a
     /// state gets to know.
     Engine(Vec<ListedRun>, LimitsKept),
+    /// Pods of deleted workloads of which the engine still has something: a server ended before it
+    /// had forgotten them.
+    Left(Vec<Uuid>),
     /// What the scheduler decided. In documents it is left out: it follows from the inputs before
     /// it.
     #[serde(skip)]

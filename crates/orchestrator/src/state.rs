@@ -68,6 +68,7 @@ impl State {
             Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
             Input::Engine(listed, limits_kept) => self.reconcile(listed, limits_kept),
+            Input::Left(pods) => self.forget_left(pods),
             Input::Decided(decision) => self.decided(*decision),
             Input::DecisionFailed => self.decisions.fail(),
             Input::Culprits(culprits) => self.set_culprits_aside(culprits),

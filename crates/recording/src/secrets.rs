@@ -243,6 +243,7 @@ impl Secrets {
             | Input::Idle(_)
             | Input::Gpus(_)
             | Input::Engine(..)
+            | Input::Left(_)
             | Input::Decided(_)
             | Input::DecisionFailed
             | Input::Culprits(_) => {}

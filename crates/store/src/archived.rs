@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::connection::Connection;
 use crate::fault::Result;
-use crate::read::{read_pod, read_with, read_workload};
+use crate::read::{Reading, read_pod, read_with, read_workload};
 use crate::statement::Statement;
 
 /// Most values of a list in one statement.
@@ -98,6 +98,27 @@ pub(crate) async fn pods(db: &mut Connection<'_>, pods: &[Uuid]) -> Result<BTree
         let ids: Vec<String> = pods.iter().map(Uuid::to_string).collect();
         let statement = texts(Statement::new("find archived workloads", sql), &ids);
         found.extend(read_with(db, "pods", statement, |r| r.uuid("id")).await?);
+    }
+    Ok(found)
+}
+
+/// Whether the workloads of these pods were deleted.
+pub(crate) async fn deleted_pods(
+    db: &mut Connection<'_>,
+    pods: &[Uuid],
+) -> Result<BTreeMap<Uuid, bool>> {
+    let mut found = BTreeMap::new();
+    for pods in pods.chunks(VALUES_MAX) {
+        let sql = format!(
+            "SELECT pods.id AS id, workloads.deleted_at AS deleted_at
+             FROM pods JOIN workloads ON workloads.id = pods.workload_id
+             WHERE pods.id IN ({})",
+            numbered(1, pods.len())
+        );
+        let ids: Vec<String> = pods.iter().map(Uuid::to_string).collect();
+        let statement = texts(Statement::new("find deleted workloads", sql), &ids);
+        let read = |r: &Reading<'_>| Ok((r.uuid("id")?, r.maybe_number("deleted_at")?.is_some()));
+        found.extend(read_with(db, "pods", statement, read).await?);
     }
     Ok(found)
 }

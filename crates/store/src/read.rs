@@ -44,7 +44,7 @@ impl Reading<'_> {
         self.maybe_number(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
-    fn maybe_number(&self, column: &str) -> Result<Option<u64>> {
+    pub(crate) fn maybe_number(&self, column: &str) -> Result<Option<u64>> {
         let value = self.row.int(column)?;
         value.map(|v| u64::try_from(v).map_err(|_| self.bad(column, v))).transpose()
     }

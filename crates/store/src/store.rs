@@ -1,6 +1,6 @@
 //! The store as its users meet it. Owns: the state directory's lock, and which back end answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -161,6 +161,16 @@ impl Store {
     pub async fn archived_pods(&self, pods: &[Uuid]) -> Result<BTreeSet<Uuid>, Error> {
         let mut reader = self.reader().await?;
         let found = archived::pods(&mut reader.connection(), pods).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// Whether the workloads of these pods were deleted; of pods that are not stored nothing is said.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn deleted_pods(&self, pods: &[Uuid]) -> Result<BTreeMap<Uuid, bool>, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::deleted_pods(&mut reader.connection(), pods).await;
         found.map_err(|fault| self.named(fault))
     }
 

@@ -1,6 +1,6 @@
 //! An engine that runs nothing and reports scripted states, and a clock that is set by hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -20,8 +20,13 @@ struct Machine {
     /// Every call that changed something, in order.
     calls: Vec<String>,
     listener: Option<mpsc::UnboundedSender<Observation>>,
-    /// Starts are accepted and lost, as in a crash before they are carried out.
+    /// Pods of which something is kept.
+    kept: BTreeSet<uuid::Uuid>,
+    /// Starts, and what is to be forgotten, are accepted and lost, as in a crash before they are
+    /// carried out.
     deaf: bool,
+    /// Forgetting a pod takes so many turns of other tasks.
+    forget_turns: u32,
     /// Stops take until [`FakeEngine::let_go`].
     stubborn: bool,
     held_back: Vec<RunKey>,
@@ -67,6 +72,16 @@ impl FakeEngine {
 
     pub(crate) fn deaf(&self, deaf: bool) {
         self.with(|m| m.deaf = deaf);
+    }
+
+    /// Forgetting a pod takes so many turns of other tasks.
+    pub(crate) fn forget_slowly(&self, turns: u32) {
+        self.with(|m| m.forget_turns = turns);
+    }
+
+    /// Of how many pods something is kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.with(|m| m.kept.len())
     }
 
     pub(crate) fn stubborn(&self, stubborn: bool) {
@@ -299,6 +314,7 @@ impl Engine for FakeEngine {
             let key = spec.key;
             let half = spec.image == "half-started";
             let state = RunState::Running { pid: None, started_at };
+            m.kept.insert(key.pod);
             m.runs.insert(key, (spec, state.clone()));
             m.count();
             if half {
@@ -359,11 +375,22 @@ impl Engine for FakeEngine {
     }
 
     async fn forget_pod(&self, pod: uuid::Uuid) -> Result<(), Error> {
+        for _ in 0..self.with(|m| m.forget_turns) {
+            tokio::task::yield_now().await;
+        }
         self.with(|m| {
+            if m.deaf {
+                return;
+            }
             assert!(m.runs.keys().all(|key| key.pod != pod), "its runs were removed before");
+            m.kept.remove(&pod);
             m.calls.push(format!("forget {pod}"));
         });
         Ok(())
+    }
+
+    async fn kept_pods(&self) -> Result<Vec<uuid::Uuid>, Error> {
+        Ok(self.with(|m| m.kept.iter().copied().collect()))
     }
 
     async fn remove_volume(&self, name: &str) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Servers that end at the worst moment, machines that changed meanwhile, disks that refuse.
 
-use engine::{Exit, RunKey, RunSpec, RunState};
+use engine::{Engine as _, Exit, RunKey, RunSpec, RunState};
 use orchestrator::Error;
 use records::EventFilter;
 use spec::WorkloadSpec;
@@ -64,6 +64,45 @@ async fn a_stop_that_was_decided_but_not_done_is_done() {
     while w.engine.known() > 0 {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn what_a_deleted_workload_kept_goes_although_the_server_was_killed_before() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.submit(1, training("stays", 1)).await;
+    w.phase("stays", Phase::Running).await;
+    let of_another_database = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+    let spec = RunSpec { key: of_another_database, ..w.engine.run_of("t") };
+    w.engine.start(spec).await.unwrap();
+    w.engine.stop(of_another_database, 0).await.unwrap();
+    w.engine.deaf(true);
+    w.delete("t").await;
+    w.becomes("stays Running 1/1").await;
+    w.crash().await;
+    w.engine.deaf(false);
+    assert_eq!(w.engine.kept(), 3);
+    w.start().await;
+    while w.engine.kept() > 2 {
+        tokio::task::yield_now().await;
+    }
+    let kept = w.engine.kept_pods().await.unwrap();
+    for key in [w.engine.run_of("stays").key, of_another_database] {
+        assert!(kept.contains(&key.pod));
+    }
+}
+
+#[tokio::test]
+async fn a_server_ends_when_what_was_deleted_is_forgotten() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.forget_slowly(100_000);
+    w.delete("t").await;
+    w.becomes("").await;
+    w.end().await;
+    assert_eq!(w.engine.kept(), 0);
 }
 
 #[tokio::test]

@@ -245,6 +245,13 @@ impl World {
         self.forget_handle().await;
     }
 
+    /// The server ends in order.
+    pub(crate) async fn end(&mut self) {
+        let (stop, server) = self.server.take().unwrap();
+        stop.send(()).unwrap();
+        server.await.unwrap().unwrap();
+    }
+
     /// The handle keeps the state directory; a process that ended keeps nothing.
     async fn forget_handle(&mut self) {
         let clock = ManualClock::new();

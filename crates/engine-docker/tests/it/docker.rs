@@ -462,6 +462,27 @@ async fn what_a_pod_leaves_is_there_for_its_next_run_and_goes_when_it_is_forgott
     assert_eq!(watched.output(watched.start(other).await).await, "");
 }
 
+#[tokio::test]
+async fn what_pods_of_another_installation_keep_is_not_touched() {
+    let Some(own) = Bench::on(DockerServer::shared()).await else { return };
+    let Some(other) = Bench::on(DockerServer::shared()).await else { return };
+    let mut watched = Watched::new(&other);
+    let spec = other.script("echo kept > /elastane/checkpoint/at");
+    let key = watched.start(spec.clone()).await;
+    watched.end(key).await;
+    watched.engine.remove(key).await.expect("removed");
+    assert!(!own.engine().kept_pods().await.expect("a list").contains(&key.pod));
+    own.engine().forget_pod(key.pod).await.expect("nothing to forget");
+    assert_eq!(watched.engine.kept_pods().await.expect("a list"), [key.pod]);
+    let mut again = RunSpec { key: RunKey { generation: 2, ..key }, ..spec };
+    again.command = Some(["cat", "/elastane/checkpoint/at"].map(str::to_owned).into());
+    let again = watched.start(again).await;
+    assert_eq!(watched.output(again).await, "kept\n");
+    watched.end(again).await;
+    watched.engine.remove(again).await.expect("removed");
+    watched.engine.forget_pod(key.pod).await.expect("forgotten");
+}
+
 /// What a command printed, and how it ended.
 async fn said(session: &mut engine::Session) -> (String, Exit) {
     let mut text = Vec::new();

@@ -286,6 +286,14 @@ impl State {
         }
     }
 
+    /// Forgets pods of deleted workloads, but for those that have a run which should not exist: when it
+    /// has ended, the next start does.
+    pub(crate) fn forget_left(&mut self, pods: Vec<Uuid>) {
+        let is_left =
+            |pod: &Uuid| !self.runs.has_orphan(*pod) && self.workloads.home(*pod).is_none();
+        self.outbox.act(pods.into_iter().filter(is_left).map(Action::Forget));
+    }
+
     fn reconcile_run(&mut self, run: &ListedRun) {
         let key = run.key;
         let alive = !matches!(run.state, RunState::Exited { .. });

@@ -282,6 +282,12 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
     if running != alive {
         return Err(format!("{running:?} should run, and {alive:?} do"));
     }
+    let deleted = machine.rows.deleted_pods();
+    let has_run = |pod: &Uuid| machine.engine.runs().keys().any(|key| key.pod == *pod);
+    let kept = machine.engine.pods().intersection(deleted).find(|pod| !has_run(pod));
+    if let Some(pod) = kept {
+        return Err(format!("pod {pod} was deleted and still has files"));
+    }
     for node in &view.nodes {
         let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
         if let Some((gpu, _)) = used.into_iter().find(|(gpu, _)| {

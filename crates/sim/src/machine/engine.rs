@@ -73,6 +73,8 @@ pub struct Engine {
     /// Runs whose processes cannot be killed.
     pub unkillable: BTreeSet<RunKey>,
     volumes: BTreeSet<String>,
+    /// Pods that have files.
+    pods: BTreeSet<Uuid>,
     /// A request against its rules.
     pub(super) misuse: Option<String>,
 }
@@ -101,6 +103,7 @@ impl Engine {
 
     /// A run is there that was started before.
     pub(super) fn adopt(&mut self, spec: RunSpec, state: RunState) {
+        self.pods.insert(spec.key.pod);
         self.runs.insert(spec.key, Run { spec, state, is_stopping: false });
     }
 
@@ -119,6 +122,7 @@ impl Engine {
                 MountSource::Volume { name, ephemeral: false } => Some(name.clone()),
                 _ => None,
             }));
+            self.pods.insert(key.pod);
             self.runs.insert(key, Run { spec, state: RunState::Starting, is_stopping: false });
             self.check_devices(key);
             self.tell(key, RunState::Starting);
@@ -172,6 +176,13 @@ impl Engine {
             let fault = format!("pod {pod} is forgotten and has a run that lives");
             self.misuse.get_or_insert(fault);
         }
+        self.pods.remove(&pod);
+    }
+
+    /// Pods that have files.
+    #[must_use]
+    pub const fn pods(&self) -> &BTreeSet<Uuid> {
+        &self.pods
     }
 
     pub(super) fn remove_volume(&mut self, name: &str) -> Result<(), Refusal> {

@@ -127,7 +127,7 @@ impl Machine {
     fn reconcile(&mut self, mut server: Server) -> Result<(), Error> {
         self.engine.seen.clear();
         let taken =
-            server.reconcile(self.engine.list(), self.idle.clone(), self.gpus.clone(), &self.rows);
+            server.reconcile(&self.engine, self.idle.clone(), self.gpus.clone(), &self.rows);
         self.server = Some(server);
         self.commit(taken, None).map(drop)
     }

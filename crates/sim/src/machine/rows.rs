@@ -23,6 +23,8 @@ pub struct Rows {
     archived: BTreeSet<Uuid>,
     /// Workloads that were deleted.
     deleted: BTreeSet<Uuid>,
+    /// Their pods.
+    deleted_pods: BTreeSet<Uuid>,
     pods: BTreeMap<(Uuid, u32), PodRow>,
     objects: BTreeMap<u64, ObjectRow>,
     usage: BTreeMap<(Instant, Option<u64>, String), UsageRow>,
@@ -116,7 +118,7 @@ impl Rows {
                 let id = row.workload_id;
                 match self.workloads.contains_key(&id) {
                     true => drop(self.pods.insert((id, row.index), row.clone())),
-                    false if self.deleted.contains(&id) => {}
+                    false if self.deleted.contains(&id) => drop(self.deleted_pods.insert(row.id)),
                     false => return Err(format!("a pod of workload {id}, which is not there")),
                 }
             }
@@ -174,7 +176,8 @@ impl Rows {
             self.workloads.remove(&id);
             self.deleted.insert(id);
             self.pasts.remove(&id);
-            self.pods.retain(|(workload, _), _| *workload != id);
+            let pods = self.pods.extract_if((id, 0)..=(id, u32::MAX), |_, _| true);
+            self.deleted_pods.extend(pods.map(|(_, row)| row.id));
         }
         Ok(())
     }
@@ -240,6 +243,12 @@ impl Rows {
             workloads.iter().flat_map(|row| self.pods.range((row.id, 0)..=(row.id, u32::MAX)));
         let pods = pods.map(|(_, row)| row.clone()).collect();
         Archived { workloads, pods }
+    }
+
+    /// The pods of deleted workloads.
+    #[must_use]
+    pub const fn deleted_pods(&self) -> &BTreeSet<Uuid> {
+        &self.deleted_pods
     }
 
     /// The pods of archived workloads.

@@ -8,10 +8,11 @@ use orchestrator::{
 };
 use records::Snapshot;
 use sched::{Action, Memory, Policy};
-use spec::{LimitsKept, ListedRun};
+use spec::LimitsKept;
 use units::Instant;
 use view::{GpuFaults, View};
 
+use super::engine::Engine;
 use super::executor::Executor;
 use super::{Check, Rows};
 
@@ -79,14 +80,17 @@ impl Server {
     /// Compares with the engine: the first inputs of a state.
     pub(super) fn reconcile(
         &mut self,
-        mut listed: Vec<ListedRun>,
+        engine: &Engine,
         idle: IdleSince,
         gpus: GpuFaults,
         rows: &Rows,
     ) -> Taken {
+        let mut listed = engine.list();
         leave_out_archived(&mut listed, &rows.archived_pods());
-        let engine = Input::Engine(listed, LimitsKept::ALL);
-        self.apply(vec![Input::Idle(idle), Input::Gpus(gpus), engine], rows)
+        let left = engine.pods().intersection(rows.deleted_pods()).copied().collect();
+        let engine = [Input::Engine(listed, LimitsKept::ALL), Input::Left(left)];
+        let inputs = [Input::Idle(idle), Input::Gpus(gpus)].into_iter().chain(engine);
+        self.apply(inputs.collect(), rows)
     }
 
     /// Takes inputs. Nothing of them counts before it is written.

@@ -66,7 +66,11 @@ pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_n
         let state = WorkloadState { deleted_at: Some(Instant(at)), ..w.state.clone() };
         Change::WorkloadState(w.id, state)
     };
-    store.apply(&[gone(20, &workloads[0]), gone(30, &workloads[1])]).await.unwrap();
+    let pods = [pod(&workloads[0]).id, pod(&workloads[1]).id, Uuid::nil()];
+    store.apply(&[gone(20, &workloads[0])]).await.unwrap();
+    let deleted = store.deleted_pods(&pods).await.unwrap();
+    assert_eq!(deleted, [(pods[0], true), (pods[1], false)].into(), "nothing of what is unknown");
+    store.apply(&[gone(30, &workloads[1])]).await.unwrap();
     let read =
         async |since, id| store.past(PastFilter { since: Instant(since), id }).await.unwrap();
     let all = read(20, None).await;
