@@ -131,8 +131,8 @@ pub use submit::{
     DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
     EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl, GitInstance,
     GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, MpiLauncherCreationPolicy,
-    NameValue, NfsInstance, ParameterServers, Port, PortServiceType, Preemptibility, PvcInstance,
-    RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
+    NameValue, NfsInstance, ParameterServers, PodGroups, Port, PortServiceType, Preemptibility,
+    PvcInstance, RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
     TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
 };
 pub use template::{

@@ -45,6 +45,15 @@ pub struct CreationRequest {
     /// their own. Without them the master holds the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter_servers: Option<ParameterServers>,
+    /// Our own, of distributed workloads of the framework LWS: how many groups there are of a
+    /// master, which leads, and workers. One if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_groups: Option<PodGroups>,
+    /// Whether `masterSpec` says all: what it leaves out is not as with the workers. So it is in
+    /// manifests.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub master_spec_is_whole: bool,
     /// Our own: whether it is refused (409) if no node could hold it as nodes are now, even if all
     /// were free. Otherwise it is accepted, waits, and the answer has `warnings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +75,19 @@ pub struct ParameterServers {
     /// What each of them asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
+}
+
+/// Groups of pods that begin, end and get their places each on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PodGroups {
+    /// How many; each has a master and `numWorkers` workers, and the workload runs with one of them.
+    pub number: u32,
+    /// Whether all pods of a group begin again, wherever there is room, when one of them has to; so
+    /// it is if it is not said. Otherwise a pod begins again alone in its place, unless its
+    /// `restartPolicy` is `Never`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recreate: Option<bool>,
 }
 
 /// Body of `POST /api/v1/workloads/trainings`.
@@ -411,6 +433,8 @@ pub enum DistributedFramework {
     JAX,
     /// Our own: a master hands out tasks, and workers come and go.
     ElasticDL,
+    /// Our own: groups of a leader and workers, as a `LeaderWorkerSet` of Kubernetes has them.
+    LWS,
 }
 
 /// What happens to the pods of a distributed workload that run when it has ended.

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::elastane_ext::WorkloadExtras;
 use crate::scalar::{Millis, Time};
-use crate::submit::{GpuRequestType, ParameterServers, WorkloadSpec};
+use crate::submit::{GpuRequestType, ParameterServers, PodGroups, WorkloadSpec};
 use crate::topology::WorkloadTopology;
 
 /// A workload of any type, as lists show it.
@@ -288,6 +288,9 @@ pub struct TypedWorkload {
     /// Our own, of elastic trainings: their parameter servers, if these have pods of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter_servers: Option<ParameterServers>,
+    /// Our own, of workloads of groups: how many, and how they begin again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_groups: Option<PodGroups>,
     /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

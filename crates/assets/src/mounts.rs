@@ -47,7 +47,7 @@ pub async fn settle(
     let name = spec.name.clone();
     let uses = spec.uses.clone();
     for set in spec.sets_mut() {
-        let is_master = set.role == spec::MASTER;
+        let is_master = set.role == spec::MASTER || set.role == spec::LEADER;
         let of_set = |error| if is_master { convert::of_the_master(error) } else { error };
         if !asker.administrator && !state.control.node_access().privileged {
             unprivileged(&set.pod.container.security).map_err(of_set)?;

@@ -12,6 +12,7 @@ mod explain;
 pub mod manifest;
 mod node_constraints;
 mod pod;
+mod pod_groups;
 mod pod_spec;
 mod pods;
 mod pool;

@@ -8,12 +8,13 @@ use api_types::{
 };
 use http_kit::ApiError;
 use spec::{
-    CleanPods, DistributedSpec, Framework, MASTER, PARAMETER_SERVER, PodSet, WORKER, WorkloadKind,
+    CleanPods, DistributedSpec, Framework, Group, MASTER, PARAMETER_SERVER, PodSet, WORKER,
+    WorkloadKind,
 };
 
 use super::defaults::worker_range;
 use super::pod_spec::pod;
-use super::positive;
+use super::{pod_groups, positive};
 
 /// What the published clients send as `sshAuthMountPath`, even if it was not requested. Nothing is
 /// mounted here.
@@ -28,6 +29,7 @@ pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), A
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
         ("parameterServers", request.parameter_servers.is_some()),
+        ("podGroups", request.pod_groups.is_some()),
     ];
     if kind != WorkloadKind::Distributed {
         refuse("", &distributed, "distributed workloads")?;
@@ -134,7 +136,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
     let framework = match spec.distributed_framework {
         Some(framework) => self::framework(framework),
         None => {
-            let why = "must be set: MPI, PyTorch, TF, XGBoost, JAX or ElasticDL";
+            let why = "must be set: MPI, PyTorch, TF, XGBoost, JAX, ElasticDL or LWS";
             return Err(ApiError::field("spec.distributedFramework", why));
         }
     };
@@ -147,6 +149,10 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
         }
         (None, _) => None,
     };
+    if request.pod_groups.is_some() && framework != Framework::Lws {
+        let why = "goes with the framework LWS only; leave it out";
+        return Err(ApiError::field("podGroups", why));
+    }
     if spec.ssh_auth_mount_path.as_ref().is_some_and(|path| path != SSH_PATH_DEFAULT) {
         return Err(ApiError::not_yet("spec.sshAuthMountPath"));
     }
@@ -166,6 +172,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
         let needed = match framework {
             Framework::Mpi => Some("an MPI workload needs a launcher"),
             Framework::ElasticDl => Some("an elastic training needs a master"),
+            Framework::Lws => Some("a group needs a leader"),
             _ => None,
         };
         if let Some(why) = needed {
@@ -176,6 +183,10 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
     };
     let leads = request.master_spec.as_ref().unwrap_or(spec);
     let master = PodSet { role: MASTER.to_owned(), ..of_priority(leads, master) };
+    if framework == Framework::Lws {
+        let (first, more) = pod_groups::sets(request, &master, &worker)?;
+        return Ok((first, more, Some(together)));
+    }
     Ok((master, servers.into_iter().chain([worker]).collect(), Some(together)))
 }
 
@@ -232,6 +243,7 @@ const fn framework(wire: DistributedFramework) -> Framework {
         DistributedFramework::XGBoost => Framework::XgBoost,
         DistributedFramework::JAX => Framework::Jax,
         DistributedFramework::ElasticDL => Framework::ElasticDl,
+        DistributedFramework::LWS => Framework::Lws,
     }
 }
 
@@ -291,14 +303,18 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
     Ok((least, most))
 }
 
-/// How many of its sets make sense together, if it can do without others: an elastic training that
-/// says of no least number of workers waits for them with its master and its parameter servers,
-/// which get their places before.
-pub(super) fn sets_min(request: &CreationRequest) -> Option<u32> {
-    let spec = request.spec.as_ref()?;
-    let elastic = spec.distributed_framework == Some(DistributedFramework::ElasticDL);
-    let leaders = 1 + u32::from(request.parameter_servers.is_some());
-    (elastic && spec.min_replicas.is_none()).then_some(leaders)
+/// The groups of its sets, and how many of its parts make sense together, if it can do without
+/// others: one group; and an elastic training that says of no least number of workers waits for them
+/// with its master and its parameter servers, which get their places before.
+pub(super) fn parts(request: &CreationRequest) -> Result<(Vec<Group>, Option<u32>), ApiError> {
+    let Some(spec) = &request.spec else { return Ok((Vec::new(), None)) };
+    match spec.distributed_framework {
+        Some(DistributedFramework::LWS) => pod_groups::tree(request),
+        Some(DistributedFramework::ElasticDL) if spec.min_replicas.is_none() => {
+            Ok((Vec::new(), Some(1 + u32::from(request.parameter_servers.is_some()))))
+        }
+        _ => Ok((Vec::new(), None)),
+    }
 }
 
 fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {
@@ -345,6 +361,9 @@ pub fn fill_master(request: &mut CreationRequest) -> Result<(), ApiError> {
     if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
         let why = "is one for the whole workload; set it with the workers and leave it out here";
         return Err(ApiError::field(field, why));
+    }
+    if request.master_spec_is_whole {
+        return Ok(());
     }
     let mut below = spec.clone();
     if let (Some(own), Some(inherited)) = (&master.compute, &mut below.compute)

@@ -14,7 +14,7 @@ use super::container::container;
 use super::defaults::with_defaults;
 use super::node_constraints::place;
 use super::pod_spec::{not_empty, words};
-use super::pods::{check_kind, pods, sets_min};
+use super::pods::{check_kind, parts, pods};
 use super::urls::{related, urls};
 
 /// Who asks, and from where.
@@ -80,7 +80,7 @@ pub fn command(
     };
     let spare_priority = spare_priority(&spec)?;
     let (pods, more, together) = pods(kind, &request)?;
-    let children_min = sets_min(&request);
+    let (groups, children_min) = parts(&request)?;
     let serving = match kind {
         WorkloadKind::Inference => Some(super::serving::serving(&spec)?),
         _ => None,
@@ -112,7 +112,7 @@ pub fn command(
         node_pools: spec.node_pools.unwrap_or_default(),
         node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
         topology: None,
-        groups: Vec::new(),
+        groups,
         children_min,
         gates: spec.scheduling_gates.unwrap_or_default(),
         preemption_delay_ms: millis(spec.preemption_delay_seconds).unwrap_or_default(),

@@ -238,6 +238,7 @@ pub(crate) const fn framework_name(framework: Framework) -> &'static str {
         Framework::XgBoost => "XGBoost",
         Framework::Jax => "JAX",
         Framework::ElasticDl => "ElasticDL",
+        Framework::Lws => "LWS",
     }
 }
 

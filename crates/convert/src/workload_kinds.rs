@@ -10,8 +10,8 @@ use api_types::{
     SecretVolume, Storage, TypedWorkload, number_from_millis,
 };
 use spec::{
-    CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PARAMETER_SERVER, PodSet, PodSpec,
-    Restart, SecretPlace, SecretUse, SharedGpus, WorkloadSpec,
+    CleanPods, Framework, GpuRequest, HOME_FOLDER, LEADER, MASTER, PARAMETER_SERVER, PodSet,
+    PodSpec, Restart, SecretPlace, SecretUse, SharedGpus, WorkloadSpec,
 };
 use view::{Phase, WorkloadView};
 
@@ -25,7 +25,7 @@ pub const ENVIRONMENT_ASSET: &str = "environment-asset";
 
 /// A training or workspace in the typed form.
 pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
-    let master = view.spec.set_named(MASTER);
+    let master = view.spec.set_named(MASTER).or_else(|| view.spec.set_named(LEADER));
     let is_same = |set: &PodSet| {
         let workers = pods_shown(&view.spec);
         let shown = |set: &PodSet| (set.pod_priority, set.pod_names.clone());
@@ -56,6 +56,7 @@ pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
         master_spec_same_as_worker: view.spec.distributed.map(|_| master.is_some_and(is_same)),
         master_spec: master.filter(|set| !is_same(set)).map(own),
         parameter_servers: view.spec.set_named(PARAMETER_SERVER).map(servers),
+        pod_groups: super::pod_groups::to_wire(&view.spec),
         warnings: Vec::new(),
     }
 }
@@ -130,6 +131,7 @@ const fn framework(framework: Framework) -> DistributedFramework {
         Framework::XgBoost => DistributedFramework::XGBoost,
         Framework::Jax => DistributedFramework::JAX,
         Framework::ElasticDl => DistributedFramework::ElasticDL,
+        Framework::Lws => DistributedFramework::LWS,
     }
 }
 

@@ -134,6 +134,12 @@ impl Gang {
                 unbuffered,
             ],
             Framework::Tf => vec![("TF_CONFIG", self.tf_config(address))],
+            Framework::Lws => vec![
+                ("LWS_LEADER_ADDRESS", host),
+                ("LWS_LEADER_PORT", port),
+                ("LWS_GROUP_SIZE", size),
+                ("LWS_WORKER_INDEX", rank),
+            ],
             Framework::ElasticDl => self.elastic(format!("{host}:{port}"), address),
             Framework::Mpi => vec![("OMPI_MCA_orte_keep_fqdn_hostnames", "true".to_owned())],
         }
@@ -308,6 +314,13 @@ mod tests {
                 0,
                 3,
                 "OMPI_MCA_orte_keep_fqdn_hostnames=true 127.0.0.1 slots=2\n127.0.0.1 slots=2\n",
+            ),
+            (
+                Framework::Lws,
+                2,
+                3,
+                "LWS_LEADER_ADDRESS=127.0.0.1 LWS_LEADER_PORT=7000 LWS_GROUP_SIZE=3 \
+                 LWS_WORKER_INDEX=2",
             ),
         ] {
             assert_eq!(told(framework, rank, least), want);

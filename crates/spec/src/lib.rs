@@ -26,7 +26,7 @@ mod time_slicing;
 mod workload;
 
 pub use check::{
-    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
+    CPU_MILLIS_MAX, DEVICES_MAX, GROUPS_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
     check_backoff_limit, check_gpu, check_labels, check_share, check_workload,
 };
 pub use container::{
@@ -45,8 +45,9 @@ pub use node::{Instance, NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, t
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use past::WorkloadPast;
 pub use pods::{
-    CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, PARAMETER_SERVER, Place,
-    PodSet, PodSpec, Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
+    CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, LEADER, MASTER,
+    PARAMETER_SERVER, Place, PodSet, PodSpec, Restart, SecretPlace, SecretTo, SecretUse,
+    TopologyUse, WORKER,
 };
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use pool_fractions::PoolFractions;

@@ -287,10 +287,15 @@ pub enum Framework {
     /// and go: each begins as soon as it has its place, and one that has lost it begins again as
     /// another.
     ElasticDl,
+    /// Groups of a leader and workers, each of which begins and restarts on its own
+    /// (`LeaderWorkerSet` of Kubernetes).
+    Lws,
 }
 
 /// The role of the pod whose end is the end of all.
 pub const MASTER: &str = "master";
+/// The role of the pod that the others of its group look for.
+pub const LEADER: &str = "leader";
 /// The role of those that hold the model of an elastic training.
 pub const PARAMETER_SERVER: &str = "ps";
 /// The role of the others.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, Step};
 use crate::{
-    DistributedSpec, ExposedUrl, Group, MountSource, PodSet, Priority, RelatedUrl, Restart,
-    Revision, SecretUse, Serving, TopologyUse, WorkloadKind,
+    DistributedSpec, ExposedUrl, Framework, Group, MountSource, PodSet, Priority, RelatedUrl,
+    Restart, Revision, SecretUse, Serving, TopologyUse, WorkloadKind,
 };
 
 /// How often a failed pod is started again where nothing else is asked for.
@@ -204,6 +204,36 @@ impl WorkloadSpec {
         own +=
             before.filter(|other| other.role == set.role).map(|o| o.pods as usize).sum::<usize>();
         u32::try_from(own).unwrap_or(u32::MAX)
+    }
+
+    /// Whether its pods are groups, each of a leader and workers.
+    #[must_use]
+    pub fn is_of_groups(&self) -> bool {
+        self.distributed.is_some_and(|together| together.framework == Framework::Lws)
+    }
+
+    /// The numbers of the pods that begin and restart together: those of each group, or all.
+    #[must_use]
+    pub fn gangs(&self) -> Vec<Vec<usize>> {
+        if !self.is_of_groups() {
+            return vec![(0..self.pod_count() as usize).collect()];
+        }
+        let mut gangs = vec![Vec::new(); self.groups.len()];
+        let mut next = 0;
+        for set in self.sets() {
+            let pods = next..next + set.pods as usize;
+            next = pods.end;
+            if let Some(gang) = self.group(set.group.as_ref()).and_then(|at| gangs.get_mut(at)) {
+                gang.extend(pods);
+            }
+        }
+        gangs
+    }
+
+    /// The numbers of the pods that a pod begins and restarts with, itself included.
+    #[must_use]
+    pub fn gang_with(&self, number: usize) -> Vec<usize> {
+        self.gangs().into_iter().find(|gang| gang.contains(&number)).unwrap_or_default()
     }
 
     /// How many pods it has.

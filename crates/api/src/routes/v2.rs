@@ -31,7 +31,8 @@ const MANIFEST_BYTES_MAX: usize = 64 << 10;
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let (all, one) = ("/api/v2/workloads", "/api/v2/workloads/{workloadId}");
     let of = Resource::Workloads;
-    let about = "Submits a manifest of Kubernetes: a pod, a job, or a job of a training operator";
+    let about = "Submits a manifest of Kubernetes: a pod, a job, a job of a training \
+                 operator, or groups of a leader and workers";
     let changed =
         "Gives a workload another priority, and suspends or resumes it, as its manifest says";
     let routes = [

@@ -32,6 +32,15 @@ fn torch() -> Value {
         "spec": {"pytorchReplicaSpecs": {"Master": of(1), "Worker": of(2)}}})
 }
 
+fn groups() -> Value {
+    let worker = json!({"containers": [{"image": "i", "command": ["work"], "args": ["hard"],
+        "resources": {"limits": {"nvidia.com/gpu": 1}}}]});
+    let leader = json!({"containers": [{"image": "l", "args": ["lead"]}]});
+    json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
+        "metadata": {"name": "s"}, "spec": {"replicas": 2, "leaderWorkerTemplate": {
+            "size": 2, "leaderTemplate": {"spec": leader}, "workerTemplate": {"spec": worker}}}})
+}
+
 async fn submit(server: &Server, manifest: &Value) -> Value {
     let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
     let (status, made) = server.post(PATH, body).await;
@@ -85,6 +94,124 @@ async fn pods_and_training_operators_become_what_they_say() {
     assert_eq!((&shown["type"], &shown["runningPods"]), (&json!("Distributed"), &json!(3)));
     assert_eq!(shown["distributedFramework"], "PyTorch");
     assert_eq!(made["metadata"]["gvk"]["kind"], "PyTorchJob");
+}
+
+#[tokio::test]
+async fn a_set_of_groups_runs_each_of_a_leader_and_workers() {
+    let server = Server::with_teams().await;
+    let made = submit(&server, &groups()).await;
+    let (id, gvk) = (id(&made), &made["metadata"]["gvk"]);
+    let of =
+        json!({"group": "leaderworkerset.x-k8s.io", "version": "v1", "kind": "LeaderWorkerSet"});
+    assert_eq!(*gvk, of);
+    let shown = server.phase(&id, "Running").await;
+    assert_eq!(
+        (&shown["type"], &shown["distributedFramework"]),
+        (&json!("Distributed"), &json!("LWS"))
+    );
+    assert_eq!(
+        (&shown["runningPods"], &shown["allocatedResources"]["gpu"]),
+        (&json!(4), &json!(2))
+    );
+    let pods = server.get(&format!("/api/v1/workloads/{id}/pods")).await;
+    let pods = pods["pods"].as_array().unwrap();
+    let told: Vec<_> = pods.iter().map(|pod| (&pod["name"], &pod["role"])).collect();
+    let want = json!(["s-0", "s-0-1", "s-1", "s-1-1"]);
+    assert_eq!(
+        told.iter().map(|pod| pod.0).collect::<Vec<_>>(),
+        want.as_array().unwrap().iter().collect::<Vec<_>>()
+    );
+    assert_eq!((told[0].1, told[1].1), (&json!("leader"), &json!("worker")));
+    let typed = server.get(&format!("/api/v1/workloads/distributed/{id}")).await;
+    assert_eq!(typed["podGroups"], json!({"number": 2, "recreate": true}));
+    let (spec, master) = (&typed["spec"], &typed["masterSpec"]);
+    assert_eq!((&spec["numWorkers"], &spec["restartPolicy"]), (&json!(1), &json!("Always")));
+    assert_eq!((&master["image"], &master["args"]), (&json!("l"), &json!("lead")));
+    assert_eq!(master.get("command"), None, "a template has nothing of the other");
+    let mut suspended = groups();
+    suspended["spec"]["suspend"] = json!(true);
+    let body = json!({"manifest": suspended}).to_string();
+    let (status, _) = server.raw("PUT", &format!("{PATH}/{id}"), &body).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    server.phase(&id, "Stopped").await;
+    let body = json!({"manifest": groups()}).to_string();
+    server.raw("PUT", &format!("{PATH}/{id}"), &body).await;
+    server.phase(&id, "Running").await;
+
+    // What the API was asked for can be asked for again there.
+    let spec = json!({"image": "i", "distributedFramework": "LWS", "numWorkers": 3});
+    let mut body = server.job("again", &spec);
+    body["podGroups"] = json!({"number": 2, "recreate": false});
+    let (status, made) = server.post("/api/v1/workloads/distributed", body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    assert_eq!(made["podGroups"], json!({"number": 2, "recreate": false}));
+    let shown = server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
+    assert_eq!(shown["runningPods"], 8);
+}
+
+#[tokio::test]
+async fn what_groups_cannot_have_is_refused_by_name() {
+    let server = Server::with_teams().await;
+    let template = "/spec/leaderWorkerTemplate";
+    let with = |at: &str, value: Value| {
+        let mut manifest = groups();
+        let (above, name) = at.rsplit_once('/').unwrap();
+        manifest.pointer_mut(above).unwrap()[name] = value;
+        manifest
+    };
+    for (at, value, why) in [
+        ("/spec/replicas", json!(0), "manifest.spec.replicas: 0 is too few; use 1 or more"),
+        ("/spec/replicas", json!(101), "manifest.spec.replicas: 101 is too many; 1 to 100 are"),
+        ("/spec/startupPolicy", json!("LeaderReady"), "manifest.spec.startupPolicy: `LeaderReady`"),
+        (
+            "/spec/rolloutStrategy",
+            json!({}),
+            "manifest.spec.rolloutStrategy: is refused: what runs",
+        ),
+        ("/spec/networkConfig", json!({}), "manifest.spec.networkConfig: is refused: a pod finds"),
+        ("/spec/hpa", json!({}), "manifest.spec.hpa: unknown field"),
+        (
+            "/metadata/annotations",
+            json!({"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}),
+            "manifest.metadata.annotations: `leaderworkerset.sigs.k8s.io/exclusive-topology` is",
+        ),
+        (
+            &format!("{template}/size"),
+            json!(1),
+            "manifest.spec.leaderWorkerTemplate.size: is a leader and its workers: write 2",
+        ),
+        (
+            &format!("{template}/subGroupPolicy"),
+            json!({"subGroupSize": 2}),
+            "manifest.spec.leaderWorkerTemplate.subGroupPolicy: is refused: a group has no",
+        ),
+        (
+            &format!("{template}/restartPolicy"),
+            json!("Always"),
+            "manifest.spec.leaderWorkerTemplate.restartPolicy: `Always` is not known; Recreate",
+        ),
+        (
+            &format!("{template}/workerTemplate/spec/restartPolicy"),
+            json!("Never"),
+            "manifest.spec.leaderWorkerTemplate.workerTemplate.spec.restartPolicy: is not Always",
+        ),
+    ] {
+        let body = json!({"metadata": {"projectId": "1"}, "manifest": with(at, value)});
+        refused(&server, ("POST", PATH, &body), 400, why).await;
+    }
+    let lws = json!({"image": "i", "distributedFramework": "LWS"});
+    let torch = json!({"image": "i", "distributedFramework": "PyTorch"});
+    let named = json!({"image": "i", "distributedFramework": "LWS", "podNames": "p-{}"});
+    for (spec, field, value, why) in [
+        (&torch, "podGroups", json!({"number": 2}), "podGroups: goes with the framework LWS only"),
+        (&lws, "podGroups", json!({"number": 0}), "podGroups.number: 0 is too few"),
+        (&lws, "masterSpecSameAsWorker", json!(false), "masterSpecSameAsWorker: a group needs a"),
+        (&named, "podGroups", json!({"number": 2}), "spec.podNames: goes without groups"),
+    ] {
+        let mut body = server.job("d", spec);
+        body[field] = value;
+        refused(&server, ("POST", "/api/v1/workloads/distributed", &body), 400, why).await;
+    }
 }
 
 #[tokio::test]

@@ -2,18 +2,35 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, wait_until};
+use crate::sandbox::{Sandbox, environment, kill, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The one test here; its pods run the same program with the same name, and get the address to
+/// The tests here; their pods run the same program with the same name, and get the address to
 /// meet at.
 const TEST: &str = "gang::a_master_and_workers_meet_begin_anew_together_and_outlive_the_server";
+const GROUPS_TEST: &str = "gang::groups_meet_each_on_its_own_and_begin_again_alone";
+/// Two groups of a leader and a worker.
+const GROUPS: &str = "
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: s}
+spec:
+  replicas: 2
+  leaderWorkerTemplate:
+    size: 2
+    workerTemplate:
+      spec:
+        containers:
+          - command: [PROGRAM, --exact, --nocapture, TEST]
+            env: [{name: MEETING, value: FOLDER}]
+            resources: {limits: {nvidia.com/gpu: 1}}
+";
 
 /// What each pod runs: all send their ranks to the first, which tells them the sum. The first time
 /// the last of them fails before that. When they have met they stay until the file `go` is there.
@@ -66,9 +83,28 @@ fn phase(sandbox: &Sandbox, id: &str) -> Value {
 }
 
 /// The processes of the pods that have met.
-fn members(sandbox: &Sandbox) -> Vec<u32> {
+fn members(sandbox: &Sandbox, test: &str) -> Vec<u32> {
     let all = sandbox.processes().into_iter();
-    all.filter(|one| one.command.contains(TEST)).map(|one| one.pid).collect()
+    all.filter(|one| one.command.contains(test)).map(|one| one.pid).collect()
+}
+
+/// This program, where the account of the run gets to.
+fn program(sandbox: &Sandbox) -> PathBuf {
+    let program = sandbox.home().join("member");
+    let this = std::env::current_exe().expect("this program");
+    if std::fs::hard_link(&this, &program).is_err() {
+        std::fs::copy(this, &program).expect("a copy");
+    }
+    program
+}
+
+/// The id of a workload.
+fn id_of(sandbox: &Sandbox, name: &str) -> String {
+    let (_, text) = sandbox.get("/api/v1/workloads").expect("an answer");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    let all = all["workloads"].as_array().expect("a list");
+    let found = all.iter().find(|one| one["name"] == name).expect("it is there");
+    found["id"].as_str().expect("an id").to_owned()
 }
 
 #[test]
@@ -79,13 +115,7 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 4x1GiB");
     assert_eq!(sandbox.shell("elastane project create team-a --gpu-quota 4").code, Some(0));
-    // Where the account of the run gets to.
-    let folder = sandbox.home();
-    let program = folder.join("member");
-    let this = std::env::current_exe().expect("this program");
-    if std::fs::hard_link(&this, &program).is_err() {
-        std::fs::copy(this, &program).expect("a copy");
-    }
+    let (folder, program) = (sandbox.home(), program(&sandbox));
     let made = sandbox.shell(&format!(
         "runai training pytorch submit d -p team-a -g 1 --workers 2 -e MEETING={} \
          -c -- {} --exact --nocapture {TEST}",
@@ -93,9 +123,7 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
         program.display()
     ));
     assert!(made.text.contains("Creating PyTorch training d..."), "{}", made.text);
-    let (_, text) = sandbox.get("/api/v1/workloads").expect("an answer");
-    let all: Value = serde_json::from_str(&text).expect("JSON");
-    let id = all["workloads"][0]["id"].as_str().expect("an id");
+    let id = &id_of(&sandbox, "d");
     let output = |pod: &str| sandbox.shell(&format!("runai logs d -p team-a --pod {pod}")).text;
     for (rank, pod) in ["d-master-0", "d-worker-0", "d-worker-1"].into_iter().enumerate() {
         let knows = || output(pod).contains(&format!("rank {rank} of 3 knows 3"));
@@ -103,12 +131,86 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     }
     let port = std::fs::read_to_string(folder.join("failed")).expect("the first port");
     let ports = |pid| crate::sandbox::environment(pid).map(|of| of["MASTER_PORT"].clone());
-    let before = members(&sandbox);
+    let before = members(&sandbox, TEST);
     assert_eq!(before.len(), 3);
     assert!(before.iter().all(|pid| ports(*pid).is_some_and(|now| now != port)), "another port");
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 4x1GiB");
-    assert_eq!((phase(&sandbox, id), members(&sandbox)), (json!("Running"), before));
+    assert_eq!((phase(&sandbox, id), members(&sandbox, TEST)), (json!("Running"), before));
     std::fs::write(folder.join("go"), "").expect("a file");
     assert!(wait_until(PATIENCE, || phase(&sandbox, id) == "Completed"));
+}
+
+/// What each pod of a group runs: the worker tells its number to the leader, which tells it the sum.
+fn group_member() {
+    let told = |name: &str| std::env::var(name).expect(name);
+    let number = |name: &str| told(name).parse::<usize>().expect(name);
+    let (index, size) = (number("LWS_WORKER_INDEX"), number("LWS_GROUP_SIZE"));
+    let port = told("LWS_LEADER_PORT").parse::<u16>().expect("a port");
+    let place = (told("LWS_LEADER_ADDRESS"), port);
+    let sum = if index == 0 { lead(&place, size) } else { follow(&place, index) };
+    writeln!(std::io::stdout(), "{index} of {size} knows {sum}").expect("written");
+    assert!(wait_until(PATIENCE * 5, || Path::new(&told("MEETING")).join("go").exists()));
+}
+
+/// The processes of the groups beside the first, which goes on.
+fn beside(sandbox: &Sandbox, first: &[u32]) -> Vec<u32> {
+    let mut all = members(sandbox, GROUPS_TEST);
+    assert!(first.iter().all(|pid| all.contains(pid)), "the first group goes on");
+    all.retain(|pid| !first.contains(pid));
+    all
+}
+
+/// Waits until a pod knows the sum of its group.
+fn met(sandbox: &Sandbox, pod: &str, index: usize) {
+    let output = || sandbox.shell(&format!("runai logs s --pod {pod}")).text;
+    let knows = || output().contains(&format!("{index} of 2 knows 1"));
+    assert!(wait_until(PATIENCE, knows), "{pod}: {}\n{}", output(), sandbox.server_text());
+}
+
+#[test]
+fn groups_meet_each_on_its_own_and_begin_again_alone() {
+    if std::env::var_os("MEETING").is_some() {
+        return group_member();
+    }
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x1GiB");
+    let (folder, program) = (sandbox.home(), program(&sandbox));
+    let manifest = GROUPS.replace("PROGRAM", &program.display().to_string());
+    let manifest = manifest.replace("FOLDER", &folder.display().to_string());
+    std::fs::write(folder.join("s.yaml"), manifest.replace("TEST", GROUPS_TEST)).expect("a file");
+    let made = sandbox.shell(
+        "elastane project create team-a --gpu-quota 4 && runai config project team-a \
+         && runai training submit busy -i x -g 1 --command -- sleep 1000",
+    );
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let busy = &id_of(&sandbox, "busy");
+    assert!(wait_until(PATIENCE, || phase(&sandbox, busy) == "Running"));
+    let made = sandbox.shell("runai workload submit -f s.yaml");
+    assert!(made.text.contains("Creating workload s..."), "{}", made.text);
+    let id = &id_of(&sandbox, "s");
+    // Three GPUs are one group.
+    met(&sandbox, "s-0", 0);
+    met(&sandbox, "s-0-1", 1);
+    let first = members(&sandbox, GROUPS_TEST);
+    assert_eq!((phase(&sandbox, id), first.len()), (json!("Degraded"), 2));
+    assert_eq!(sandbox.shell("runai delete busy").code, Some(0));
+    met(&sandbox, "s-1", 0);
+    met(&sandbox, "s-1-1", 1);
+    let before = beside(&sandbox, &first);
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --gpus 4x1GiB");
+    assert_eq!((phase(&sandbox, id), beside(&sandbox, &first)), (json!("Running"), before.clone()));
+    let is_worker = |pid: &u32| environment(*pid).is_some_and(|of| of["LWS_WORKER_INDEX"] == "1");
+    kill(before.iter().copied().find(is_worker).expect("a worker of the second group"));
+    let again = || {
+        let now = beside(&sandbox, &first);
+        now.len() == 2 && now.iter().all(|pid| !before.contains(pid))
+    };
+    assert!(wait_until(PATIENCE, again), "{}", sandbox.shell("runai describe job s").text);
+    met(&sandbox, "s-1-1", 1);
+    let shown = sandbox.shell("runai describe job s").text;
+    assert!(["s-0", "s-0-1", "s-1", "s-1-1"].iter().all(|pod| shown.contains(pod)), "{shown}");
+    assert_eq!(sandbox.shell("runai delete s").code, Some(0));
+    assert!(wait_until(PATIENCE, || members(&sandbox, GROUPS_TEST).is_empty()));
 }

@@ -25,6 +25,7 @@ mod objects;
 mod org;
 mod past;
 mod places;
+mod pod_groups;
 mod pools;
 mod postgres;
 mod races;

@@ -3,6 +3,7 @@
 //! workload; a manifest is turned into the creation that says the same.
 
 mod kinds;
+mod leader_worker;
 
 use spec::{Priority, WorkloadKind};
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::collections::BTreeMap;
 use api_types::{
     Compute, CreationRequest, EnvironmentVariable, EnvironmentVariableSecret, ExtendedResource,
     GpuRequestType, MatchExpression, MatchExpressionOperator, NameValue, NodeAffinityRequired,
-    NodeSelectorTerm, RestartPolicy, Toleration, WorkloadSpec, WorkloadV2MetadataCreateParams,
-    number_from_millis,
+    NodeSelectorTerm, PodGroups, RestartPolicy, Toleration, WorkloadSpec,
+    WorkloadV2MetadataCreateParams, number_from_millis,
 };
 use http_kit::{ApiError, read_part};
 use serde_json::Value;
@@ -48,7 +49,7 @@ pub fn creation(
     }
     check_kind(manifest)?;
     let head: Manifest = read_part("manifest", manifest.clone())?;
-    let (kind, spec, master) = to_wire(&head, asked.category.as_deref())?;
+    let Means { kind, spec, master, groups } = to_wire(&head, asked.category.as_deref())?;
     let meta = head.metadata;
     let spec = WorkloadSpec {
         labels: over(meta.labels, spec.labels),
@@ -65,20 +66,36 @@ pub fn creation(
         project_id: asked.project_id.ok_or_else(|| missing("metadata.projectId"))?,
         cluster_id: asked.cluster_id,
         spec: Some(spec),
-        master_spec_same_as_worker: (kind == WorkloadKind::Distributed && master.is_none())
-            .then_some(false),
+        // Where groups have one template, their leaders are as the workers are.
+        master_spec_same_as_worker: (kind == WorkloadKind::Distributed
+            && master.is_none()
+            && groups.is_none())
+        .then_some(false),
         master_spec: master,
+        master_spec_is_whole: true,
+        pod_groups: groups,
         strict: asked.strict,
         ..CreationRequest::default()
     };
     Ok((kind, request))
 }
 
-/// Kind and pods of a manifest, and the one that leads them.
-fn to_wire(
-    head: &Manifest,
-    category: Option<&str>,
-) -> Result<(WorkloadKind, WorkloadSpec, Option<WorkloadSpec>), ApiError> {
+/// What a manifest says.
+struct Means {
+    kind: WorkloadKind,
+    spec: WorkloadSpec,
+    /// The one that leads the others, where it is another.
+    master: Option<WorkloadSpec>,
+    groups: Option<PodGroups>,
+}
+
+impl Means {
+    const fn of(kind: WorkloadKind, spec: WorkloadSpec) -> Self {
+        Self { kind, spec, master: None, groups: None }
+    }
+}
+
+fn to_wire(head: &Manifest, category: Option<&str>) -> Result<Means, ApiError> {
     let spec = head.spec.clone();
     let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     match (group, head.kind.as_str()) {
@@ -94,7 +111,7 @@ fn to_wire(
                 Some("Build") => WorkloadKind::Workspace,
                 _ => WorkloadKind::Training,
             };
-            Ok((kind, spec, None))
+            Ok(Means::of(kind, spec))
         }
         ("batch", "Job") => {
             let job: Job = read_part("manifest.spec", spec)?;
@@ -104,11 +121,16 @@ fn to_wire(
                 backoff_limit: job.backoff_limit,
                 ..pod("manifest.spec.template.spec", job.template)?
             };
-            Ok((WorkloadKind::Training, spec, None))
+            Ok(Means::of(WorkloadKind::Training, spec))
         }
         ("kubeflow.org", kind) if OPERATORS.iter().any(|(known, ..)| *known == kind) => {
             let (spec, master) = distributed(kind, spec)?;
-            Ok((WorkloadKind::Distributed, spec, master))
+            Ok(Means { master, ..Means::of(WorkloadKind::Distributed, spec) })
+        }
+        leader_worker::KIND => {
+            let (spec, master, groups) = leader_worker::groups(&head.metadata, spec)?;
+            let groups = Some(groups);
+            Ok(Means { master, groups, ..Means::of(WorkloadKind::Distributed, spec) })
         }
         _ => Err(unknown_kind(&head.kind, &head.api_version)),
     }
@@ -121,7 +143,7 @@ fn check_kind(manifest: &Value) -> Result<(), ApiError> {
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     let is_operator = || OPERATORS.iter().any(|(known, ..)| *known == kind);
     match (group, kind) {
-        ("", "Pod") | ("batch", "Job") => Ok(()),
+        ("", "Pod") | ("batch", "Job") | leader_worker::KIND => Ok(()),
         ("kubeflow.org", _) if is_operator() => Ok(()),
         _ => Err(unknown_kind(kind, version)),
     }
@@ -137,7 +159,8 @@ fn unknown_kind(kind: &str, version: &str) -> ApiError {
             classes.join(", ")
         ),
         _ => format!(
-            "`{}` of `{}` is not known; Pod of v1, Job of batch/v1, and of kubeflow.org {} are",
+            "`{}` of `{}` is not known; Pod of v1, Job of batch/v1, LeaderWorkerSet of \
+             leaderworkerset.x-k8s.io/v1, and of kubeflow.org {} are",
             units::shown(kind),
             units::shown(version),
             operators.join(", ")

@@ -91,13 +91,22 @@ impl State {
         }
     }
 
-    /// What one pod of several that work together has saved is the state of all. Of pods that work each
+    /// What one pod of several that work together has saved is the state of all. Of groups and of pods that work each
     /// for itself counts what was saved the longest ago, once each of those that run has saved something.
     fn note_saved(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let holds = |pod: &&Pod| self.binding(pod).current.is_some();
         let saved = |pod: &Pod| pod.saved_at;
-        let at = if workload.spec.distributed.is_some() {
+        let at = if workload.spec.is_of_groups() {
+            let of = |gang: Vec<usize>| -> Vec<&Pod> {
+                gang.iter().filter_map(|&number| workload.pods.get(number)).collect()
+            };
+            let gangs = workload.spec.gangs().into_iter().map(of);
+            let there = gangs.filter(|gang| gang.iter().any(holds));
+            let newest = |gang: Vec<&Pod>| gang.into_iter().filter_map(saved).max();
+            let all: Option<Vec<Instant>> = there.map(newest).collect();
+            all.and_then(|all| all.into_iter().min())
+        } else if workload.spec.distributed.is_some() {
             workload.pods.get(number).and_then(saved)
         } else {
             let all: Option<Vec<Instant>> = workload.pods.iter().filter(holds).map(saved).collect();
@@ -120,7 +129,9 @@ impl State {
 /// The runs whose next checkpoint is one of this pod's: its own, and the first of those that it works with.
 fn awaited(workload: &Workload, number: usize) -> Vec<RunKey> {
     let is_own = |pod: &&Pod| pod.number() == number;
-    let works_with = |pod: &&Pod| workload.spec.distributed.is_some() && !is_own(pod);
+    let gang = workload.spec.distributed.map(|_| workload.spec.gang_with(number));
+    let gang = gang.unwrap_or_default();
+    let works_with = |pod: &&Pod| gang.contains(&pod.number()) && !is_own(pod);
     let all = workload.pods.iter().filter(is_own).chain(workload.pods.iter().filter(works_with));
     all.filter(|pod| pod.started_at.is_some()).map(Pod::run).take(AWAITED_MAX).collect()
 }

@@ -29,7 +29,14 @@ impl Workload {
         let (set, _) = self.spec.set_of(number);
         let spare =
             set.pods_min < set.pods || self.is_elastic_training() || self.spec.meets_at_server();
-        self.spec.distributed.is_some() && set.pod.restart == Restart::Never && !spare
+        let alone = set.pod.restart != Restart::Never && !self.recreates(number);
+        self.spec.distributed.is_some() && !alone && !spare
+    }
+
+    /// Whether the group of a pod begins again as a whole when the pod has to.
+    pub(super) fn recreates(&self, number: usize) -> bool {
+        let group = self.spec.group(self.spec.set_of(number).0.group.as_ref());
+        group.is_some_and(|at| self.spec.groups[at].recreate)
     }
 
     /// Whether a pod that has its place may begin, as far as the others matter.
@@ -60,7 +67,25 @@ impl State {
         };
         let count = |pods: &[Pod]| pods.iter().filter(|pod| is(pod)).count();
         let counts: Vec<_> = workload.pods_by_set().map(|(_, pods)| count(pods)).collect();
-        model.spec.is_whole(&|set| u32::try_from(counts[set]).unwrap_or(u32::MAX))
+        let count = |set: usize| u32::try_from(counts[set]).unwrap_or(u32::MAX);
+        match workload.spec.is_of_groups() {
+            // A group that is not whole takes nothing from the others.
+            true => model.spec.reaches_minimum(None, &count),
+            false => model.spec.is_whole(&count),
+        }
+    }
+
+    /// Whether the pods of a workload that begin together can: all of a group, or as many as the
+    /// workload needs at least, have their places or have ended.
+    fn has_places(&self, workload: &Workload, gang: &[usize]) -> bool {
+        let is_there = |pod: &Pod| {
+            let place = self.binding(pod);
+            pod.ended.is_some() || (place.current.is_some() && !place.releasing)
+        };
+        match workload.spec.is_of_groups() {
+            true => gang.iter().all(|&number| workload.pods.get(number).is_some_and(is_there)),
+            false => self.is_enough(workload, is_there),
+        }
     }
 
     /// A pod has got its place: it begins, or waits there for those it works together with.
@@ -101,21 +126,20 @@ impl State {
                 self.begin_members(id);
                 continue;
             }
-            let is_there = |pod: &Pod| {
-                let place = self.binding(pod);
-                pod.ended.is_some() || (place.current.is_some() && !place.releasing)
+            let waits = |gang: &Vec<usize>| {
+                let mut pods = gang.iter().filter_map(|&number| workload.pods.get(number));
+                pods.any(|pod| pod.waits_for_others) && self.has_places(workload, gang)
             };
-            if !self.is_enough(workload, is_there) {
-                continue;
+            let (begun, new): (Vec<_>, Vec<_>) =
+                workload.spec.gangs().into_iter().filter(waits).partition(|gang| {
+                    let mut pods = gang.iter().filter_map(|&number| workload.pods.get(number));
+                    pods.any(|pod| !pod.is_idle() && self.binding(pod).current.is_some())
+                });
+            let (mut begin, new) = (begun.concat(), new.concat());
+            if !new.is_empty() && self.give_ports(id, &new) {
+                begin.extend(new);
             }
-            let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();
-            if !workload.pods.iter().any(runs) {
-                let all = self.workloads[&id].pods.numbers();
-                if !self.give_ports(id, &all) {
-                    continue;
-                }
-            }
-            for number in self.workloads[&id].pods.numbers() {
+            for number in begin {
                 if self.workloads[&id].may_begin(number) {
                     self.start(id, number);
                 }
@@ -210,22 +234,36 @@ impl State {
                 port: pod.port.unwrap_or_default(),
             }
         };
+        let gang = workload.spec.gang_with(number);
+        let members: Vec<_> = gang.iter().filter_map(|&other| workload.pods.get(other)).collect();
+        let sets = workload.spec.sets().filter(|set| match workload.spec.is_of_groups() {
+            true => set.group == workload.spec.set_of(number).0.group,
+            false => true,
+        });
         Some(Gang {
             workload: workload.id,
             framework: together.framework,
-            members: workload.pods.iter().map(member).collect(),
-            rank: number,
-            members_min: workload.spec.sets().map(|set| set.pods_min).sum(),
+            rank: members.iter().position(|pod| pod.number() == number)?,
+            members: members.into_iter().map(member).collect(),
+            members_min: sets.map(|set| set.pods_min).sum(),
             slots_per_worker: together.slots_per_worker,
         })
     }
 
     /// A pod gives up its place and is to be started again: so are all that would be lost without.
     pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
-        if self.workloads.get(&id).is_some_and(|workload| workload.is_lost_without(number)) {
-            self.release_all(id);
-            self.rewind(id);
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if !workload.is_lost_without(number) {
+            return;
         }
+        let gang = workload.spec.gang_with(number);
+        if workload.spec.is_of_groups() {
+            // Another group may be waiting for its ports.
+            self.release_those(id, |pod| gang.contains(&pod.number()));
+        } else {
+            self.release_all(id);
+        }
+        self.rewind(id, &gang);
     }
 
     /// A pod is moved: all that would be lost without it restart with it, where they are.
@@ -238,8 +276,9 @@ impl State {
             let place = self.binding(pod);
             Some((pod.model?, place.current.filter(|_| !place.releasing)?))
         };
-        let others: Vec<_> =
-            workload.pods.iter().filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
+        let gang = workload.spec.gang_with(number);
+        let others = workload.pods.iter().filter(|pod| gang.contains(&pod.number()));
+        let others: Vec<_> = others.filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
         for (other, (model, place)) in others {
             let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
             if pod.is_idle() {
@@ -252,24 +291,37 @@ impl State {
             self.cluster.set_binding(model, again);
             self.evict_run(id, other);
         }
-        self.rewind(id);
+        self.rewind(id, &gang);
     }
 
     /// Once nothing of a gang runs, those of it that had done their part restart with the
-    /// others.
+    /// others. A group that has ended well stays as it is.
     pub(crate) fn rewind_if_stopped(&mut self, id: Uuid) {
-        let stopped = |w: &Workload| w.completed_at.is_none() && !self.holds_any(w);
-        if self.workloads.get(&id).is_some_and(stopped) {
-            self.rewind(id);
+        let Some(workload) = self.workloads.get(&id).filter(|w| w.completed_at.is_none()) else {
+            return;
+        };
+        let is_over = |pod: &Pod| pod.ended == Some(Ended::Succeeded);
+        let stopped = |gang: &Vec<usize>| {
+            let pods = || gang.iter().filter_map(|&number| workload.pods.get(number));
+            pods().all(|pod| self.binding(pod).current.is_none())
+                && !(workload.spec.is_of_groups() && pods().all(is_over))
+        };
+        let gangs = workload.spec.gangs().into_iter().filter(stopped);
+        for gang in gangs.collect::<Vec<_>>() {
+            self.rewind(id, &gang);
         }
     }
 
-    fn rewind(&mut self, id: Uuid) {
+    fn rewind(&mut self, id: Uuid, gang: &[usize]) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         if workload.spec.distributed.is_none() {
             return;
         }
-        workload.pods.iter_mut().for_each(|pod| pod.ended = None);
+        for &number in gang {
+            if let Some(pod) = workload.pods.get_mut(number) {
+                pod.ended = None;
+            }
+        }
         self.update_members(id);
     }
 }

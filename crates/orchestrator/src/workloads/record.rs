@@ -161,10 +161,6 @@ impl Pods {
         self.0.iter_mut()
     }
 
-    pub(crate) fn numbers(&self) -> Vec<usize> {
-        self.iter().map(Pod::number).collect()
-    }
-
     /// Adds a pod of a number that none has.
     pub(crate) fn insert(&mut self, pod: Pod) {
         if let Err(at) = self.position(pod.number()) {
@@ -195,6 +191,16 @@ pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     let (workload, (set, _)) = (&spec.name, spec.set_of(pod.number()));
     let generation = pod.generation + u32::from(pod.waits_for_others);
     let number = pod.number_in_role(spec);
+    if spec.is_of_groups()
+        && let Some(group) = spec.group(set.group.as_ref())
+    {
+        // As Kubernetes calls them: the leader after its group, the others after the leader.
+        let gang = spec.gang_with(pod.number());
+        return match gang.iter().position(|&other| other == pod.number()) {
+            None | Some(0) => format!("{workload}-{group}"),
+            Some(at) => format!("{workload}-{group}-{at}"),
+        };
+    }
     match (&set.pod_names, set.role.as_str()) {
         (Some(names), _) => names.replace("{}", &number.to_string()),
         (None, "") => format!("{workload}-{}-{generation}", pod.index),

@@ -36,7 +36,7 @@ impl State {
         use spec::Exit;
         let Some(workload) = self.workloads.get(&id) else { return };
         let spec = workload.spec.clone();
-        let restarts = workload.restarts;
+        let (restarts, recreates) = (workload.restarts, workload.recreates(number));
         match workload.after_failure(number, exit, ran_ms) {
             None => {}
             Some(Next::Fails) => return self.end(id, number, Ended::Failed),
@@ -75,6 +75,10 @@ impl State {
                 let count = restarts + 1;
                 self.retry((id, number), count, back_off_ms(restarts), Some(count));
             }
+            (Restart::OnFailure | Restart::Always, _) if recreates => {
+                let delay_ms = self.note_failure(id, number, ran_ms);
+                self.retry((id, number), restarts + 1, delay_ms, None);
+            }
             (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number, ran_ms),
         }
     }
@@ -108,18 +112,24 @@ impl State {
         self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
-    /// The pod keeps its place and is started there again after a delay.
-    fn restart_in_place(&mut self, id: Uuid, number: usize, ran_ms: u64) {
-        let now = self.now;
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        workload.restarts += 1;
-        let Some(pod) = workload.pods.get_mut(number) else { return };
+    /// Counts a failure of a pod. Answers how long to wait after it.
+    fn note_failure(&mut self, id: Uuid, number: usize, ran_ms: u64) -> u64 {
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return BACK_OFF_MS_MIN };
         if ran_ms >= WELL_MS {
             pod.failures = 0;
         }
         let delay_ms = back_off_ms(pod.failures);
         pod.failures += 1;
-        let at = now.plus_ms(delay_ms);
+        delay_ms
+    }
+
+    /// The pod keeps its place and is started there again after a delay.
+    fn restart_in_place(&mut self, id: Uuid, number: usize, ran_ms: u64) {
+        let delay_ms = self.note_failure(id, number, ran_ms);
+        let at = self.now.plus_ms(delay_ms);
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        workload.restarts += 1;
+        let Some(pod) = workload.pods.get_mut(number) else { return };
         pod.started_at = None;
         self.workloads.set_restart((id, number), Some(at));
         self.touch(id);

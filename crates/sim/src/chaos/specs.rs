@@ -10,9 +10,9 @@ use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name
 use sched::{OverQuota, Placement, Policy};
 use spec::{
     Audience, Bounds, CleanPods, Colocation, Container, Device, DistributedSpec, Framework,
-    GpuRequest, Group, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet,
-    PodSpec, PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey, RunSpec,
-    Scaling, Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind,
+    GpuRequest, Group, LEADER, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place,
+    PodSet, PodSpec, PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey,
+    RunSpec, Scaling, Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind,
     WorkloadSpec,
 };
 use units::{GPU_MILLIS, Instant};
@@ -188,6 +188,7 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String, named: &Named)
         6 => spec = inference(rng, spec),
         7 => spec.pods.pod.restart = [Restart::OnFailure, Restart::Always][rng.below(2)],
         8 | 9 => sets(rng, &mut spec, named),
+        10 => spec = of_groups(rng, spec),
         _ => {}
     }
     if spec.serving.is_none() {
@@ -220,6 +221,7 @@ fn sets(rng: &mut Rng, spec: &mut WorkloadSpec, named: &Named) {
         parent: (number == 1 && rng.below(2) == 0).then(|| "g0".to_owned()),
         children_min: (rng.below(2) == 0).then_some(1),
         topology: together(rng, 4, named),
+        recreate: false,
     };
     spec.groups = (0..groups).map(group).collect();
     spec.children_min = (rng.below(2) == 0).then_some(1);
@@ -377,6 +379,32 @@ fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..spec.pods },
         more: vec![worker],
+        distributed: Some(DistributedSpec { framework, slots_per_worker: 1, first_waits, clean }),
+        ..spec
+    }
+}
+
+/// Groups of a leader and a worker or two.
+fn of_groups(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
+    let (number, workers) = (1 + below(rng, 3), 1 + below(rng, 2));
+    let recreate = rng.below(2) == 0;
+    spec.pods.pod.restart = [Restart::Never, Restart::OnFailure, Restart::Always][rng.below(3)];
+    let group = |at| Group { name: format!("g{at}"), recreate, ..Group::default() };
+    let of = |at| {
+        let leader =
+            PodSet { role: LEADER.to_owned(), group: Some(group(at).name), ..spec.pods.clone() };
+        let (role, pods) = (WORKER.to_owned(), workers);
+        [leader.clone(), PodSet { role, pods, pods_min: pods, ..leader }]
+    };
+    let mut sets: Vec<_> = (0..number).flat_map(of).collect();
+    let (first_waits, clean) = (false, [CleanPods::Running, CleanPods::None][rng.below(2)]);
+    let framework = Framework::Lws;
+    WorkloadSpec {
+        kind: WorkloadKind::Distributed,
+        groups: (0..number).map(group).collect(),
+        children_min: Some(1),
+        pods: sets.remove(0),
+        more: sets,
         distributed: Some(DistributedSpec { framework, slots_per_worker: 1, first_waits, clean }),
         ..spec
     }

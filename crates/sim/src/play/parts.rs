@@ -134,6 +134,7 @@ impl Known {
                 parent: group.parent.clone(),
                 children_min: group.children_min,
                 topology: self.constraint(group.topology.as_ref()).map_err(fault)?,
+                recreate: false,
             });
         }
         Ok(groups)

@@ -6,14 +6,14 @@ use crate::invalid::Invalid;
 /// Longest preemption delay.
 const PREEMPTION_DELAY_MS_MAX: u64 = 30 * 24 * 3_600_000;
 /// Most groups, and most gates, of a workload.
-const PARTS_MAX: usize = 100;
+pub const GROUPS_MAX: usize = 100;
 
 /// Checks the tree of groups, gates and the preemption delay.
 pub(super) fn check(spec: &WorkloadSpec) -> Result<(), Invalid> {
     let bad = |field, text: String| Err(Invalid::new(field, text));
     for (field, parts) in [("groups", spec.groups.len()), ("gates", spec.gates.len())] {
-        if parts > PARTS_MAX {
-            return bad(field, format!("{parts} {field} are more than the {PARTS_MAX} allowed"));
+        if parts > GROUPS_MAX {
+            return bad(field, format!("{parts} {field} are more than the {GROUPS_MAX} allowed"));
         }
     }
     let delay_ms = spec.preemption_delay_ms;

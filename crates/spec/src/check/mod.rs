@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use units::GPU_MILLIS;
 
+pub use group::GROUPS_MAX;
+
 use crate::invalid::Invalid;
 use crate::{
     Bounds, GPU_LIMIT_HARD, GPU_LIMIT_LABEL, GpuRequest, PodSet, PodSpec, SecretPlace, Share,

@@ -1,0 +1,125 @@
+//! Sets of groups of a leader and workers (`LeaderWorkerSet`) as submissions. Owns: which of their
+//! fields mean something here.
+
+use api_types::{DistributedFramework, PodGroups, RestartPolicy, WorkloadSpec};
+use http_kit::{ApiError, read_part};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::kinds::{Meta, Template};
+use super::pod;
+use crate::pod_groups::check_number;
+
+/// Its kind, and the group of its versions.
+pub(super) const KIND: (&str, &str) = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet");
+/// What annotations begin with that ask for places of their own for groups.
+const ANNOTATIONS: &str = "leaderworkerset.sigs.k8s.io/";
+/// Fields that mean nothing here, and why.
+const REFUSED: [(&str, &str); 5] = [
+    ("/rolloutStrategy", "what runs is not changed, so nothing is rolled out"),
+    ("/networkConfig", "a pod finds its leader by LWS_LEADER_ADDRESS"),
+    ("/leaderWorkerTemplate/subGroupPolicy", "a group has no groups in it"),
+    ("/leaderWorkerTemplate/volumeClaimTemplates", "a pod here has no volumes of its own"),
+    (
+        "/leaderWorkerTemplate/persistentVolumeClaimRetentionPolicy",
+        "a pod here has no volumes of its own",
+    ),
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct LeaderWorkerSet {
+    replicas: Option<u32>,
+    startup_policy: Option<String>,
+    leader_worker_template: LeaderWorkerTemplate,
+    #[expect(dead_code, reason = "looked at in every manifest alike")]
+    suspend: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct LeaderWorkerTemplate {
+    size: Option<u32>,
+    restart_policy: Option<String>,
+    leader_template: Option<Template>,
+    worker_template: Template,
+}
+
+/// The workers of each group, the leader if it differs, and the groups.
+pub(super) fn groups(
+    meta: &Meta,
+    spec: Value,
+) -> Result<(WorkloadSpec, Option<WorkloadSpec>, PodGroups), ApiError> {
+    const AT: &str = "manifest.spec";
+    let refused = |at: &str, why: &str| {
+        let field = format!("{AT}{}", at.replace('/', "."));
+        ApiError::field(&field, format!("is refused: {why}; leave it out"))
+    };
+    if let Some((at, why)) = REFUSED.iter().find(|(at, _)| spec.pointer(at).is_some()) {
+        return Err(refused(at, why));
+    }
+    if let Some(name) = meta.annotations.keys().find(|name| name.starts_with(ANNOTATIONS)) {
+        let why = format!(
+            "`{}` is refused: groups share nodes with other work; leave it out",
+            units::shown(name)
+        );
+        return Err(ApiError::field("manifest.metadata.annotations", why));
+    }
+    let set: LeaderWorkerSet = read_part(AT, spec)?;
+    if let Some(other) = set.startup_policy.filter(|policy| policy != "LeaderCreated") {
+        let why = format!(
+            "`{}` is not here, where the pods of a group begin together; write LeaderCreated, or \
+             leave it out",
+            units::shown(&other)
+        );
+        return Err(ApiError::field(&format!("{AT}.startupPolicy"), why));
+    }
+    let number = check_number(&format!("{AT}.replicas"), set.replicas.unwrap_or(1))?;
+    let template = set.leader_worker_template;
+    let at = format!("{AT}.leaderWorkerTemplate");
+    let workers = match template.size.unwrap_or(1).checked_sub(1) {
+        Some(workers) if workers > 0 => workers,
+        _ => {
+            let why = "is a leader and its workers: write 2 or more; pods that are each on their \
+                       own are a Job with `parallelism`";
+            return Err(ApiError::field(&format!("{at}.size"), why));
+        }
+    };
+    let leader = template.leader_template;
+    let leader = leader.map(|one| restarting(&format!("{at}.leaderTemplate"), one)).transpose()?;
+    // What is kept and shown is that of the workers.
+    let leader = leader.map(|spec| WorkloadSpec { labels: None, annotations: None, ..spec });
+    let spec = WorkloadSpec {
+        distributed_framework: Some(DistributedFramework::LWS),
+        num_workers: Some(workers),
+        ..restarting(&format!("{at}.workerTemplate"), template.worker_template)?
+    };
+    let recreate = recreate(&at, template.restart_policy.as_deref())?;
+    Ok((spec, leader, PodGroups { number, recreate: Some(recreate) }))
+}
+
+/// Whether a group begins again as a whole. As the pods of a group begin together, it makes no
+/// difference whether that waits until all have begun.
+fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
+    match policy {
+        None | Some("RecreateGroupOnPodRestart" | "RecreateGroupAfterStart") => Ok(true),
+        Some("None" | "Default") => Ok(false),
+        Some(other) => {
+            let why = format!(
+                "`{}` is not known; RecreateGroupOnPodRestart, RecreateGroupAfterStart and None are",
+                units::shown(other)
+            );
+            Err(ApiError::field(&format!("{at}.restartPolicy"), why))
+        }
+    }
+}
+
+/// A pod that begins again whenever it has ended, as all of such a set do.
+fn restarting(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
+    let spec = pod(&format!("{at}.spec"), template)?;
+    if spec.restart_policy.is_some_and(|policy| policy != RestartPolicy::Always) {
+        let why = "is not Always, which pods of a LeaderWorkerSet have; leave it out";
+        return Err(ApiError::field(&format!("{at}.spec.restartPolicy"), why));
+    }
+    Ok(WorkloadSpec { restart_policy: Some(RestartPolicy::Always), ..spec })
+}
