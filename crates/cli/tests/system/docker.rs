@@ -109,6 +109,17 @@ impl Story {
         self.await_containers(0);
     }
 
+    /// Some workloads run and are deleted at once.
+    fn leave(&self, name: &str) {
+        let names: Vec<_> = (0..3).map(|number| format!("{name}{number}")).collect();
+        for name in &names {
+            let script = "echo begun; exec sleep 600";
+            self.run(&format!("runai submit {name} -i {IMAGE} --command -- sh -c '{script}'"));
+            self.await_text(&format!("runai logs {name}"), "begun");
+        }
+        self.run(&format!("runai delete {}", names.join(" ")));
+    }
+
     fn told_to_run(&self) -> usize {
         let told = self.sandbox.statuses("runai list jobs");
         told.iter().filter(|(_, status)| status == "Running").count()
@@ -237,10 +248,15 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
     println!(
         "{rounds} rounds with containers; the reported state was correct {untrue_ms} ms after a blow"
     );
-    story.run("runai submit last -i gcr.io/run-ai-demo/quickstart -g 1");
-    story.await_containers(1);
+    // What deleted workloads kept goes with them: the server is killed at once, or ends in order.
+    story.leave("killed");
+    story.sandbox.kill_server();
+    story.start_server();
+    let gone = wait_until(PATIENCE, || story.daemon.left().is_empty());
+    assert!(gone, "{:?}\n{}", story.daemon.left(), story.sandbox.server_text());
+    story.leave("last");
     story.run("elastane down");
-    assert_eq!(story.daemon.containers(), Vec::<String>::new());
+    assert_eq!(story.daemon.left(), Vec::<String>::new());
     assert_eq!(story.daemon.networks(), Vec::<String>::new(), "its own went with it");
 }
 
