@@ -49,7 +49,8 @@ pub use room::fitting;
 pub use topology::{Domain, DomainId, Topology, TopologyConstraint, TopologyId};
 pub use usage::{EndedStep, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{
-    Child, Completeness, GroupSpec, Pod, PodBinding, ShapeId, Workload, WorkloadSpec,
+    Child, Completeness, GroupSpec, Pod, PodBinding, ShapeId, Workload, WorkloadSpec, next_pods,
+    next_pods_among, next_pods_if, set_rank, task_priority,
 };
 
 /// Id of a node.

@@ -2,9 +2,11 @@
 //! every account is derived from.
 
 mod groups;
+mod next_pods;
 
 pub(crate) use groups::Shapes;
 pub use groups::{Child, Completeness, GroupSpec, ShapeId};
+pub use next_pods::{next_pods, next_pods_among, next_pods_if, set_rank, task_priority};
 use smallvec::SmallVec;
 use units::{Instant, Resources};
 

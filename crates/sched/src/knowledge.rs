@@ -7,13 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Changes, Cluster, PodId, QueueId, WorkloadId};
+use model::{Changes, Cluster, PodId, QueueId, WorkloadId, next_pods};
 use units::{Instant, Resources};
 
 use crate::entitlements::Entitlements;
 use crate::equivalence_class::EquivalenceClass;
 use crate::fair_share::counted;
-use crate::next_pods::next_pods;
 use crate::rank::{Rank, by_rank};
 use crate::{Plan, Policy, Profile, Waits};
 use reasons::{ClassId, Pending};

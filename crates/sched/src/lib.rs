@@ -32,7 +32,6 @@ mod kai;
 mod knowledge;
 mod memory;
 mod never_fits;
-mod next_pods;
 mod node_scoring;
 mod order;
 mod place;

@@ -10,14 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Placement, PodBinding, PodId,
-    PodMismatch, QueueId, Share, WorkloadId,
+    PodMismatch, QueueId, Share, WorkloadId, next_pods, next_pods_if,
 };
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::candidates::FailedTurns;
 use crate::equivalence_class::patient_until;
 use crate::knowledge::Knowledge;
-use crate::next_pods::{next_pods, next_pods_if};
 use crate::order::Shares;
 use crate::place::PodRequirements;
 use crate::{NodeScoring, Policy, Stats, node_scoring, place};

@@ -3,10 +3,7 @@
 
 use std::cmp::Reverse;
 
-use model::{Child, WorkloadSpec};
-
-use crate::next_pods::task_priority;
-use crate::rank::set_rank;
+use model::{Child, WorkloadSpec, set_rank, task_priority};
 
 /// What goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

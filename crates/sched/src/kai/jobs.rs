@@ -4,11 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use model::{GpuRequest, PodBinding, PodId, PodRequest, PodSetSpec, WorkloadId};
+use model::{GpuRequest, PodBinding, PodId, PodRequest, PodSetSpec, WorkloadId, next_pods_among};
 use units::Resources;
 
 use super::amounts::{amounts, expected_millis};
-use crate::next_pods::next_pods_among;
 use crate::session::Session;
 use crate::spare::{Spare, holds, next_spare, spare_part};
 

@@ -3,19 +3,20 @@
 
 use std::cmp::Reverse;
 
-use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId, WorkloadSpec};
+use units::Ratio;
 
-use crate::rank;
+use crate::{Child, Cluster, Completeness, PodId, PodSetSpec, Workload, WorkloadId, WorkloadSpec};
 
 /// The pods to place next, those of one set together: all that lack of the minimum at every
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
-pub(crate) fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
+#[must_use]
+pub fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
     next_pods_if(cluster, id, excluded, |_| true)
 }
 
 /// The same of those that `may` be placed only.
-pub(crate) fn next_pods_if(
+pub fn next_pods_if(
     cluster: &Cluster,
     id: WorkloadId,
     excluded: &[usize],
@@ -28,8 +29,7 @@ pub(crate) fn next_pods_if(
 }
 
 /// The same, where only pods that `wait` can be placed, and only those with a place count.
-#[cfg(feature = "kai")]
-pub(crate) fn next_pods_among(
+pub fn next_pods_among(
     cluster: &Cluster,
     id: WorkloadId,
     excluded: &[usize],
@@ -49,7 +49,8 @@ fn by_task_priority(spec: &WorkloadSpec, group: Option<usize>) -> Vec<Child> {
 }
 
 /// The highest of any set in it.
-pub(crate) fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
+#[must_use]
+pub fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
     match child {
         Child::Set(set) => spec.pod_sets[set].task_priority,
         Child::Group(group) => {
@@ -57,6 +58,13 @@ pub(crate) fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
             below.map(|child| task_priority(spec, child)).max().unwrap_or(0)
         }
     }
+}
+
+/// Which pod set of a workload gets its next pod, least first, when none lacks any of its minimum:
+/// the one with the fewest pods for its minimum, then by name. Source: scheduling reference §6.4.
+#[must_use]
+pub fn set_rank(spec: &PodSetSpec, placed: u32) -> (Ratio, &str) {
+    (Ratio::new(u64::from(placed), u64::from(spec.pods_min)), &spec.name)
 }
 
 struct Selection<'a, F, G> {
@@ -155,7 +163,7 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
         let rank = |&set: &usize| {
             let of = &spec.pod_sets[set];
-            (Reverse(of.task_priority), rank::set_rank(of, (self.has)(set)))
+            (Reverse(of.task_priority), set_rank(of, (self.has)(set)))
         };
         let set = whole.into_iter().filter(wants).min_by_key(rank);
         let of_set = set.map(|set| (true, Reverse(spec.pod_sets[set].task_priority)));
