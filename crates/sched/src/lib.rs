@@ -27,6 +27,7 @@ mod entitlement;
 mod entitlements;
 mod equivalence_class;
 mod fair_share;
+mod free_places;
 #[cfg(feature = "kai")]
 mod kai;
 mod knowledge;

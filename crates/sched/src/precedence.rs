@@ -1,6 +1,7 @@
 //! Which workloads of one queue others may preempt. Owns: that one comparison.
 
 use model::WorkloadId;
+use units::Resources;
 
 use crate::session::Session;
 
@@ -8,6 +9,17 @@ use crate::session::Session;
 /// or as important and `id`, which is not preemptible, has a right to its quota.
 pub(crate) fn gives_way_to(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
     s.can_give_way(victim) && is_below(s, id, victim)
+}
+
+/// What the work holds that could be stopped for a workload in its queue, at the most; none if there is no
+/// such work.
+pub(crate) fn held_below_it(s: &Session<'_>, id: WorkloadId) -> Option<Resources> {
+    let workload = &s.cluster.workloads()[id];
+    let as_important = u32::from(!workload.spec.preemptible);
+    let end = workload.next_priority().saturating_add(as_important);
+    let mut tiers = s.cluster.queues()[s.queue_of(id)].preemptible.range(..end).peekable();
+    tiers.peek()?;
+    Some(tiers.map(|(_, tier)| tier.held).sum())
 }
 
 /// Whether `other`, of the same queue, is there to be stopped for `id`, running or not. Of one whose

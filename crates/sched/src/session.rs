@@ -6,6 +6,7 @@ pub(crate) mod pools;
 pub(crate) mod reserve;
 pub(crate) mod topology;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
@@ -16,6 +17,7 @@ use units::{Instant, Kind, Ratio, Resources};
 
 use crate::candidates::FailedTurns;
 use crate::equivalence_class::patient_until;
+use crate::free_places::FreePlaces;
 use crate::knowledge::Knowledge;
 use crate::order::Shares;
 use crate::place::PodRequirements;
@@ -42,6 +44,8 @@ pub(crate) struct Session<'a> {
     pub(crate) sets_left: u64,
     pub(crate) wake_at: Option<Instant>,
     pub(crate) node_scoring: NodeScoring,
+    /// Where pods could go that are moved: found out while only reading.
+    pub(crate) free_places: RefCell<FreePlaces>,
     pub(crate) reservations: Reservations,
     pub(crate) trying: Trying,
     /// The revision of the state in which none that waits has a place that is free.
@@ -103,6 +107,7 @@ impl<'a> Session<'a> {
             sets_left: 0,
             wake_at: None,
             node_scoring: NodeScoring::default(),
+            free_places: RefCell::default(),
             reservations: Reservations::default(),
             trying: Trying::default(),
             full_at: None,

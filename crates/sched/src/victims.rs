@@ -29,6 +29,7 @@ use smallvec::SmallVec;
 use units::{Kind, Resources};
 
 use crate::place::{self, PodRequirements};
+use crate::precedence::held_below_it;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
@@ -51,6 +52,12 @@ pub(crate) trait Rule {
         true
     }
 
+    /// Whether it may come to that if so much of its own queue gives way. It may say yes too often, never
+    /// too rarely.
+    fn could_evict(&self, _: &Session<'_>, _: WorkloadId, _: Resources, _given: Resources) -> bool {
+        true
+    }
+
     /// Whether this one may be evicted. Of work of another queue the answer is the same for all
     /// takers.
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
@@ -65,8 +72,8 @@ pub(crate) trait Rule {
         largest_workloads: &mut LargestWorkloads,
     ) -> Resources;
 
-    /// The queues beside the path of the taker's in the tree that may give anything in an attempt that
-    /// begins now, or below which all may; none if any may. It may name too many, never too few.
+    /// The queues of which work may give way in an attempt that begins now, or of those below them, beside
+    /// the taker's own; none if any may. It may name too many, never too few.
     fn givers(&self, _: &Session<'_>, _: WorkloadId, _: Resources) -> Option<BTreeSet<QueueId>> {
         None
     }
@@ -275,8 +282,11 @@ impl PreemptionAttempt<'_> {
         if self.is_clear(s) {
             return true;
         }
-        let id = self.need.id;
-        let above = s.refusing_queue(id, self.need.asked);
+        let Need { id, asked, .. } = self.need;
+        if !self.rule.could_evict(s, id, asked, held_below_it(s, id).unwrap_or_default()) {
+            return false;
+        }
+        let above = s.refusing_queue(id, asked);
         if !self.can_clear(s, above) {
             return false;
         }

@@ -1,10 +1,12 @@
 //! Takes from lower priorities of the same queue. Source: Run:ai reference D.4 and D.5,
 //! scheduling reference §16.
 
-use model::WorkloadId;
+use std::collections::BTreeSet;
+
+use model::{QueueId, WorkloadId};
 use units::Resources;
 
-use crate::precedence::{gives_way_to, is_all_below};
+use crate::precedence::{gives_way_to, held_below_it, is_all_below};
 use crate::session::Session;
 use crate::victims::{
     EvictionUnit, EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe,
@@ -25,12 +27,17 @@ impl Rule for Preempt {
         _: Resources,
         _: &mut LargestWorkloads,
     ) -> Resources {
-        let workload = &s.cluster.workloads()[id];
-        let (own, preemptible) = (workload.next_priority(), workload.spec.preemptible);
-        let queue = &s.cluster.queues()[s.queue_of(id)];
-        let least = queue.preemptible.keys().next();
-        let below = |least: &u32| *least < own || !preemptible;
-        if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }
+        let Some(most) = held_below_it(s, id) else { return Resources::ZERO };
+        // Elastic work also gives what it was lent.
+        let lent_millis = s.cluster.queues()[s.queue_of(id)].lent_gpu_millis;
+        most + Resources { gpu_millis: lent_millis, ..Resources::ZERO }
+    }
+
+    fn givers(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> Option<BTreeSet<QueueId>> {
+        // What it has in other node pools.
+        let own = s.queue_of(id);
+        let all = s.cluster.queues_of(s.cluster.project_of(own));
+        Some(all.filter(|queue| *queue != own).collect())
     }
 
     fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {

@@ -7,9 +7,7 @@ use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
 use super::preempt::{Preempt, preempted};
-use crate::entitlement::{
-    beyond, beyond_share, branches, deserved, lineage_below, not_entitled, within,
-};
+use crate::entitlement::{beyond, beyond_share, branches, deserved, lineage_below, within};
 use crate::precedence::gives_way_to;
 use crate::session::Session;
 use crate::victims::{
@@ -22,7 +20,19 @@ pub(crate) struct Reclaim;
 
 impl Rule for Reclaim {
     fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
-        not_entitled(s, id, asked + s.reserved_before(id)).is_none()
+        self.could_evict(s, id, asked, Resources::ZERO)
+    }
+
+    fn could_evict(
+        &self,
+        s: &Session<'_>,
+        id: WorkloadId,
+        asked: Resources,
+        given: Resources,
+    ) -> bool {
+        let queue = s.queue_of(id);
+        let held = s.cluster.queues()[queue].held().saturating_sub(given);
+        beyond(held, asked + s.reserved_before(id), s.fair()[&queue]).is_none()
     }
 
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
@@ -55,7 +65,7 @@ impl Rule for Reclaim {
         largest_workloads: &mut LargestWorkloads,
     ) -> Resources {
         let most = |giver| gives_at_most(s, giver, asked, largest_workloads);
-        givers(s, id, asked, most).map(|(_, most)| most).sum()
+        givers(s, id, asked, most).1
     }
 
     fn givers(
@@ -66,7 +76,7 @@ impl Rule for Reclaim {
     ) -> Option<BTreeSet<QueueId>> {
         // More than it may give, but found at once.
         let most = |giver: QueueId| s.cluster.queues()[giver].preemptible_held();
-        Some(givers(s, id, asked, most).map(|(giver, _)| giver).collect())
+        Some(givers(s, id, asked, most).0)
     }
 
     fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {
@@ -155,32 +165,57 @@ impl Rule for Reclaim {
     }
 }
 
-/// The queues beside the taker's path that may give, and how much: as long as each holds more than it
-/// deserves, and where the taker's side would be above its quota, more than its share. The last piece
-/// may be as large as its largest workload. What those below a level give makes that level hold
-/// less, and so it may be entitled to take from its own siblings only then.
+/// The queues beside the taker's path below which all may give, and how much they give at most together: as
+/// long as each holds more than it deserves, and where the taker's side would be above its quota, more
+/// than its share, on every level down to the work that gives way. The last piece may be as large as its
+/// largest workload. What those below a level give makes that level hold less, and so it may be entitled to
+/// take from its own siblings only then.
 fn givers(
     s: &Session<'_>,
     id: WorkloadId,
     asked: Resources,
     mut at_most: impl FnMut(QueueId) -> Resources,
-) -> impl Iterator<Item = (QueueId, Resources)> {
-    let (mut all, mut within_quota) = (Vec::new(), true);
+) -> (BTreeSet<QueueId>, Resources) {
+    let is_one_set = s.cluster.workloads()[id].spec.pod_sets.len() == 1;
+    let (mut all, mut most, mut within_quota) = (BTreeSet::new(), Resources::ZERO, true);
     for queue in s.cluster.lineage(s.queue_of(id)) {
-        let most = all.iter().map(|&(_, most)| most).sum();
         let held = s.cluster.queues()[queue].held().saturating_sub(most);
-        if beyond(held, asked, s.fair()[&queue]).is_some() {
+        // Of sets that differ one may ask only for what it is entitled to.
+        if is_one_set && beyond(held, asked, s.fair()[&queue]).is_some() {
             break;
         }
         within_quota &= (held + asked).fits_in(deserved(s, queue));
         for giver in s.siblings(queue) {
-            let gives = if within_quota { is_over_quota } else { has_surplus };
-            if gives(s, giver, asked) {
-                all.push((giver, at_most(giver)));
+            if !within_quota {
+                most += surplus(s, giver, asked, &mut at_most, &mut all);
+            } else if is_over_quota(s, giver, asked) {
+                most += at_most(giver);
+                all.insert(giver);
             }
         }
     }
-    all.into_iter()
+    (all, most)
+}
+
+/// How much a queue gives at most of what it holds above its share, and the queues that it is from: those
+/// without children that hold more than theirs, as all above them do.
+fn surplus(
+    s: &Session<'_>,
+    giver: QueueId,
+    asked: Resources,
+    at_most: &mut impl FnMut(QueueId) -> Resources,
+    from: &mut BTreeSet<QueueId>,
+) -> Resources {
+    if !has_surplus(s, giver, asked) {
+        return Resources::ZERO;
+    }
+    let children = &s.cluster.queues()[giver].children;
+    if children.is_empty() {
+        from.insert(giver);
+        return at_most(giver);
+    }
+    let below = children.iter().map(|&child| surplus(s, child, asked, at_most, from)).sum();
+    at_most(giver).min(below)
 }
 
 /// Whether a queue holds more than its quota of what is asked for.

@@ -2,15 +2,12 @@
 //! where none may lose its place, who has no other one as all stands; where queues give, those that
 //! hold nothing to give.
 
-use std::collections::BTreeMap;
-
 use model::{Gpu, NodeId, Placement, PodId, WorkloadId};
-use smallvec::SmallVec;
 use units::GPU_MILLIS;
 
 use super::{Need, PreemptionAttempt};
 use crate::equivalence_class::is_elastic;
-use crate::node_scoring::candidates;
+use crate::free_places::FreePlaces;
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
 
@@ -45,7 +42,7 @@ impl PreemptionAttempt<'_> {
     pub(super) fn asks(&self, s: &Session<'_>, victim: WorkloadId, node: NodeId) -> bool {
         self.rule.is_victim(s, self.need.id, victim)
             && self.may_give(s, victim)
-            && (self.asked(s) == Asked::All || FreePlaces::default().may_move(s, victim, node))
+            && (self.asked(s) == Asked::All || s.may_move(victim, node))
     }
 
     fn may_give(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
@@ -67,39 +64,41 @@ impl PreemptionAttempt<'_> {
     }
 }
 
-/// Where places are free as all stands. Pods that need the same are looked at once.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FreePlaces {
-    /// Nodes with a free place for such a pod: two of them if there are more.
-    nodes: BTreeMap<PodRequirements, SmallVec<[NodeId; 2]>>,
-}
+impl Session<'_> {
+    /// Takes in the state as one that attempts begin with.
+    pub(super) fn settle_free_places(&self) {
+        self.free_places.borrow_mut().settle(self.cluster);
+    }
 
-impl FreePlaces {
     /// Whether another place is free for any pod of a workload on this node. For pods that have to be
     /// near others, sets that differ, and those that may change size, that is not looked at: they may
     /// have one.
-    pub(super) fn may_move(&mut self, s: &Session<'_>, id: WorkloadId, node: NodeId) -> bool {
-        let workload = &s.cluster.workloads()[id];
+    pub(super) fn may_move(&self, id: WorkloadId, node: NodeId) -> bool {
+        let workload = &self.cluster.workloads()[id];
         let spec = &workload.spec;
         if workload.pod_sets.len() > 1 || spec.has_topology() || is_elastic(spec) {
             return true;
         }
         workload.pods.iter().any(|&pod| {
-            let place = s.cluster.pods()[pod].binding.effective();
+            let place = self.cluster.pods()[pod].binding.effective();
             let here = place.filter(|place| place.node == node);
-            here.is_some_and(|place| may_stay(s, pod, place) || self.has_other(s, pod, node))
+            here.is_some_and(|place| may_stay(self, pod, place) || self.has_other(pod, node))
         })
     }
 
     /// Whether a place is free for a pod on another node.
-    fn has_other(&mut self, s: &Session<'_>, pod: PodId, but: NodeId) -> bool {
-        let ask = PodRequirements::anywhere(s.cluster, pod, None);
-        if s.cluster.minds_pods(ask.constraints) {
+    fn has_other(&self, pod: PodId, but: NodeId) -> bool {
+        let ask = PodRequirements::anywhere(self.cluster, pod, None);
+        if self.cluster.minds_pods(ask.constraints) {
             return true;
         }
-        let fits = |node: &NodeId| place::fits(s.cluster, *node, ask, false);
-        let first_two = || candidates(s.cluster, ask, false).filter(fits).take(2).collect();
-        self.nodes.entry(ask).or_insert_with(first_two).iter().any(|node| *node != but)
+        let is_free = self.free_places.borrow_mut().any_but(self.cluster, ask, but);
+        debug_assert_eq!(
+            is_free,
+            FreePlaces::default().any_but(self.cluster, ask, but),
+            "what is kept is what would be found"
+        );
+        is_free
     }
 }
 

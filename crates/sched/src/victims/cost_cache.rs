@@ -9,9 +9,13 @@ use units::Instant;
 
 use super::asked::Asked;
 use super::eviction_cost::EvictionCost;
-use super::node_victims::{LeastCost, Moment, NodeVictims, Revision, at_most, nodes_of};
+use super::node_victims::{
+    LeastCost, Moment, NodeVictims, Revision, at_most, each_node_below, nodes_of,
+};
 use super::rejections::Rejections;
 use super::{Need, PreemptionAttempt, node_cost};
+use crate::node_scoring::candidates;
+use crate::place;
 use crate::session::Session;
 
 /// Nodes by cost. Costs change as the search goes on; one is believed when it still holds at
@@ -139,6 +143,9 @@ impl LeastCosts {
 /// The costs of a workload, and the queues that were to give then; none if all.
 #[derive(Debug, Clone)]
 struct Kept {
+    /// The revision of the state as of which nodes without a bound have no room; none if all that may
+    /// come to have some have a cost.
+    as_of: Option<u64>,
     need: Need,
     giving: Option<BTreeSet<QueueId>>,
     costs: NodeCosts,
@@ -152,7 +159,8 @@ impl Kept {
             (Some(now), Some(then)) => now.is_subset(then),
             (None, Some(_)) => false,
         };
-        all_gave && same_costs(s, &self.need, &attempt.need)
+        let holds = self.as_of.is_none_or(|as_of| as_of == s.cluster.state_revision());
+        all_gave && holds && same_costs(s, &self.need, &attempt.need)
     }
 }
 
@@ -196,7 +204,8 @@ impl NodeCostCache {
         let at = at.unwrap_or_else(|| {
             let costs = self.among(s, attempt, None);
             let (need, giving) = (attempt.need, attempt.giving.clone());
-            self.costs.push(Kept { need, giving, costs });
+            let as_of = (!is_used_again(s, attempt)).then(|| s.cluster.state_revision());
+            self.costs.push(Kept { as_of, need, giving, costs });
             self.costs.len() - 1
         });
         let Kept { giving, costs, .. } = &mut self.costs[at];
@@ -251,13 +260,27 @@ impl NodeCostCache {
         // What can be moved is the same for all but what has pods there itself.
         let own = match rule.moves_max(s) {
             Some(_) => nodes_of(s, [need.id]),
-            None => nodes_of(s, s.workloads_in(s.queue_of(need.id))),
+            None => {
+                let project = s.cluster.workloads()[need.id].spec.queue;
+                nodes_of(s, s.cluster.queues()[project].placed.iter().copied())
+            }
         };
         let minds_pods = s.cluster.minds_pods(need.ask.constraints);
         let request = at_most(need.ask.request.gpu);
         let known = least.entry((request, asked)).or_default();
         let (mut bounds, mut closed) = (Vec::new(), BTreeSet::new());
-        for node in known.open_or_own((s, victims.moment(s)), &own, nodes) {
+        let looked_at = match &attempt.giving {
+            Some(giving) if !minds_pods => {
+                let serving = nodes_that_serve(s, &need, giving, &own);
+                let among = |these: &[NodeId]| {
+                    let these = these.iter().copied();
+                    these.filter(|node| serving.binary_search(node).is_ok()).collect()
+                };
+                nodes.map(among).unwrap_or(serving)
+            }
+            _ => known.open_or_own((s, victims.moment(s)), &own, nodes),
+        };
+        for node in looked_at {
             if !s.cluster.allows(need.ask.constraints, node) || !s.may_clear(need.id, node) {
                 continue;
             }
@@ -276,7 +299,9 @@ impl NodeCostCache {
             };
             bounds.extend(bound.map(|cost| (cost, node)));
         }
-        known.close(&closed);
+        if attempt.giving.is_none() {
+            known.close(&closed);
+        }
         bounds
     }
 
@@ -284,6 +309,29 @@ impl NodeCostCache {
     pub(super) fn forget(&mut self, s: &Session<'_>, need: &Need) {
         self.costs.retain(|kept| !same_taker(s, &kept.need, need));
     }
+}
+
+/// These nodes, those with work that may give, and those with room that is free, in order.
+fn nodes_that_serve(
+    s: &Session<'_>,
+    need: &Need,
+    giving: &BTreeSet<QueueId>,
+    own: &BTreeSet<NodeId>,
+) -> Vec<NodeId> {
+    let mut serving = Vec::new();
+    let mut add = |node: NodeId| {
+        let at = node.raw() as usize;
+        serving.resize(serving.len().max(at + 1), false);
+        serving[at] = true;
+    };
+    own.iter().copied().for_each(&mut add);
+    giving.iter().for_each(|&queue| each_node_below(s, queue, &mut add));
+    if need.gpus.is_some() || !s.is_known_full(need.id, need.pods) {
+        let fits = |node: &NodeId| place::fits(s.cluster, *node, need.ask, false);
+        candidates(s.cluster, need.ask, false).filter(fits).for_each(add);
+    }
+    let serves = |node: &NodeId| serving.get(node.raw() as usize).is_some_and(|serves| *serves);
+    s.cluster.nodes().ids().filter(serves).collect()
 }
 
 /// What a node costs.

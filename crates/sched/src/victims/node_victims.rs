@@ -10,7 +10,7 @@ use model::{DeviceShare, Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
-use super::asked::{Asked, FreePlaces};
+use super::asked::Asked;
 use super::eviction_cost::{EvictionCost, Top, Weight, WorkLost, importance, lost_here};
 use super::eviction_units::whole_workload;
 use super::node_cost::missing_millis;
@@ -30,9 +30,6 @@ pub(super) struct NodeVictims {
     queues: BTreeMap<QueueId, Standing>,
     /// Who could have another place than on each node.
     movable: Vec<Movable>,
-    /// Where those could go that are moved, as of a revision of the state.
-    places: FreePlaces,
-    places_seen: Option<u64>,
     /// How many of the changes of what queues hold were looked at.
     seen: usize,
 }
@@ -167,12 +164,9 @@ impl NodeVictims {
         let (at, as_of) = (node.raw() as usize, Some(s.cluster.state_revision()));
         self.movable.resize_with(self.movable.len().max(at + 1), Movable::default);
         if self.movable[at].as_of != as_of {
-            if self.places_seen != as_of {
-                (self.places, self.places_seen) = (FreePlaces::default(), as_of);
-            }
+            s.settle_free_places();
             let here = on_node(&mut self.nodes, s, node);
-            let places = &mut self.places;
-            let moves = |id: &WorkloadId| s.can_give_way(*id) && places.may_move(s, *id, node);
+            let moves = |id: &WorkloadId| s.can_give_way(*id) && s.may_move(*id, node);
             let who = here.iter().map(|victim| victim.id).filter(moves).collect();
             let known = &mut self.movable[at];
             known.changes += u64::from(known.who != who);
@@ -264,6 +258,18 @@ pub(super) fn nodes_of(
 ) -> BTreeSet<NodeId> {
     let pods = ids.into_iter().flat_map(|id| &s.cluster.workloads()[id].pods);
     pods.filter_map(|&pod| Some(s.cluster.pods()[pod].binding.effective()?.node)).collect()
+}
+
+/// The nodes with work of a queue and of all below it, some of them more than once.
+pub(super) fn each_node_below(s: &Session<'_>, queue: QueueId, visit: &mut impl FnMut(NodeId)) {
+    for id in s.workloads_in(queue) {
+        let pods = s.cluster.workloads()[id].pods.iter();
+        let places = pods.filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
+        places.for_each(|place| visit(place.node));
+    }
+    for &child in &s.cluster.queues()[queue].children {
+        each_node_below(s, child, visit);
+    }
 }
 
 /// What is lost at the least where so much has to come free.
