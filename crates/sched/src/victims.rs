@@ -309,12 +309,10 @@ impl PreemptionAttempt<'_> {
     }
 
     /// Whether a queue could come to hold so little that its limit allows what is asked for.
-    fn can_clear(&mut self, s: &Session<'_>, above: QueueId) -> bool {
-        let Need { id, asked, .. } = self.need;
-        let own = s.cluster.queues()[s.queue_of(id)].preemptible_held();
-        let most = own + self.rule.frees_at_most(s, id, asked, &mut self.largest_workloads);
+    fn can_clear(&self, s: &Session<'_>, above: QueueId) -> bool {
+        let asked = self.need.asked;
         let queue = &s.cluster.queues()[above];
-        let least = queue.allocated.saturating_sub(most) + asked;
+        let least = queue.allocated.saturating_sub(queue.preemptible_held()) + asked;
         Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || least[kind] <= queue.share.limit[kind])
     }
 

@@ -86,6 +86,15 @@ fn so_it_is_between_departments_below_a_limit_above_them() {
     assert_eq!(w.waiting(), "t2 t3 z");
 }
 
+#[test]
+fn so_it_is_where_own_work_gives_way_first() {
+    let mut w = World::new("n1:8", "");
+    w.run("queue d:8:8; queue d/a:4; queue d/b:4");
+    many(&mut w, 3, "submit b/t# -g 2");
+    w.run("submit a/low -g 2 --priority 40; submit a/high -g 4 --priority 80");
+    assert_eq!(w.waiting(), "t2 low");
+}
+
 /// The GPUs that projects are entitled to, in thousandths.
 fn fair(w: &World, names: &[&str]) -> Vec<u64> {
     let share = |name: &&str| {
