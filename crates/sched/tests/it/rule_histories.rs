@@ -254,10 +254,12 @@ struct Stretch {
 }
 
 impl Stretch {
-    fn flags(&self) -> String {
+    fn flags(&self, gpus: u32) -> String {
         let Self { parts, parts_min, pods, pods_min } = self;
-        let part =
-            |at| format!(" --group g{at} --set s{at} --in g{at} --pods {pods} --min {pods_min}");
+        let part = |at| {
+            let group = format!(" --group g{at} --set s{at} --in g{at}");
+            format!("{group} -g {gpus} --pods {pods} --min {pods_min}")
+        };
         format!(" --min {parts_min}{}", (0..*parts).map(part).collect::<String>())
     }
 
@@ -399,16 +401,18 @@ proptest! {
     #[test]
     fn no_more_is_moved_than_has_to_be(
         jobs in prop::collection::vec(
-            (1..4_u32, 1..4_u32, 1..4_u32, 0..3_usize, prop::bool::weighted(0.4)), 3..10,
+            (1..4_u32, 1..3_u32, 1..3_u32, 1..4_u32, 0..3_usize, prop::bool::weighted(0.4)), 3..7,
         ),
         taker in 2..5_u32,
     ) {
         let mut w = World::new("n1:4 n2:4 n3:4", "a:99");
-        for (number, (gpus, pods, min, minutes, _)) in jobs.iter().enumerate() {
-            let (min, ms) = (min.min(pods), MINUTE_MS * minutes);
-            w.run(&format!("submit a/j{number} -g {gpus} --pods {pods} --min {min}; wait {ms}"));
+        for (number, &(gpus, parts, pods, min, minutes, _)) in jobs.iter().enumerate() {
+            // The fewest parts are one where the fewest pods of each are more.
+            let (pods_min, parts_min) = (min.min(pods), if min > pods { 1 } else { parts });
+            let job = Stretch { parts, parts_min, pods, pods_min };
+            w.run(&format!("submit a/j{number}{}; wait {}", job.flags(gpus), MINUTE_MS * minutes));
         }
-        for (number, _) in jobs.iter().enumerate().filter(|(_, job)| job.4) {
+        for (number, _) in jobs.iter().enumerate().filter(|(_, job)| job.5) {
             w.run(&format!("delete j{number}"));
         }
         if !w.waiting().is_empty() || w.cluster.workloads().iter().any(|(_, row)| row.restarts > 0) {
@@ -466,7 +470,7 @@ proptest! {
     }
 
     /// No workload is stopped as a whole where what all of them can do without is enough, and of that no
-    /// more goes than has to, whatever parts it comes in.
+    /// more goes than has to, whatever parts it comes in. Nothing stays idle that a part waits for.
     #[test]
     fn what_can_be_done_without_goes_before_all_of_any(
         jobs in prop::collection::vec((1..4_u32, 1..4_u32, 1..4_u32, 0..3_u32), 1..5),
@@ -483,7 +487,7 @@ proptest! {
         let all = jobs.iter().map(|job| job.parts * job.pods).sum::<u32>();
         let mut w = World::new(&format!("n1:{all}"), &format!("a:0 b:{all}"));
         for (at, job) in jobs.iter().enumerate() {
-            w.run(&format!("submit a/j{at}{}", job.flags()));
+            w.run(&format!("submit a/j{at}{}", job.flags(1)));
         }
         let gives = jobs.iter().map(Stretch::gives);
         let sums = gives.fold(BTreeSet::from([0]), |sums, gives| {
@@ -494,9 +498,15 @@ proptest! {
         prop_assert!(w.has_place("x"), "{}", w.why("x"));
         let lost = number(w.stopped().lines().count());
         prop_assert!(lost <= least + u32::from(is_gang), "{lost}, {least} would do: {}", w.stopped());
-        for at in 0..jobs.len() {
+        let idle = number(w.gpus().matches('.').count());
+        for (at, job) in jobs.iter().enumerate() {
             let row = &w.cluster.workloads()[w.id(&format!("j{at}"))];
             prop_assert!(row.enough(|set| row.pod_sets[set].placed), "j{at}: {}", w.stopped());
+            for set in &row.pod_sets {
+                let next = if set.placed < job.pods_min { job.pods_min } else { 1 };
+                let is_full = set.placed == job.pods;
+                prop_assert!(is_full || next > idle, "a part of j{at} waits: {}", w.gpus());
+            }
         }
     }
 
