@@ -10,6 +10,7 @@ use api_types::{NodePatch, WorkloadType};
 use clap::Parser as _;
 use dialects::intent::{Intent, Kind, Verb};
 use orchestrator::{Command as Asked, NodeList, OrgChange, Subject, Wanted};
+use reasons::diagnosis::Change;
 use sched::Policy;
 use sim::machine::Machine;
 use sim::rng::Rng;
@@ -159,15 +160,15 @@ impl Server {
         found.unwrap_or_else(|| panic!("no workload {project}/{name}"))
     }
 
-    /// The advice for a workload, each with its kind, whom it disturbs and what to type.
-    fn advice(&self, workload: &WorkloadView) -> Vec<(api_types::Advice, Vec<String>)> {
+    /// The advice for a workload, each with its line in [`KINDS`] and what to type.
+    fn advice(&self, workload: &WorkloadView) -> Vec<(usize, api_types::Advice, Vec<String>)> {
         let (cluster, policy) = self.machine.replica().unwrap();
         let now = self.machine.clock.now();
         let Some(found) = sched::diagnose(cluster, workload.model.unwrap(), now, policy) else {
             return Vec::new();
         };
         let (name, project) = (&workload.spec.name, &workload.project_name);
-        let with_lines = |advice: api_types::Advice| {
+        let with_lines = |(of, advice): (&reasons::diagnosis::Advice, api_types::Advice)| {
             let mut lines = advice.commands.clone();
             if lines.is_empty() {
                 let line = &self.submitted[name];
@@ -176,9 +177,10 @@ impl Server {
                 lines.extend(again.iter().map(|_| format!("runai delete {name} -p {project}")));
                 lines.extend(again);
             }
-            (advice, lines)
+            (line_of(&of.change), advice, lines)
         };
-        convert::diagnosis(&found, now).advice.into_iter().map(with_lines).collect()
+        let advice = convert::diagnosis(&found, now).advice;
+        found.advice.iter().zip(advice).map(with_lines).collect()
     }
 
     /// Where the pods of each workload run, and which run of each it is.
@@ -255,6 +257,7 @@ fn history(rng: &mut Rng) -> Vec<String> {
         let place = match rng.below(8) {
             0 => format!(" --node-affinity kubernetes.io/hostname={node}"),
             1 => format!(" --exclude-node {node}"),
+            2 => " --required-pod-topology-key kubernetes.io/hostname".to_owned(),
             _ => String::new(),
         };
         let (name, project) = (format!("w{number}"), any(rng, &["a", "b", "c", "d"]));
@@ -265,6 +268,7 @@ fn history(rng: &mut Rng) -> Vec<String> {
             (true, _) => format!("runai submit {name}"),
             (false, 0) => format!("runai workspace submit {name}"),
             (false, 1) => format!("runai training pytorch submit {name} --workers 2"),
+            (false, 2) => format!("runai training submit {name} --elastic"),
             (false, _) => {
                 let priority = any(rng, &["", "", " --priority low", " --priority medium-high"]);
                 format!("runai training submit {name}{priority}")
@@ -273,6 +277,53 @@ fn history(rng: &mut Rng) -> Vec<String> {
         lines.push(format!("{head} -i img {size}{host}{place} -p {project}"));
     }
     lines
+}
+
+/// Servers on which the rarer kinds of advice are said, each in both dialects: of a project, what was
+/// typed before, and by which two submissions one waits.
+fn chosen() -> Vec<Vec<String>> {
+    let each = |flags: &str, count: usize| -> Vec<String> {
+        (0..count).map(|number| format!("runai submit f{number} -i img {flags} -p a")).collect()
+    };
+    let near = "--required-pod-topology-key kubernetes.io/hostname";
+    let n1 = "-g 1 --node-affinity kubernetes.io/hostname=n1";
+    let n2 = "--node-affinity kubernetes.io/hostname=n2";
+    let training = |v1: &str, v2: &str| {
+        [format!("runai submit w {v1}"), format!("runai training submit w {v2}")]
+    };
+    let together = |flags: &str| {
+        let [v1, v2] = ["runai submit-dist pytorch w", "runai training pytorch submit w"];
+        [v1, v2].map(|head| format!("{head} {flags}"))
+    };
+    let (one, on_n2) = ("-g 1", format!("-g 1 {n2}"));
+    let [with_master, _] = together("-g 2 --workers 2");
+    let [_, without] = together("-g 2 --workers 3 --no-master");
+    let without_master = [with_master, without];
+    let workspace = ["runai submit w --interactive -g 1", "runai workspace submit w -g 1"];
+    let workspace = workspace.map(str::to_owned);
+    let states = [
+        ("8", each("-g 0.6", 8), training("-g 0.5", "--gpu-portion-request 0.5")),
+        ("8", each("-g 0.6", 8), training("--gpu-memory 12G", "--gpu-memory-request 12G")),
+        ("8", each("-g 2", 2), without_master),
+        ("8", each("-g 1 --cpu 12", 3), training("--cpu 12", "--cpu-core-request 12")),
+        ("8", each("-g 1 --memory 48G", 3), training("--memory 48G", "--cpu-memory-request 48G")),
+        ("8", each(&format!("-g 2 {n2}"), 1), training(&on_n2, &on_n2)),
+        ("8", each(n1, 1), together(&format!("-g 2 --workers 2 {near}"))),
+        ("8", each("-g 1", 1), training("-g 4", "-g 4")),
+        ("8", each("-g 2", 4), training(one, one)),
+        ("0", Vec::new(), workspace),
+        ("1 --gpu-limit 1", Vec::new(), training("-g 2", "-g 2")),
+    ];
+    let lines = |(quota, before, waiting): (&str, Vec<String>, [String; 2])| {
+        let department = "elastane department create d1 --gpu-quota 8".to_owned();
+        let project = format!("elastane project create a --department d1 --gpu-quota {quota}");
+        let lines: Vec<_> = [department, project].into_iter().chain(before).collect();
+        waiting.map(|last| [&lines[..], &[format!("{last} -i img -p a")]].concat())
+    };
+    let closed = ["cordon n1", "taint n1 own=me:NoSchedule"].into_iter().flat_map(|verb| {
+        lines(("8", vec![format!("elastane node {verb}")], training("-g 4", "-g 4")))
+    });
+    states.into_iter().flat_map(lines).chain(closed).collect()
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -311,41 +362,134 @@ impl Said<'_> {
     }
 }
 
+/// What can be typed for a kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A command.
+    Typed,
+    /// It is said, and nothing can be typed for it, for this reason.
+    Nothing(&'static str),
+    /// It is never said, for this reason.
+    Unsaid(&'static str),
+}
+
+use Form::{Nothing, Typed, Unsaid};
+
+/// Each kind of change, and what can be typed for a workload that was submitted in the first dialect
+/// and in the second.
+const KINDS: [(&str, [Form; 2]); 19] = [
+    ("fewer_gpus", [Typed; 2]),
+    ("smaller_share", [Typed; 2]),
+    ("less_gpu_memory", [Typed; 2]),
+    // It is about pods that are all alike.
+    ("fewer_pods", [Unsaid("workers always have a master beside them"), Typed]),
+    ("less_cpu", [Typed; 2]),
+    ("less_memory", [Typed; 2]),
+    ("elastic", [Typed; 2]),
+    ("preemptible", [Typed; 2]),
+    ("priority", [Typed; 2]),
+    ("without_selector", [Unsaid("on a server what selects labels is an affinity"); 2]),
+    ("without_affinity", [Typed; 2]),
+    // So `explain` names no change where that is all that is in the way.
+    (
+        "without_pod_affinity",
+        [Unsaid("it is tried only where others of the workload run already"); 2],
+    ),
+    ("tolerate", [Typed; 2]),
+    ("wait", [Nothing("time passes by itself"); 2]),
+    ("end", [Typed; 2]),
+    ("quota", [Typed; 2]),
+    ("limit", [Typed; 2]),
+    ("uncordon", [Typed; 2]),
+    ("more_nodes", [Nothing("no command makes a machine"); 2]),
+];
+
+/// The line of a change in [`KINDS`]. A new kind needs one.
+const fn line_of(change: &Change) -> usize {
+    match change {
+        Change::Gpus { .. } => 0,
+        Change::Share { .. } => 1,
+        Change::GpuMemory { .. } => 2,
+        Change::Pods { .. } => 3,
+        Change::Cpu { .. } => 4,
+        Change::Memory { .. } => 5,
+        Change::Elastic => 6,
+        Change::Preemptible => 7,
+        Change::Priority { .. } => 8,
+        Change::WithoutSelector { .. } => 9,
+        Change::WithoutAffinity { .. } => 10,
+        Change::WithoutPodAffinity => 11,
+        Change::Tolerate { .. } => 12,
+        Change::Wait { .. } => 13,
+        Change::End { .. } => 14,
+        Change::Quota(_) => 15,
+        Change::Limit(_) => 16,
+        Change::Uncordon { .. } => 17,
+        Change::Nodes { .. } => 18,
+    }
+}
+
+/// How often a kind of change was advised, in each dialect.
+type Counts = [[u32; 2]; KINDS.len()];
+
+/// What is said of all workloads that wait on a server, and what of it is not so.
+fn follow(lines: &[String], counts: &mut Counts) -> Vec<String> {
+    let server = Server::after(lines);
+    let waiting = server.workloads().filter(|one| one.waits_for_a_place());
+    let mut wrong = Vec::new();
+    for workload in waiting.filter(|one| one.model.is_some()) {
+        let (name, project) = (&workload.spec.name, &workload.project_name);
+        let submitted = &server.submitted[name];
+        let dialect = usize::from(!submitted.starts_with("runai submit"));
+        for (line, advice, commands) in server.advice(workload) {
+            let (kind, forms) = KINDS[line];
+            let form = forms[dialect];
+            let is_typed = form == Typed;
+            assert_eq!(
+                (kind, is_typed),
+                (&*advice.kind, !commands.is_empty()),
+                "{submitted}: {form:?}"
+            );
+            counts[line][dialect] += 1;
+            if !is_typed {
+                continue;
+            }
+            let (advice, commands) = (&advice, &commands[..]);
+            let said = Said { server: &server, lines, name, advice, commands };
+            if let Err(instead) = said.is_so() {
+                let (message, commands, lines) =
+                    (&advice.message, commands.join("\n"), lines.join("\n"));
+                let text = format!("{project}/{name}: {message}\n{commands}\n{instead}\n{lines}");
+                wrong.push(text);
+            }
+        }
+    }
+    wrong
+}
+
 #[test]
 fn what_the_advice_says_happens() {
     let first = number("ELASTANE_SEED").unwrap_or(0);
     let seeds = first..first + number("ELASTANE_SEEDS").unwrap_or(SEEDS);
-    let (mut kinds, mut wrong) = (BTreeMap::<String, u32>::new(), Vec::new());
-    for seed in seeds.clone() {
-        let lines = history(&mut Rng::new(seed));
-        let server = Server::after(&lines);
-        let waiting = server.workloads().filter(|one| one.waits_for_a_place());
-        for workload in waiting.filter(|one| one.model.is_some()) {
-            let (name, project) = (&workload.spec.name, &workload.project_name);
-            for (advice, commands) in server.advice(workload) {
-                // Nothing is typed to wait or to buy.
-                let has_none = ["wait", "more_nodes"].contains(&&*advice.kind);
-                assert_eq!(commands.is_empty(), has_none, "seed {seed}, {name}: {advice:?}");
-                if has_none {
-                    continue;
-                }
-                let (advice, lines) = (&advice, &lines);
-                let said = Said { server: &server, lines, name, advice, commands: &commands };
-                if let Err(instead) = said.is_so() {
-                    wrong.push(format!(
-                        "seed {seed}, {project}/{name}: {}\n{}\n{instead}\n{}",
-                        advice.message,
-                        commands.join("\n"),
-                        lines.join("\n")
-                    ));
-                }
-                *kinds.entry(advice.kind.clone()).or_default() += 1;
-            }
-        }
+    let (mut counts, mut wrong) = (Counts::default(), Vec::new());
+    for seed in seeds {
+        let found = follow(&history(&mut Rng::new(seed)), &mut counts);
+        wrong.extend(found.into_iter().map(|text| format!("seed {seed}, {text}")));
     }
-    let followed = kinds.values().sum::<u32>();
-    let count = wrong.len();
-    assert!(wrong.is_empty(), "{count} of {followed} are wrong:\n{}", wrong.join("\n\n"));
-    let all = seeds.end - seeds.start >= SEEDS;
-    assert!(!all || (followed > 100 && kinds.len() >= 10), "{followed}: {kinds:?}");
+    for lines in chosen() {
+        wrong.extend(follow(&lines, &mut counts));
+    }
+    let (count, all) = (wrong.len(), counts.iter().flatten().sum::<u32>());
+    assert!(wrong.is_empty(), "{count} of {all} are wrong:\n{}", wrong.join("\n\n"));
+    let each = KINDS.iter().zip(counts);
+    let each =
+        each.flat_map(|((kind, forms), by)| std::iter::zip(forms, by).map(move |of| (kind, of)));
+    // Nothing is said but what the table has, and all of that is said.
+    let is_as_told = |(form, count): (&Form, u32)| match form {
+        Typed => count > 0,
+        Nothing(_) => true,
+        Unsaid(_) => count == 0,
+    };
+    let not: Vec<_> = each.filter(|(_, of)| !is_as_told(*of)).collect();
+    assert!(not.is_empty(), "of {all}: {not:?} in {counts:?}");
 }
