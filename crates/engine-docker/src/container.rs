@@ -38,7 +38,13 @@ const HOST_NAME_BYTES_MAX: usize = 63;
 
 /// The program and arguments that replace the image's; none: the image's stay.
 pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String>>) {
-    let given = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
+    let given = |words: &[String]| {
+        let mut words = words.to_vec();
+        if let Some(gang) = &spec.gang {
+            gang.fill(&mut words, &|member: &Member| names::address(&spec.workload_name, member));
+        }
+        (!words.is_empty()).then_some(words)
+    };
     (given(spec.command.as_deref().unwrap_or_default()), given(&spec.args))
 }
 
@@ -375,13 +381,16 @@ pub(crate) mod tests {
             members_min: 2,
             slots_per_worker: 1,
         };
-        let worker = RunSpec { pod_name: "train-worker-0".into(), gang: Some(gang), ..spec() };
+        let mut worker = RunSpec { pod_name: "train-worker-0".into(), gang: Some(gang), ..spec() };
         let (body, host) = made(&worker, &facts(Gpus::None, false));
         assert!(body.env.expect("variables").contains(&"MASTER_ADDR=train-master-0".to_owned()));
         let networks = body.networking_config.and_then(|all| all.endpoints_config);
         let aliases = networks.expect("networks")["net"].aliases.clone();
         assert_eq!(aliases, Some(vec!["train-worker-0".to_owned()]));
         assert_eq!(host.network_mode.as_deref(), Some("net"));
+        worker.args = vec!["$(LWS_LEADER_ADDRESS)".to_owned()];
+        worker.gang.as_mut().expect("a gang").framework = Framework::Lws;
+        assert_eq!(command(&worker).1, Some(vec!["train-master-0".to_owned()]));
     }
 
     #[test]

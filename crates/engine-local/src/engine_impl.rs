@@ -215,7 +215,10 @@ fn check(
 }
 
 fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
-    let argv = shared.images.argv(spec)?;
+    let mut argv = shared.images.argv(spec)?;
+    if let Some(gang) = &spec.gang {
+        gang.fill(&mut argv, &environment::address);
+    }
     let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
     check(shared, spec, &argv, account.as_ref())?;
     let memory = shared.memory.as_ref().map(|memory| memory.of(spec.key.pod));

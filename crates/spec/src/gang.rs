@@ -87,11 +87,30 @@ impl Gang {
         address: &dyn Fn(&Member) -> String,
         gpus: usize,
     ) {
+        self.fill(env.values_mut(), address);
         for (name, value) in self.environment(address, gpus) {
             if name.starts_with(TORCHRUN) && name != TORCHRUN_RANK {
                 env.entry(name.to_owned()).or_insert(value);
             } else {
                 env.insert(name.to_owned(), value);
+            }
+        }
+    }
+
+    /// Replaces `$(NAME)` of its variables in commands, arguments and variables, as Kubernetes does:
+    /// published manifests of a `LeaderWorkerSet` rely on it.
+    pub fn fill<'w>(
+        &self,
+        words: impl IntoIterator<Item = &'w mut String>,
+        address: &dyn Fn(&Member) -> String,
+    ) {
+        if self.framework != Framework::Lws {
+            return;
+        }
+        let told = self.environment(address, 0);
+        for word in words {
+            for (name, value) in &told {
+                *word = word.replace(&format!("$({name})"), value);
             }
         }
     }
@@ -341,6 +360,28 @@ mod tests {
         ] {
             assert!(elastic.contains(part), "{part} lacks in {elastic}");
         }
+    }
+
+    #[test]
+    fn a_group_finds_its_variables_in_commands_and_in_variables_of_the_user() {
+        let member = Member { role: WORKER.to_owned(), index: 0, node: String::new(), port: 7000 };
+        let mut gang = Gang {
+            workload: Uuid::nil(),
+            framework: Framework::Lws,
+            members: vec![member],
+            rank: 0,
+            members_min: 1,
+            slots_per_worker: 1,
+        };
+        let (here, text) = (|_: &Member| "here".to_owned(), "$(LWS_LEADER_ADDRESS):1 $(OTHER)");
+        let (mut env, mut words) = ([("AT".to_owned(), text.to_owned())].into(), [text.to_owned()]);
+        gang.fill(&mut words, &here);
+        gang.complete(&mut env, &here, 0);
+        assert_eq!((&*words[0], &*env["AT"]), ("here:1 $(OTHER)", "here:1 $(OTHER)"));
+        gang.framework = Framework::PyTorch;
+        let mut words = [text.to_owned()];
+        gang.fill(&mut words, &here);
+        assert_eq!(words[0], text);
     }
 
     #[test]

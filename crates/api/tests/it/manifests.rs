@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::iam::{call, give, program};
+use crate::policy::{set_for, tenant};
 use crate::refusals::refused;
 use crate::server::Server;
 
@@ -94,6 +95,20 @@ async fn pods_and_training_operators_become_what_they_say() {
     assert_eq!((&shown["type"], &shown["runningPods"]), (&json!("Distributed"), &json!(3)));
     assert_eq!(shown["distributedFramework"], "PyTorch");
     assert_eq!(made["metadata"]["gvk"]["kind"], "PyTorchJob");
+}
+
+#[tokio::test]
+async fn a_leader_without_a_template_is_as_the_workers_also_where_a_policy_has_defaults() {
+    let server = Server::with_teams().await;
+    let policy = json!({"defaults": {"master": {"workingDir": "/m"}}});
+    set_for(&server, "distributed", tenant(), policy).await;
+    let mut set = groups();
+    set["spec"]["leaderWorkerTemplate"].as_object_mut().unwrap().remove("leaderTemplate");
+    let made = submit(&server, &set).await;
+    let typed = server.get(&format!("/api/v1/workloads/distributed/{}", id(&made))).await;
+    let master = &typed["masterSpec"];
+    assert_eq!((&master["image"], &master["workingDir"]), (&json!("i"), &json!("/m")));
+    assert_eq!((&master["command"], &master["args"]), (&json!("work"), &json!("hard")));
 }
 
 #[tokio::test]

@@ -98,8 +98,7 @@ pub(super) fn groups(
     Ok((spec, leader, PodGroups { number, recreate: Some(recreate) }))
 }
 
-/// Whether a group begins again as a whole. As the pods of a group begin together, it makes no
-/// difference whether that waits until all have begun.
+/// Whether a group begins again as a whole, which does not wait until all of its pods have begun.
 fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
     match policy {
         None | Some("RecreateGroupOnPodRestart" | "RecreateGroupAfterStart") => Ok(true),

@@ -71,8 +71,8 @@ pub fn creation(
             && master.is_none()
             && groups.is_none())
         .then_some(false),
+        master_spec_is_whole: master.is_some(),
         master_spec: master,
-        master_spec_is_whole: true,
         pod_groups: groups,
         strict: asked.strict,
         ..CreationRequest::default()

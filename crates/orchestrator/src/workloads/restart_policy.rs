@@ -92,8 +92,10 @@ impl State {
         delay_ms: u64,
         count: Option<u32>,
     ) {
-        let until = self.now.plus_ms(delay_ms);
         let Some(workload) = self.workloads.get_mut(&id) else { return };
+        // Another group may have to wait longer.
+        let others = workload.not_before.filter(|_| workload.spec.is_of_groups());
+        let until = self.now.plus_ms(delay_ms).max(others.unwrap_or_default());
         let limit = workload.spec.backoff_limit;
         workload.restarts = restarts;
         workload.not_before = Some(until);
