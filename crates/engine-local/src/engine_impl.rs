@@ -214,11 +214,17 @@ fn check(
     environment::check(spec, argv, account, shared.separator.found().kind)
 }
 
-fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
+/// The words of its command.
+fn argv(shared: &Shared, spec: &RunSpec) -> Result<Vec<String>, Error> {
     let mut argv = shared.images.argv(spec)?;
     if let Some(gang) = &spec.gang {
         gang.fill(&mut argv, &environment::address);
     }
+    Ok(argv)
+}
+
+fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
+    let argv = argv(shared, spec)?;
     let account = shared.separator.account(&spec.submitted_by, &spec.submitter_id)?;
     check(shared, spec, &argv, account.as_ref())?;
     let memory = shared.memory.as_ref().map(|memory| memory.of(spec.key.pod));

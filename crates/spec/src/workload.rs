@@ -233,7 +233,16 @@ impl WorkloadSpec {
     /// The numbers of the pods that a pod begins and restarts with, itself included.
     #[must_use]
     pub fn gang_with(&self, number: usize) -> Vec<usize> {
-        self.gangs().into_iter().find(|gang| gang.contains(&number)).unwrap_or_default()
+        let group = self.set_of(number).0.group.as_ref().filter(|_| self.is_of_groups());
+        let (mut gang, mut next) = (Vec::new(), 0);
+        for set in self.sets() {
+            let pods = next..next + set.pods as usize;
+            next = pods.end;
+            if group.is_none_or(|group| set.group.as_ref() == Some(group)) {
+                gang.extend(pods);
+            }
+        }
+        gang
     }
 
     /// How many pods it has.

@@ -12,7 +12,7 @@ use crate::pod_groups::check_number;
 
 /// Its kind, and the group of its versions.
 pub(super) const KIND: (&str, &str) = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet");
-/// What annotations begin with that ask for places of their own for groups.
+/// What annotations begin with that are for the controller of such sets.
 const ANNOTATIONS: &str = "leaderworkerset.sigs.k8s.io/";
 /// Fields that mean nothing here, and why.
 const REFUSED: [(&str, &str); 5] = [
@@ -58,13 +58,7 @@ pub(super) fn groups(
     if let Some((at, why)) = REFUSED.iter().find(|(at, _)| spec.pointer(at).is_some()) {
         return Err(refused(at, why));
     }
-    if let Some(name) = meta.annotations.keys().find(|name| name.starts_with(ANNOTATIONS)) {
-        let why = format!(
-            "`{}` is refused: groups share nodes with other work; leave it out",
-            units::shown(name)
-        );
-        return Err(ApiError::field("manifest.metadata.annotations", why));
-    }
+    check_annotations("manifest.metadata", Some(meta))?;
     let set: LeaderWorkerSet = read_part(AT, spec)?;
     if let Some(other) = set.startup_policy.filter(|policy| policy != "LeaderCreated") {
         let why = format!(
@@ -98,6 +92,14 @@ pub(super) fn groups(
     Ok((spec, leader, PodGroups { number, recreate: Some(recreate) }))
 }
 
+/// Refuses what annotations ask of the controller of such sets.
+fn check_annotations(at: &str, meta: Option<&Meta>) -> Result<(), ApiError> {
+    let mut names = meta.into_iter().flat_map(|meta| meta.annotations.keys());
+    let Some(name) = names.find(|name| name.starts_with(ANNOTATIONS)) else { return Ok(()) };
+    let why = format!("`{}` is refused: it means nothing here; leave it out", units::shown(name));
+    Err(ApiError::field(&format!("{at}.annotations"), why))
+}
+
 /// Whether a group begins again as a whole, which does not wait until all of its pods have begun.
 fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
     match policy {
@@ -115,6 +117,7 @@ fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
 
 /// A pod that begins again whenever it has ended, as all of such a set do.
 fn restarting(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
+    check_annotations(&format!("{at}.metadata"), template.metadata.as_ref())?;
     let spec = pod(&format!("{at}.spec"), template)?;
     if spec.restart_policy.is_some_and(|policy| policy != RestartPolicy::Always) {
         let why = "is not Always, which pods of a LeaderWorkerSet have; leave it out";

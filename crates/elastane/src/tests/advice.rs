@@ -390,11 +390,7 @@ const KINDS: [(&str, [Form; 2]); 19] = [
     ("priority", [Typed; 2]),
     ("without_selector", [Unsaid("on a server what selects labels is an affinity"); 2]),
     ("without_affinity", [Typed; 2]),
-    // So `explain` names no change where that is all that is in the way.
-    (
-        "without_pod_affinity",
-        [Unsaid("it is tried only where others of the workload run already"); 2],
-    ),
+    ("without_pod_affinity", [Typed; 2]),
     ("tolerate", [Typed; 2]),
     ("wait", [Nothing("time passes by itself"); 2]),
     ("end", [Typed; 2]),

@@ -114,7 +114,11 @@ impl WhatIf<'_> {
             let demands = terms.into_iter().collect::<Vec<_>>().join(", or ");
             self.consider(&Change::WithoutAffinity { demands });
         }
-        if failing(Obstacle::PodAffinity) || failing(Obstacle::PodAntiAffinity) {
+        // The first of pods that have to be near each other may go anywhere: no node fails for it.
+        let minds_pods = constraints.iter().any(|constraints| {
+            !constraints.pod_affinity.is_empty() || !constraints.pod_anti_affinity.is_empty()
+        });
+        if minds_pods {
             self.consider(&Change::WithoutPodAffinity);
         }
         if failing(Obstacle::Taint) {
