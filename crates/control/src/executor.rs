@@ -184,8 +184,8 @@ impl Executor {
         *self.open.write().await = false;
     }
 
-    /// Waits until what has ended is removed as far as that was asked for: after this server there may
-    /// be no other for long. What is not removed in time the next one removes.
+    /// Waits for the removals under way: after this server there may be no other for long. What is not
+    /// removed in time the next one removes.
     pub(crate) async fn clear(&mut self) {
         let chains = std::mem::take(&mut self.last).into_values();
         let tasks = chains.filter(|chain| chain.clears).map(|chain| chain.task);

@@ -56,7 +56,7 @@ pub(super) fn tree(request: &CreationRequest) -> Result<(Vec<Group>, Option<u32>
     Ok(((0..number(request)?).map(group).collect(), Some(1)))
 }
 
-/// What was asked for.
+/// The groups as they were submitted.
 pub(super) fn to_wire(spec: &spec::WorkloadSpec) -> Option<PodGroups> {
     let first = spec.groups.first().filter(|_| spec.is_of_groups())?;
     let number = u32::try_from(spec.groups.len()).unwrap_or(u32::MAX);

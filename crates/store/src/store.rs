@@ -164,7 +164,7 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Whether the workloads of these pods were deleted; of pods that are not stored nothing is said.
+    /// Whether the workloads of these pods were deleted; pods that are not stored are left out.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -153,7 +153,7 @@ async fn a_set_of_groups_runs_each_of_a_leader_and_workers() {
     server.raw("PUT", &format!("{PATH}/{id}"), &body).await;
     server.phase(&id, "Running").await;
 
-    // What the API was asked for can be asked for again there.
+    // What was submitted can be submitted again.
     let spec = json!({"image": "i", "distributedFramework": "LWS", "numWorkers": 3});
     let mut body = server.job("again", &spec);
     body["podGroups"] = json!({"number": 2, "recreate": false});

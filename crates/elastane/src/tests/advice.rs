@@ -367,7 +367,7 @@ impl Said<'_> {
 enum Form {
     /// A command.
     Typed,
-    /// It is said, and nothing can be typed for it, for this reason.
+    /// It is advice for which nothing can be typed, for this reason.
     Nothing(&'static str),
     /// It is never said, for this reason.
     Unsaid(&'static str),
