@@ -8,7 +8,7 @@ use std::path::Path;
 use engine_docker::testing::{DockerServer, Image};
 
 use crate::elastic_training::{EXAMPLES, MODEL, PATIENCE, PLAIN, TRAINING_PATIENCE};
-use crate::elastic_training::{await_text, submit_with, submit_with_servers};
+use crate::elastic_training::{await_second_epoch, await_text, submit_with, submit_with_servers};
 use crate::sandbox::{Sandbox, environment, every_process, kill, wait_until};
 use crate::workers;
 
@@ -61,7 +61,7 @@ fn served() -> Option<(Sandbox, Image)> {
 fn a_killed_parameter_server_comes_again_where_the_others_look_for_it() {
     let Some((sandbox, image)) = served() else { return };
     submit_with_servers(&sandbox, "p", image.name(), "--tls");
-    await_text(&sandbox, "elasticdl logs p", "epoch 1: ", TRAINING_PATIENCE);
+    await_second_epoch(&sandbox, "p");
     kill_pod("elasticdl-p-ps-1");
     let ended = "job p succeeded: 6000 records (0 unreadable) in ";
     await_text(&sandbox, "elasticdl logs p", ended, TRAINING_PATIENCE);
@@ -94,7 +94,7 @@ fn workers_in_containers_add_up_their_gradients_and_one_that_is_killed_is_replac
     });
     let Some(first) = found else { panic!("{}", sandbox.shell("elasticdl logs r").text) };
     await_text(&sandbox, &log_of(1 - first), ": rank 1 of 2", PATIENCE);
-    await_text(&sandbox, "elasticdl logs r", "epoch 1: ", TRAINING_PATIENCE);
+    await_second_epoch(&sandbox, "r");
     kill_pod(&format!("elasticdl-r-worker-{first}"));
     await_text(&sandbox, &log_of(1 - first), ": rank 0 of 2", TRAINING_PATIENCE);
     let ended = "job r succeeded: 45000 records (0 unreadable) in ";
@@ -113,7 +113,7 @@ fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
     await_text(&sandbox, "elasticdl logs c", "epoch 0: ", TRAINING_PATIENCE);
     kill_pod("elasticdl-worker-c-0");
     await_text(&sandbox, "elasticdl pods", "elasticdl-worker-c-2", PATIENCE);
-    await_text(&sandbox, "elasticdl logs c", "epoch 1: ", TRAINING_PATIENCE);
+    await_second_epoch(&sandbox, "c");
     // It comes again with its journal and its checkpoint, under the name where the workers look.
     kill_pod("elasticdl-master-c");
     let ended = "job c succeeded: 4500 records (0 unreadable) in ";

@@ -65,6 +65,14 @@ pub(crate) fn await_text(sandbox: &Sandbox, line: &str, text: &str, patience: Du
     assert!(seen, "`{line}` never has `{text}`:\n{}", sandbox.shell(line).text);
 }
 
+/// Waits until a job is beyond its first epoch. The log has a line each second, which may be two epochs.
+pub(crate) fn await_second_epoch(sandbox: &Sandbox, job: &str) {
+    let line = format!("elasticdl logs {job}");
+    let is_later = |line: &str| line.starts_with("epoch ") && !line.starts_with("epoch 0:");
+    let log = || sandbox.shell(&line).text;
+    assert!(wait_until(TRAINING_PATIENCE, || log().lines().any(is_later)), "{}", log());
+}
+
 /// What the main process of each part of a job has in its command line.
 pub(crate) const WORKER: &str = "elastane.worker";
 pub(crate) const MASTER: &str = "elasticdl\0master\0";
@@ -107,7 +115,7 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
     let describe = "runai describe job j";
     await_text(&sandbox, describe, " samples/s; model of version ", PATIENCE);
     await_text(&sandbox, describe, "elasticdl-worker-j-1  ", PATIENCE);
-    await_text(&sandbox, "elasticdl logs j", "epoch 1: ", TRAINING_PATIENCE);
+    await_second_epoch(&sandbox, "j");
     let stopped = sandbox.shell("runai suspend j");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
     await_text(&sandbox, "elasticdl logs j", "stopped; the model is saved", PATIENCE);
@@ -124,7 +132,7 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
     assert!(drawn.code == Some(0) && drawn.text.matches("<polyline").count() > 3, "{}", drawn.text);
 
     submit(&sandbox, "k", MODEL);
-    await_text(&sandbox, "elasticdl logs k", "epoch 1: ", TRAINING_PATIENCE);
+    await_second_epoch(&sandbox, "k");
     kill_pod(&sandbox, "elasticdl-worker-k-0", WORKER);
     // The master waits a minute for one that is silent; the scheduler knows that it is gone.
     await_text(&sandbox, "elasticdl pods", "elasticdl-worker-k-2", PATIENCE);
@@ -169,7 +177,7 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
     assert_eq!(sandbox.shell(first).text.lines().count(), 1);
 
     // A job that is stopped saves the parts of the model of both servers.
-    await_text(&sandbox, "elasticdl logs p", "epoch 1: ", TRAINING_PATIENCE);
+    await_second_epoch(&sandbox, "p");
     let stopped = sandbox.shell("runai suspend p");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
     await_text(&sandbox, "elasticdl logs p", "stopped; the model is saved", PATIENCE);
