@@ -25,6 +25,15 @@ pub(super) fn write(cluster: &Cluster, spec: &WorkloadSpec, workload: &mut Workl
     workload.children_min = spec.children_min;
 }
 
+/// The name of a pod set: with its group where others have the same.
+fn name(spec: &WorkloadSpec, set: &PodSetSpec) -> String {
+    let is_alone = spec.pod_sets.iter().filter(|other| other.name == set.name).count() == 1;
+    match set.group.filter(|_| !is_alone) {
+        Some(group) => format!("{}-{}", spec.groups[group].name, set.name),
+        None => set.name.clone(),
+    }
+}
+
 fn pod_set(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> wire::PodSet {
     let mut told = wire::PodSet {
         pods: set.pods,
@@ -35,7 +44,7 @@ fn pod_set(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> wire::Po
         task_priority: set.task_priority,
         group: set.group.map(|at| spec.groups[at].name.clone()),
         topology: set.topology.map(|constraint| topology(cluster, constraint)),
-        ..wire::PodSet::named(&set.name)
+        ..wire::PodSet::named(&name(spec, set))
     };
     told.confine(&set.constraints);
     told
