@@ -91,8 +91,9 @@ impl State {
         }
     }
 
-    /// What one pod of several that work together has saved is the state of all. Of groups and of pods that work each
-    /// for itself counts what was saved the longest ago, once each of those that run has saved something.
+    /// What one pod of several that work together has saved is the state of all. Of groups and of pods
+    /// that work each for itself counts what was saved the longest ago, once each of those that run has
+    /// saved something.
     fn note_saved(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let holds = |pod: &&Pod| self.binding(pod).current.is_some();
