@@ -3,6 +3,7 @@
 
 mod describe;
 mod document;
+mod handler;
 mod page;
 mod route;
 

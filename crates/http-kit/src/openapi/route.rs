@@ -7,6 +7,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use utoipa::ToSchema;
 
 use super::describe::{Described, Description};
+use super::handler::{Answer, Erased};
 use crate::row::Row;
 
 /// What a request needs to bring along.
@@ -55,7 +56,7 @@ impl<S: Clone + Send + Sync + 'static, N> Route<S, N> {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, S> + Described<A>,
+        H: Handler<T, S, Future = Answer> + Described<A>,
         T: 'static,
     {
         Self {
@@ -69,7 +70,7 @@ impl<S: Clone + Send + Sync + 'static, N> Route<S, N> {
             deprecated: false,
             describe: vec![H::describe],
             names: Vec::new(),
-            serve: on(filter, handler),
+            serve: on(filter, Erased::new(handler)),
         }
     }
 
@@ -157,7 +158,7 @@ pub fn any<S, N, H, T, A>(
 ) -> Option<Route<S, N>>
 where
     S: Clone + Send + Sync + 'static,
-    H: Handler<T, S> + Described<A>,
+    H: Handler<T, S, Future = Answer> + Described<A>,
     T: 'static,
 {
     let filter = MethodFilter::try_from(method.clone()).ok()?;
@@ -175,7 +176,7 @@ macro_rules! method {
         ) -> Route<S, N>
         where
             S: Clone + Send + Sync + 'static,
-            H: Handler<T, S> + Described<A>,
+            H: Handler<T, S, Future = Answer> + Described<A>,
             T: 'static,
         {
             Route::new((Method::$method, MethodFilter::$method), (path, id, about), handler)
