@@ -44,16 +44,15 @@ run: build ## Build what is missing and start the product
 	  echo "  export PATH=\"$$(cd $(BIN) && pwd):\$$PATH\"        (or once: make install)"; echo; fi
 	@exec $(BIN)/elastane up $(ARGS)
 
+# Lint and test share one compilation: that of the tests, by clippy's compiler where it is there.
+ifneq ($(shell command -v clippy-driver),)
+lint test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+lint test: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+endif
+
 test: need ## Run every test, the walk-throughs included
 	cargo xtask tidy
-	@mkdir -p target
-	@echo "cargo test --locked --workspace --no-fail-fast"; status=0; \
-	cargo test --locked --workspace --no-fail-fast 2>&1 | tee target/test.log || status=$$?; \
-	awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
-	  /^skipped: / { ignored += 1; passed -= 1; sub(/^skipped: /, ""); skipped = skipped "  " $$0 "\n" } \
-	  /^test .* \.\.\. ignored/ { sub(/^test /, ""); skipped = skipped "  " $$0 "\n" } \
-	  END { printf "\n%d tests passed, %d failed, %d skipped\n%s", passed, failed, ignored, skipped }' \
-	  target/test.log; \
+	@cargo xtask test $(ARGS); status=$$?; \
 	echo "  the crash tests ran their short form; \`make soak\` runs $(SOAK_ROUNDS) rounds and $(SOAK_SEEDS) seeds"; \
 	exit $$status
 
@@ -63,7 +62,7 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 	    echo "missing: cargo $$part; \`rustup component add rustfmt clippy\` installs it" >&2; exit 1; fi; \
 	done
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo test --locked --workspace --all-targets --no-run
 	cargo xtask tidy
 	@if ! command -v cargo-deny > /dev/null; then \
 	  echo "skipped: licences, bans, advisories (no cargo-deny; \`cargo install --locked cargo-deny\`)"; \

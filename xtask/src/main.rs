@@ -4,18 +4,21 @@
 mod bench;
 mod package;
 mod record;
+mod suite;
 mod symbols;
 mod tidy;
 mod tree;
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
   tidy                check the rules of the code base
+  test [FILTER ...]   compile and run every test, or those that cargo-nextest selects,
+                      and print where the time went
   bench [--bin DIR] [--only costs|load|lists|feed|ended] [--sizes N,N] [--pools N,N]
                       measure the built binaries (default: target/release);
                       --sizes: numbers of waiting workloads, or of ended ones
@@ -35,6 +38,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args[..] {
         ["tidy"] => tidy::run(&root()),
+        ["test", ref filters @ ..] => return ended(suite::run(&root(), filters)),
+        [suite::runner::CHORE, ref words @ ..] => return ended(suite::runner::run(words)),
         ["bench", ref options @ ..] => bench::Options::parse(options)
             .and_then(|options| bench::run(&root().join("target/release"), &options)),
         ["symbols"] => symbols::run(&root()),
@@ -51,13 +56,29 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "xtask: {error:#}");
-            ExitCode::FAILURE
-        }
+    ended(result.map(|()| ExitCode::SUCCESS))
+}
+
+/// The exit code of a chore, after its error was printed.
+fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        // Nothing can be reported when standard error is closed.
+        let _ = writeln!(std::io::stderr(), "xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Cargo as a person starts it: without what `cargo run` says about this package, since build scripts
+/// that read such a variable would run again, and with them half of the workspace.
+fn cargo() -> Command {
+    let mut command = Command::new("cargo");
+    let of_this =
+        |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(of_this) {
+        command.env_remove(name);
     }
+    command
 }
 
 /// The folder of the workspace.

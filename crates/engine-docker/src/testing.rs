@@ -6,9 +6,9 @@
 use std::fs;
 
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,9 +30,12 @@ const POLL_PAUSE: Duration = Duration::from_millis(50);
 const ADDRESSES: &str = "base=10.211.0.0/16,size=26";
 /// Its first start writes databases to the disk, which may be busy for minutes.
 const UP_WAIT: Duration = Duration::from_secs(240);
-/// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder. Interfaces
-/// of its networks would stay, and once they hold all addresses, no daemon could make a network.
-const KEEPER: &str = r#"cat > /dev/null
+/// The name of the shared daemon among fixtures.
+const SHARED: &str = "docker";
+/// Stops the daemon and whatever ran below it when its input ends, or the process `$2` where there is
+/// one: `$0` is its folder. Interfaces of its networks would stay, and once they hold all addresses,
+/// no daemon could make a network.
+const KEEPER: &str = r#"if [ "$2" ]; then tail --pid="$2" -f /dev/null; else cat > /dev/null; fi
 pid=$(cat "$0/pid" 2> /dev/null) && kill "$pid" && for i in $(seq 150); do
   [ -d "/proc/$pid" ] || break; sleep 0.1; done
 for line in $(grep -la -- "$0/" /proc/[0-9]*/cmdline 2> /dev/null); do
@@ -49,30 +52,30 @@ pub struct DockerServer {
     dir: PathBuf,
     /// What networks it may make.
     addresses: &'static str,
-    /// Stops everything when its input closes: when this is dropped, or this process has ended.
-    _keeper: Child,
+    /// Has everything stopped when it closes: when this is dropped, or this process has ended.
+    /// A shared daemon ends with the run of the tests.
+    _keeper: Option<Child>,
 }
 
 impl DockerServer {
-    /// The socket of the daemon that tests of this process share: the machine's, or one that is
-    /// started; none, after a line that says so, where that is impossible.
+    /// The socket of the daemon that all tests share: the machine's, or one that is started; none,
+    /// after a line that says so, where that is impossible.
     ///
     /// # Panics
     /// A daemon should start and does not.
     #[must_use]
-    pub fn shared() -> Option<&'static Path> {
-        static OWN: OnceLock<DockerServer> = OnceLock::new();
-        static SOCKET: OnceLock<Result<PathBuf, &'static str>> = OnceLock::new();
+    pub fn shared() -> Option<PathBuf> {
         let find = || match machines() {
             Some(daemon) => {
                 import_shell(&daemon, &busybox()?);
                 Ok(daemon.socket)
             }
-            None => Self::start(ADDRESSES).map(|server| OWN.get_or_init(|| server).socket()),
+            None => Self::start(ADDRESSES, Some(fixture::owner_pid())).map(|one| one.socket()),
         };
-        match SOCKET.get_or_init(find) {
-            Ok(socket) => Some(socket),
-            Err(why) => skip::missing(why),
+        let socket = || find().map(|socket| socket.display().to_string()).map_err(str::to_owned);
+        match fixture::shared(SHARED, socket) {
+            Ok(socket) => Some(socket.into()),
+            Err(why) => skip::missing(&why),
         }
     }
 
@@ -98,11 +101,12 @@ impl DockerServer {
     fn alone(addresses: &'static str) -> Option<Self> {
         match machines() {
             Some(_) => skip::missing("no Docker of its own: this machine has one that is in use"),
-            None => Self::start(addresses).map_or_else(skip::missing, Some),
+            None => Self::start(addresses, None).map_or_else(skip::missing, Some),
         }
     }
 
-    fn start(addresses: &'static str) -> Result<Self, &'static str> {
+    /// A daemon that ends with this value, or with a process.
+    fn start(addresses: &'static str, owner: Option<u32>) -> Result<Self, &'static str> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::getuid().is_root() {
             return Err("no Docker: only root can start one for a test");
@@ -115,15 +119,18 @@ impl DockerServer {
         // A socket's path may not be long.
         let dir = std::env::temp_dir().join(format!("dk-{}-{number}", std::process::id()));
         fs::create_dir(&dir).unwrap();
+        // A signal to the tests, such as that of Ctrl-C, is none to it.
         let keeper = Command::new("sh")
             .args(["-c", KEEPER])
             .args([&dir, &busybox])
-            .stdin(Stdio::piped())
+            .arg(owner.map_or_else(String::new, |pid| pid.to_string()))
+            .process_group(0)
+            .stdin(if owner.is_some() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let server = Self { dir, addresses, _keeper: keeper };
+        let server = Self { dir, addresses, _keeper: fixture::kept(keeper, owner) };
         server.up();
         let daemon = block_on(Daemon::at(&server.socket())).unwrap();
         import_shell(&daemon, &busybox);
@@ -157,6 +164,7 @@ impl DockerServer {
                 .args(["--shutdown-timeout", "5"])
                 .args(["--default-address-pool", self.addresses])
                 .stdin(Stdio::null())
+                .process_group(0)
                 .stdout(log.try_clone().unwrap())
                 .stderr(log.try_clone().unwrap())
                 .spawn()

@@ -1,20 +1,27 @@
 //! A test that cannot run on this machine. Owns: the line that says so, which `make test` counts.
 //! Does not know about what any test needs.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+/// File in the folder of a run of the tests: a line for each that was skipped.
+pub const FILE: &str = "skipped";
 
-/// Reports that the current test was skipped, with the reason, and how many of this program were so
-/// far. The test harness can only count it as passed; the line goes past its capture, so that it
-/// is seen in a plain `cargo test` too.
+/// Reports that the current test was skipped, with the reason. The test harness can only count it as
+/// passed; the line goes past its capture, so that it is seen in a plain `cargo test` too.
+///
+/// # Panics
+/// The folder of the run cannot be written.
 pub fn skipped(why: &str) {
     let test = std::thread::current();
-    let test = test.name().unwrap_or("a test");
-    let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+    let line = format!("{} ({})\n", test.name().unwrap_or("a test"), why.replace('\n', " "));
+    if let Some(folder) = fixture::folder() {
+        let file = OpenOptions::new().create(true).append(true).open(folder.join(FILE));
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    }
     // Standard error may be closed.
-    let _ = writeln!(std::io::stderr(), "skipped: {test} ({why}); {count} counted as passed here");
+    let _ = write!(std::io::stderr(), "skipped, counted as passed here: {line}");
 }
 
 /// The same for a fixture that is missing.

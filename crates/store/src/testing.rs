@@ -8,9 +8,9 @@ use std::fs;
 use std::io::Write as _;
 
 use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{Connection as _, PgConnection};
@@ -22,6 +22,12 @@ const NOBODY: u32 = 65_534;
 
 /// Why tests are left out.
 const NONE: &str = "no PostgreSQL: initdb was not found";
+/// The name of the shared server among fixtures.
+const SHARED: &str = "postgresql";
+/// Stops the server in `$0` and deletes its directory when its input ends, or the process `$2` where
+/// there is one.
+const KEEPER: &str = r#"if [ "$2" ]; then tail --pid="$2" -f /dev/null; else cat > /dev/null; fi
+"$1" -D "$0/data" -m immediate stop; rm -rf "$0""#;
 /// Makes a self-signed certificate.
 const CERTIFICATE: [&str; 19] = [
     "req",
@@ -50,22 +56,28 @@ const CERTIFICATE: [&str; 19] = [
 pub struct PgServer {
     dir: PathBuf,
     programs: PathBuf,
-    databases: AtomicU32,
-    /// Stops the server and deletes the directory when its input ends: when this is dropped, or
-    /// this process has ended in whatever way.
-    _keeper: Child,
+    /// Has the server stopped and its directory deleted when it closes: when this is dropped, or
+    /// this process has ended in whatever way. A shared server ends with the run of the tests.
+    _keeper: Option<Child>,
 }
 
 impl PgServer {
-    /// The one server that tests of this process share; none, and a line that says so, on a
-    /// machine without PostgreSQL.
+    /// The one server that all tests share; none, and a line that says so, on a machine without
+    /// PostgreSQL.
     ///
     /// # Panics
     /// It is installed and cannot be started.
     #[must_use]
-    pub fn shared() -> Option<&'static Self> {
-        static SHARED: OnceLock<Option<PgServer>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref().or_else(|| skip::missing(NONE))
+    pub fn shared() -> Option<Self> {
+        let start = || {
+            let owner = Some(fixture::owner_pid());
+            let server = Self::start(owner).ok_or_else(|| NONE.to_owned())?;
+            Ok(server.dir.display().to_string())
+        };
+        match fixture::shared(SHARED, start) {
+            Ok(dir) => Some(Self { dir: dir.into(), programs: programs()?, _keeper: None }),
+            Err(why) => skip::missing(&why),
+        }
     }
 
     /// A server for one test, which may stop it.
@@ -74,10 +86,11 @@ impl PgServer {
     /// It is installed and cannot be started.
     #[must_use]
     pub fn own() -> Option<Self> {
-        Self::start().or_else(|| skip::missing(NONE))
+        Self::start(None).or_else(|| skip::missing(NONE))
     }
 
-    fn start() -> Option<Self> {
+    /// A server that ends with this value, or with a process.
+    fn start(owner: Option<u32>) -> Option<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let programs = programs()?;
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -87,12 +100,14 @@ impl PgServer {
         if rustix::process::getuid().is_root() {
             chown(&dir, Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let keeper = "cat > /dev/null; \"$1\" -D \"$0/data\" -m immediate stop; rm -rf \"$0\"";
-        let mut keeper = command(&dir, Path::new("sh"), &["-c", keeper]);
-        let keeper = keeper.arg(&dir).arg(programs.join("pg_ctl"));
-        let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let keeper = keeper.spawn().unwrap();
-        let server = Self { dir, programs, databases: AtomicU32::new(0), _keeper: keeper };
+        let input = if owner.is_some() { Stdio::null() } else { Stdio::piped() };
+        let mut keeper = command(&dir, Path::new("sh"), &["-c", KEEPER]);
+        keeper.arg(&dir).arg(programs.join("pg_ctl"));
+        keeper.arg(owner.map_or_else(String::new, |pid| pid.to_string()));
+        // A signal to the tests, such as that of Ctrl-C, is none to it.
+        keeper.process_group(0).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+        let keeper = fixture::kept(keeper.spawn().unwrap(), owner);
+        let server = Self { dir, programs, _keeper: keeper };
         let settings = format!(
             "listen_addresses=''\nunix_socket_directories='{}'\nfsync=off\n",
             server.dir.display()
@@ -151,7 +166,10 @@ impl PgServer {
     /// # Panics
     /// It cannot be made.
     pub async fn database(&self) -> PostgresUrl {
-        let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        // Other processes make some of the shared server, too.
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("d{}_{number}", std::process::id());
         self.run("postgres", &format!("CREATE DATABASE {name}")).await;
         self.url(&name)
     }

@@ -14,9 +14,10 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 57] = [
+const MAY_USE: [(&str, &[&str]); 58] = [
     ("units", &[]),
-    ("skip", &[]),
+    ("fixture", &[]),
+    ("skip", &["fixture"]),
     ("api-types", &["units"]),
     ("model", &["units"]),
     ("spec", &["units", "model"]),
@@ -31,7 +32,7 @@ const MAY_USE: [(&str, &[&str]); 57] = [
     ("fraction-broker", &["fraction-abi"]),
     ("fraction-lease", &["fraction-abi"]),
     ("fraction-agent", &["units", "fraction-abi", "fraction-broker", "fraction-libs"]),
-    ("store", &["units", "spec", "records", "skip"]),
+    ("store", &["units", "spec", "records", "fixture", "skip"]),
     ("buckets", &[]),
     ("engine", &["units", "spec", "buckets"]),
     ("engine-conformance", &["units", "engine"]),
@@ -39,7 +40,10 @@ const MAY_USE: [(&str, &[&str]); 57] = [
     ("elastic", &["units"]),
     ("engine-channel", &["units", "elastic", "engine"]),
     ("engine-local", &["units", "model", "gpu", "engine", "engine-channel", "engine-fractions"]),
-    ("engine-docker", &["units", "gpu", "engine", "engine-channel", "engine-fractions", "skip"]),
+    (
+        "engine-docker",
+        &["units", "gpu", "engine", "engine-channel", "engine-fractions", "fixture", "skip"],
+    ),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),
     ("orchestrator", &["units", "spec", "records", "model", "reasons", "sched", "view"]),

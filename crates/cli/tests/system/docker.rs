@@ -164,7 +164,7 @@ fn a_state_directory_stays_with_the_runtime_it_had() {
 #[test]
 fn a_shell_that_is_not_in_the_image_is_named_once_and_no_other() {
     let Some(daemon) = DockerServer::shared() else { return };
-    let mut sandbox = Sandbox::with_docker(daemon);
+    let mut sandbox = Sandbox::with_docker(&daemon);
     sandbox.start_server("elastane up");
     sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
     sandbox.shell(&format!("runai submit t -i {IMAGE} -g 1 --command -- sleep 600"));
@@ -189,7 +189,7 @@ fn await_text(sandbox: &Sandbox, line: &str, wanted: &str) {
 #[test]
 fn an_image_that_cannot_be_pulled_now_is_shown_as_such_and_tried_again() {
     let Some(daemon) = DockerServer::shared() else { return };
-    let mut sandbox = Sandbox::with_docker(daemon);
+    let mut sandbox = Sandbox::with_docker(&daemon);
     sandbox.start_server("elastane up");
     sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
     let away = format!("127.0.0.1:{}/away:1", free_port());
@@ -266,7 +266,7 @@ const HALF: &str = "-g 0.5 --simulated-driver";
 #[test]
 fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
     let Some(daemon) = DockerServer::shared() else { return };
-    let mut sandbox = Sandbox::with_docker(daemon);
+    let mut sandbox = Sandbox::with_docker(&daemon);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
     let script = "while :; do /usr/local/bin/gpu-check 9GiB 7GiB; sleep 1; done";
@@ -293,7 +293,7 @@ fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
 #[test]
 fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
     let Some(daemon) = DockerServer::shared() else { return };
-    let mut sandbox = Sandbox::with_docker(daemon);
+    let mut sandbox = Sandbox::with_docker(&daemon);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
     // The other one holds the simulated GPU meanwhile.
@@ -307,7 +307,7 @@ fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
     sandbox.await_status("runai list", "other", "Running");
     // The server would take its end for that of the run.
     sandbox.kill_server();
-    assert_eq!(restart_containers(daemon, &marker), 1);
+    assert_eq!(restart_containers(&daemon, &marker), 1);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     let mut logs = String::new();
     let is_refused = wait_until(PATIENCE, || {
@@ -322,7 +322,7 @@ fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
 #[test]
 fn a_container_whose_limit_would_not_hold_does_not_start() {
     let Some(daemon) = DockerServer::shared() else { return };
-    let mut sandbox = Sandbox::with_docker(daemon);
+    let mut sandbox = Sandbox::with_docker(&daemon);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
     let submit = |name: &str, more: &str| {

@@ -16,7 +16,7 @@ use crate::workers;
 /// model and the digits at the paths that they have on the machine. None without Docker or Python.
 pub(crate) fn prepared() -> Option<(Sandbox, Image)> {
     let (daemon, programs) = (DockerServer::shared()?, workers::programs()?);
-    let sandbox = Sandbox::with_docker(daemon).with_programs(&programs);
+    let sandbox = Sandbox::with_docker(&daemon).with_programs(&programs);
     let made = sandbox.shell(&format!(
         "cp -r '{EXAMPLES}' . && python3 -m elastane.digits mnist --codec bytes && mkdir zoo \
          && cp '{PLAIN}' zoo && python3 -m elastane.digits plain"
@@ -29,7 +29,7 @@ pub(crate) fn prepared() -> Option<(Sandbox, Image)> {
     let own = home.parent().and_then(Path::file_name).expect("a folder").to_string_lossy();
     // Podman gives no other tag than this to what it imports.
     let name = format!("{}:latest", own.to_lowercase());
-    let image = Image::import(daemon, &name, files, &[&path]);
+    let image = Image::import(&daemon, &name, files, &[&path]);
     Some((sandbox, image))
 }
 

@@ -6,6 +6,7 @@
 mod archived;
 mod browser;
 mod checkpoints;
+mod clients;
 mod commands;
 mod costs;
 mod crash;

@@ -58,7 +58,7 @@ walkthroughs! {
 fn fractions_with_containers() {
     let Some(daemon) = DockerServer::shared() else { return };
     for name in ["fractions", "fractions-limits"] {
-        if let Err(what) = follow_on(Sandbox::with_docker(daemon), &read(name), |_| PATIENCE) {
+        if let Err(what) = follow_on(Sandbox::with_docker(&daemon), &read(name), |_| PATIENCE) {
             panic!("docs/walkthroughs/{name}.md with Docker, {what}");
         }
     }

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::sandbox::open_to_others;
 
@@ -15,10 +14,8 @@ const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 
 /// The folder of a `python3` with the workers; none, after a line that says so, where it cannot be had.
 pub(crate) fn programs() -> Option<PathBuf> {
-    // Tests that run at the same time share it.
-    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match INSTALLED.get_or_init(install) {
-        Ok(folder) => Some(folder.clone()),
+    match fixture::shared("python-workers", || install().map(|it| it.display().to_string())) {
+        Ok(folder) => Some(folder.into()),
         Err(why) => skip::missing(&format!("no Python for workers: {why}")),
     }
 }

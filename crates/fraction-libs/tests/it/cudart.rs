@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::support::{MIB, Machine, prints};
 
@@ -18,7 +17,6 @@ struct Runtime {
     shared: &'static str,
     linked: &'static [&'static str],
     version: u32,
-    fetched: OnceLock<Result<PathBuf, String>>,
 }
 
 /// The newest of CUDA 12 and of those that were looked at.
@@ -30,7 +28,6 @@ static RUNTIMES: [Runtime; 2] = [
         shared: "libcudart.so.12",
         linked: &["libcudart_static.a", "libculibos.a"],
         version: 12090,
-        fetched: OnceLock::new(),
     },
     Runtime {
         wheel: "nvidia-cuda-runtime==13.5.37",
@@ -39,15 +36,14 @@ static RUNTIMES: [Runtime; 2] = [
         shared: "libcudart.so.13",
         linked: &["libcudart_static.a"],
         version: 13050,
-        fetched: OnceLock::new(),
     },
 ];
 
 impl Runtime {
     /// The folder of the runtime library; none: the wheel cannot be had here.
-    fn libraries(&self) -> Option<&Path> {
-        match self.fetched.get_or_init(|| self.fetch()) {
-            Ok(folder) => Some(folder),
+    fn libraries(&self) -> Option<PathBuf> {
+        match fixture::shared(self.folder, || self.fetch().map(|it| it.display().to_string())) {
+            Ok(folder) => Some(folder.into()),
             Err(why) => skip::missing(&format!("no {}: {why}", self.wheel)),
         }
     }
@@ -107,7 +103,7 @@ fn the_real_runtime_finds_its_functions_and_no_way_around_the_limit() {
     for runtime in &RUNTIMES {
         let Some(libraries) = runtime.libraries() else { continue };
         for is_static in [false, true] {
-            let program = runtime.program(libraries, is_static);
+            let program = runtime.program(&libraries, is_static);
             let shared = (!is_static).then(|| libraries.join(runtime.shared));
             let as_program = |command: Command| {
                 let mut own = Command::new(&program);

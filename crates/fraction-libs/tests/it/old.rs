@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::support::{MIB, Machine, compile, prints};
 
@@ -24,10 +23,9 @@ const PARTS: [&str; 9] = [
 ];
 
 /// The folder with the old root; none: the package cannot be had here.
-fn root() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match FOLDER.get_or_init(fetch) {
-        Ok(folder) => Some(folder),
+fn root() -> Option<PathBuf> {
+    match fixture::shared("glibc-2.17", || fetch().map(|folder| folder.display().to_string())) {
+        Ok(folder) => Some(folder.into()),
         Err(why) => skip::missing(&format!("no {PACKAGE}: {why}")),
     }
 }
@@ -91,7 +89,7 @@ fn the_limit_holds_with_the_oldest_c_library() {
     let limited = "libc glibc 2.17, init 0, context 0, info 0 3796 of 4096, alloc 0, alloc 2, free 0, \
                    async 2, nvml 0 4096 3796 300, nvml2 0 4096 0 3796 300, nvml2 wrong 25";
     for how in ["plt", "dlsym", "dlvsym", "address", "old", "threads", "deepbind"] {
-        let program = program(root, how);
+        let program = program(&root, how);
         let as_program = |command: &Command| {
             let mut own = Command::new(&program);
             own.args(command.get_args()).env_clear();

@@ -4,7 +4,6 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 
 use fraction_abi::control::{Control, Limit, Writer};
 use fraction_broker::{Broker, Device, Driver};
@@ -167,14 +166,13 @@ pub(crate) fn prints(command: &mut Command) -> String {
 }
 
 /// The program, built once: linked with the driver, or finding its functions itself.
-fn probe(how: &str) -> &'static Path {
-    static LINKED: OnceLock<PathBuf> = OnceLock::new();
-    static FINDING: OnceLock<PathBuf> = OnceLock::new();
-    if how == "plt" {
-        LINKED.get_or_init(|| compile("cc", "linked", &["-DLINKED"]))
-    } else {
-        FINDING.get_or_init(|| compile("cc", "finding", &[]))
-    }
+fn probe(how: &str) -> PathBuf {
+    let (name, options) =
+        if how == "plt" { ("linked", &["-DLINKED"][..]) } else { ("finding", &[][..]) };
+    let built = fixture::shared(&format!("probe-{name}"), || {
+        Ok(compile("cc", name, options).display().to_string())
+    });
+    built.map(PathBuf::from).unwrap()
 }
 
 /// A `libnvidia-ml.so.1` of one file beside this one.

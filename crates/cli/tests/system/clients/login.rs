@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use libtest_mimic::Failed;
-
+use super::{Failed, passes, step};
 use crate::sandbox::{Sandbox, free_port, wait_until};
-use crate::{passes, step};
 
 /// The provider, at the version that was looked at.
 const PACKAGE: &str = "oidc-provider@9.13.3";
@@ -47,8 +45,9 @@ impl Scene {
         let issuer_port = free_port();
         let home = sandbox.state_dir().with_file_name("home");
         fs::write(home.join("secret"), "a secret: with/more+than&letters\n")?;
-        let script =
-            |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name);
+        let script = |name: &str| {
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system/clients").join(name)
+        };
         let browser = format!("#!/bin/sh\nexec node {} \"$1\"\n", script("browser.mjs").display());
         fs::write(home.join("browser"), browser)?;
         fs::set_permissions(home.join("browser"), fs::Permissions::from_mode(0o755))?;

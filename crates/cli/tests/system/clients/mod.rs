@@ -4,25 +4,16 @@
 //! our own Python packages with the frameworks that they are for.
 //!
 //! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
-//! counted as ignored and says why.
+//! counted as skipped and says why.
 
-#[path = "../system/document.rs"]
-mod document;
-#[path = "../system/follow.rs"]
-mod follow;
 mod login;
-#[path = "../system/matching.rs"]
-#[expect(dead_code, reason = "its own tests, which are not run here, use the rest")]
-mod matching;
-#[path = "../system/sandbox.rs"]
-#[expect(dead_code, reason = "the other tests of the whole product use the rest")]
-mod sandbox;
 
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use sandbox::Sandbox;
+use crate::follow;
+use crate::sandbox::{self, Sandbox};
 
 /// What is installed, each at the version that was looked at.
 const PACKAGES: [&str; 5] = [
@@ -54,61 +45,72 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
     unsupported_method,allow_header_conformance,use_after_free,ensure_resource_availability,\
     ignored_auth";
 
-/// A test, given the folder of the installed programs.
-type Test = fn(&Path) -> Result<(), Failed>;
+/// Why a test failed, shown as it is: the output of a program has many lines.
+pub(crate) struct Failed(String);
 
-fn main() {
-    let arguments = Arguments::from_args();
-    let python: [(&str, Test); 6] = [
-        ("runapy_plain", |bin| runapy(bin, "sync")),
-        ("runapy_threaded", |bin| runapy(bin, "threaded")),
-        ("runapy_asynchronous", |bin| runapy(bin, "async")),
-        ("schemathesis", schemathesis),
-        ("buckets", buckets),
-        ("checkpoints_in_buckets", checkpoints_in_buckets),
-    ];
-    let node: [(&str, Test); 5] = [
-        ("login_rs256", |library| login::walk(library, "RS256")),
-        ("login_es256", |library| login::walk(library, "ES256")),
-        ("login_hs256_is_refused", login::shared_key),
-        ("login_without_a_browser", login::elsewhere),
-        ("login_without_the_provider", login::provider_down),
-    ];
-    let own: [(&str, Test); 4] = [
-        ("sdk_python", |bin| suite(bin, "python")),
-        ("sdk_runai", |bin| suite(bin, "runai")),
-        ("walkthrough_elastic_keras", elastic_keras),
-        ("jobs_with_checkpoints_in_buckets", jobs_with_checkpoints_in_buckets),
-    ];
-    let mut all = trials(&arguments, &python, clients);
-    all.extend(trials(&arguments, &own, frameworks));
-    all.extend(trials(&arguments, &node, login::library));
-    libtest_mimic::run(&arguments, all).exit();
+impl fmt::Debug for Failed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
 }
 
-/// Tests with what they need, which is installed if one of them is wanted; ignored where it cannot
-/// be had.
-fn trials(
-    arguments: &Arguments,
-    tests: &[(&str, Test)],
-    install: fn() -> Result<PathBuf, String>,
-) -> Vec<Trial> {
-    let runs = |name: &str| !arguments.is_filtered_out(&Trial::test(name, || Ok(())));
-    let wanted = !arguments.list && tests.iter().any(|(name, _)| runs(name));
-    let installed = if wanted { install() } else { Ok(PathBuf::new()) };
-    let trial = |(name, run): &(&str, Test)| match &installed {
-        Ok(path) => {
-            let (path, run) = (path.clone(), *run);
-            Trial::test(*name, move || run(&path))
+impl<T: Display> From<T> for Failed {
+    fn from(why: T) -> Self {
+        Self(why.to_string())
+    }
+}
+
+/// Tests with the folder of what they need, which is installed once; skipped where it cannot be had.
+macro_rules! tests_with {
+    ($install:path: $($name:ident = $run:expr;)+) => {$(
+        #[test]
+        fn $name() -> Result<(), Failed> {
+            let installed = fixture::shared(stringify!($install), || {
+                $install().map(|path: PathBuf| path.display().to_string())
+            });
+            match installed {
+                Ok(path) => $run(Path::new(&path)),
+                Err(why) => {
+                    skip::skipped(&why);
+                    Ok(())
+                }
+            }
         }
-        Err(why) => Trial::test(*name, || Ok(())).with_kind(why).with_ignored_flag(true),
-    };
-    tests.iter().map(trial).collect()
+    )+};
+}
+
+tests_with! { clients:
+    runapy_plain = |bin: &Path| runapy(bin, "sync");
+    runapy_threaded = |bin: &Path| runapy(bin, "threaded");
+    runapy_asynchronous = |bin: &Path| runapy(bin, "async");
+    generated_requests = schemathesis;
+    copies_of_buckets = buckets;
+    checkpoints_in_buckets = saved_in_buckets;
+}
+
+tests_with! { frameworks:
+    sdk_python = |bin: &Path| suite(bin, "python");
+    sdk_runai = |bin: &Path| suite(bin, "runai");
+    walkthrough_elastic_keras = elastic_keras;
+    jobs_with_checkpoints_in_buckets = jobs_saved_in_buckets;
+}
+
+tests_with! { provider_library:
+    login_rs256 = |library: &Path| login::walk(library, "RS256");
+    login_es256 = |library: &Path| login::walk(library, "ES256");
+    login_hs256_is_refused = login::shared_key;
+    login_without_a_browser = login::elsewhere;
+    login_without_the_provider = login::provider_down;
 }
 
 /// The folder of the programs that others wrote, or why there is none.
 fn clients() -> Result<PathBuf, String> {
     environment("python-clients", &["python3", "-m", "venv", "--clear"], &PACKAGES)
+}
+
+/// The login provider's library, or why there is none.
+fn provider_library() -> Result<PathBuf, String> {
+    login::library()
 }
 
 /// The folder of a Python with frameworks and our own packages, or why there is none.
@@ -175,7 +177,7 @@ fn passes(sandbox: &Sandbox, line: &str) -> Result<(), Failed> {
 
 fn runapy(bin: &Path, variant: &str) -> Result<(), Failed> {
     let sandbox = server();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/runapy_walk.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system/clients/runapy_walk.py");
     let credentials = sandbox.state_dir().join("admin-credentials.json");
     let python = bin.join("python");
     let [python, script, credentials] = [&python, &script, &credentials].map(|path| path.display());
@@ -186,16 +188,17 @@ fn runapy(bin: &Path, variant: &str) -> Result<(), Failed> {
 fn buckets(bin: &Path) -> Result<(), Failed> {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 4x16GiB --runtime process");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3_walk.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system/clients/s3_walk.py");
     let (python, token) = (bin.join("python"), sandbox.state_dir().join("token"));
     let [python, script, token] = [&python, &script, &token].map(|path| path.display());
     let url = format!("http://127.0.0.1:{}", sandbox.port());
     passes(&sandbox, &format!("{python} {script} {url} {token}"))
 }
 
-fn checkpoints_in_buckets(bin: &Path) -> Result<(), Failed> {
+fn saved_in_buckets(bin: &Path) -> Result<(), Failed> {
     let sandbox = Sandbox::new();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3_checkpoints.py");
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system/clients/s3_checkpoints.py");
     let python = bin.join("python");
     let [python, script] = [&python, &script].map(|path| path.display());
     let line = format!("mkdir pod && PYTHONPATH={SDK}/python/src {python} {script} pod");
@@ -238,16 +241,16 @@ fn suite(bin: &Path, package: &str) -> Result<(), Failed> {
 }
 
 /// A job whose workers have frameworks, and whose checkpoints are in a bucket of moto.
-fn jobs_with_checkpoints_in_buckets(bin: &Path) -> Result<(), Failed> {
-    let moto = match clients() {
-        Ok(bin) => bin.join("python"),
+fn jobs_saved_in_buckets(bin: &Path) -> Result<(), Failed> {
+    let moto = match fixture::shared("clients", || clients().map(|it| it.display().to_string())) {
+        Ok(bin) => Path::new(&bin).join("python"),
         Err(why) => {
             skip::skipped(&why);
             return Ok(());
         }
     };
     let sandbox = Sandbox::new();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/s3_training.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system/clients/s3_training.py");
     let python = bin.join("python");
     let [moto, script, python] = [&moto, &script, &python].map(|path| path.display());
     passes(&sandbox, &format!("{moto} {script} {SDK}/python/examples {python}"))
