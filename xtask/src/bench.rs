@@ -2,7 +2,7 @@
 //! about: goals as conditions; a slow machine fails no build. The server keeps its state in the
 //! PostgreSQL of the address in `ELASTANE_BENCH_DATABASE`, or else in a file.
 
-mod build;
+pub(crate) mod build;
 mod cli;
 mod costs;
 mod ended;
@@ -12,7 +12,6 @@ mod lists;
 mod load;
 pub(crate) mod server;
 
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -86,8 +85,8 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 8] =
-    ["costs", "load", "lists", "feed", "ended", "fractions", "elastic", "accuracy"];
+const PARTS: [&str; 9] =
+    ["costs", "load", "lists", "feed", "ended", "fractions", "elastic", "accuracy", "build"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -97,6 +96,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     match options.only.as_deref() {
         Some("fractions") => return library("elastane-fraction-libs", "fractions", &[]),
         Some("elastic") => return library("elastane-elastic-master", "elastic", &[]),
+        Some("build") => return build::run(),
         Some("accuracy") => return library("elastane-elastic-master", "elastic", &["accuracy"]),
         _ => {}
     }
@@ -352,10 +352,7 @@ fn at_rest(elastane: &Path) -> Result<()> {
 
 fn bytes_of(binaries: &Path) -> Result<()> {
     for (name, goal) in [("elastane", 40.0), ("runai", 8.0)] {
-        let path = binaries.join(name);
-        let bytes = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
-        #[expect(clippy::cast_precision_loss, reason = "a file is far below 2^53 bytes")]
-        let megabytes = bytes as f64 / 1e6;
+        let megabytes = build::megabytes(&binaries.join(name))?;
         line(&format!("size of {name}"), megabytes, "MB", Some(goal))?;
     }
     Ok(())

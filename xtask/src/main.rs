@@ -2,6 +2,7 @@
 //! Owns: choosing the chore. Does not know about: the product's code; it is read as text or run.
 
 mod bench;
+mod budget;
 mod package;
 mod record;
 mod suite;
@@ -19,7 +20,8 @@ Usage: cargo xtask <chore>
   tidy                check the rules of the code base
   test [FILTER ...]   compile and run every test, or those that cargo-nextest selects,
                       and print where the time went
-  bench [--bin DIR] [--only costs|load|lists|feed|ended] [--sizes N,N] [--pools N,N]
+  budget              build the product and compare its cost with CONTRIBUTING
+  bench [--bin DIR] [--only costs|load|lists|feed|ended|build] [--sizes N,N] [--pools N,N]
                       measure the built binaries (default: target/release);
                       --sizes: numbers of waiting workloads, or of ended ones
   package [--version V] [--profile NAME] [--programs DIR] [--output DIR]
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         [suite::runner::CHORE, ref words @ ..] => return ended(suite::runner::run(words)),
         ["bench", ref options @ ..] => bench::Options::parse(options)
             .and_then(|options| bench::run(&root().join("target/release"), &options)),
+        ["budget"] => budget::run(&root()),
         ["symbols"] => symbols::run(&root()),
         ["record", "--bin", folder] => record::run(&root(), &PathBuf::from(folder)),
         ["package-test", ref options @ ..] => {
