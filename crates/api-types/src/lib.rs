@@ -29,6 +29,7 @@ mod property;
 mod revision;
 mod scalar;
 mod scoped_meta;
+mod session;
 mod submit;
 mod template;
 mod tenant;
@@ -126,6 +127,10 @@ pub use property::{
 };
 pub use revision::{InferenceUpdateRequest, Revision, RevisionPodsPage, RevisionsPage};
 pub use scalar::{Micros, Millis, Time, number_from_millis};
+pub use session::{
+    LinkRequest, LoginLink, PrincipalKind, SessionInfo, SessionPrincipal, SessionRequest,
+    SessionRight, SessionVersions,
+};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
     DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 57] = [
+const MAY_USE: [(&str, &[&str]); 58] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -67,6 +67,7 @@ const MAY_USE: [(&str, &[&str]); 57] = [
     ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),
+    ("ui-dist", &[]),
     ("serving", &["units", "spec", "view", "orchestrator", "engine", "control"]),
     ("training", &["units", "spec", "view", "control", "elastic-proto", "api-types"]),
     (
@@ -188,6 +189,7 @@ const MAY_USE: [(&str, &[&str]); 57] = [
             "changes",
             "assets",
             "policy",
+            "ui-dist",
             "api-types",
         ],
     ),
