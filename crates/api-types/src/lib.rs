@@ -13,6 +13,7 @@ mod department;
 mod elastane_ext;
 mod error;
 mod fraction_limit;
+mod grid_row;
 mod identity;
 mod inference;
 mod inherit;
@@ -78,6 +79,7 @@ pub use elastane_ext::{
 };
 pub use error::Error;
 pub use fraction_limit::FractionLimit;
+pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow};
 pub use identity::{
     AccessKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount,
     ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,

@@ -210,7 +210,7 @@ impl From<State> for Shared {
         let telemetry = Arc::new(Telemetry::new(backend.clone(), origins.clone()));
         let counter = telemetry.clone();
         let changes = changes::Context::new(
-            (backend.clone(), origins.clone()),
+            (backend.clone(), origins.clone(), INTERFACE),
             iam.clone(),
             assets::documents().into_iter().chain(iam::documents()).collect(),
             Box::new(move || Box::new(counter.watcher())),
