@@ -12,8 +12,12 @@ use spec::WorkloadKind;
 use units::Instant;
 use view::{Object, OrgUnit, ProjectView, Scope, View, WorkloadView};
 
-/// The one route that is open to a caller that has to change its password.
+/// Where a caller changes its own password.
 pub const OWN_PASSWORD: &str = "/api/v1/me/password";
+/// Where the session of a browser begins, is told and ends.
+pub const SESSION: &str = "/elastane/v1/session";
+/// The routes that are open to a caller that has to change its password.
+pub const BEFORE_OWN_PASSWORD: [&str; 2] = [OWN_PASSWORD, SESSION];
 
 /// Who asks.
 #[derive(Debug, Clone)]

@@ -22,7 +22,8 @@ use units::Instant;
 
 pub use authenticator::{Authenticator, Refusal, until_revoked, while_caller};
 pub use caller::{
-    Caller, Grant, OWN_PASSWORD, VisibleProjects, audit_detail, in_words, resource_of,
+    BEFORE_OWN_PASSWORD, Caller, Grant, OWN_PASSWORD, SESSION, VisibleProjects, audit_detail,
+    in_words, resource_of,
 };
 pub use document_view::{DocumentView, DocumentViewKind};
 pub use objects::{Family, Item};

@@ -25,7 +25,11 @@ pub enum ChangeKind {
     Template,
     /// As in `GET /api/v1/users`.
     User,
-    /// As in `GET /api/v1/workloads`.
+    /// What some workloads wait for; only with `shape=row`.
+    Reason,
+    /// The server itself; only with `shape=row`.
+    Server,
+    /// As in `GET /api/v1/workloads`, or a row of it.
     Workload,
     /// As in `GET /api/v1/workloads/pods`.
     Pod,
@@ -33,7 +37,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Department,
         Self::Project,
         Self::NodePool,
@@ -42,6 +46,8 @@ impl ChangeKind {
         Self::Asset,
         Self::Template,
         Self::User,
+        Self::Reason,
+        Self::Server,
         Self::Workload,
         Self::Pod,
     ];
@@ -58,6 +64,8 @@ impl ChangeKind {
             Self::Asset => "asset",
             Self::Template => "template",
             Self::User => "user",
+            Self::Reason => "reason",
+            Self::Server => "server",
             Self::Workload => "workload",
             Self::Pod => "pod",
         }

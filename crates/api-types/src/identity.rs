@@ -68,7 +68,8 @@ pub struct TemporaryPassword {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserChangePasswordRequest {
-    /// The one so far.
+    /// The one so far; needed unless the session began with a one-time link.
+    #[serde(default)]
     pub current_password: String,
     /// The one from now on.
     pub new_password: String,

@@ -10,9 +10,11 @@ mod audit;
 mod change;
 mod cluster;
 mod department;
+mod diagnosis;
 mod elastane_ext;
 mod error;
 mod fraction_limit;
+mod grid_row;
 mod identity;
 mod inference;
 mod inherit;
@@ -29,6 +31,7 @@ mod property;
 mod revision;
 mod scalar;
 mod scoped_meta;
+mod session;
 mod submit;
 mod template;
 mod tenant;
@@ -69,14 +72,19 @@ pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
     DepartmentUpdateRequest, DepartmentsPage,
 };
+pub use diagnosis::{
+    Advice, Diagnosis, NodesAlike, ProjectHolding, Raise, ResourceKind, WorkloadHolding,
+    WorkloadName,
+};
 pub use elastane_ext::{
-    Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
-    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
-    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
+    GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage, PodStates, Reason,
+    SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume, Volumes,
+    WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::Error;
 pub use fraction_limit::FractionLimit;
+pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow};
 pub use identity::{
     AccessKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount,
     ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
@@ -126,6 +134,10 @@ pub use property::{
 };
 pub use revision::{InferenceUpdateRequest, Revision, RevisionPodsPage, RevisionsPage};
 pub use scalar::{Micros, Millis, Time, number_from_millis};
+pub use session::{
+    LinkRequest, LoginLink, PrincipalKind, SessionInfo, SessionPrincipal, SessionRequest,
+    SessionRight, SessionVersions,
+};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
     DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,

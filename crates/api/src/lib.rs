@@ -29,13 +29,14 @@ use axum::extract::FromRef;
 use convert::Origins;
 use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
-use iam::{Iam, LoginProvider};
+use iam::{Iam, LoginProvider, Site};
 use list_order::Orders;
 use list_rows::WrittenRows;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
 use view::WorkloadView;
 
+use routes::interface::DIGEST as INTERFACE;
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
@@ -183,10 +184,17 @@ impl From<State> for Shared {
         let backend = Backend { control: state.control, clock: state.clock };
         let origins = Origins { server: state.url.clone(), domain: state.workloads_domain };
         let (hosts, domain) = (state.hosts, origins.domain.clone());
+        let encrypts = hosts.certificate.is_some();
         let is_own_host =
             move |host: &str| hosts.is_named(host) && !convert::is_of_a_workload(host, &domain);
         let (authority, provider) = (state.authority, state.login_provider);
-        let iam = Iam::new(backend.clone(), authority, provider, Box::new(is_own_host));
+        let site = Site {
+            public_url: state.url_is_public.then(|| state.url.clone()),
+            encrypts,
+            interface: INTERFACE,
+            is_own_host: Box::new(is_own_host),
+        };
+        let iam = Iam::new(backend.clone(), authority, provider, site);
         let iam = Arc::new(iam);
         let asked = backend.clone();
         let may_enter = move |caller: &Caller, workload: &WorkloadView| {
@@ -202,7 +210,7 @@ impl From<State> for Shared {
         let telemetry = Arc::new(Telemetry::new(backend.clone(), origins.clone()));
         let counter = telemetry.clone();
         let changes = changes::Context::new(
-            (backend.clone(), origins.clone()),
+            (backend.clone(), origins.clone(), INTERFACE),
             iam.clone(),
             assets::documents().into_iter().chain(iam::documents()).collect(),
             Box::new(move || Box::new(counter.watcher())),

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 use units::Instant;
 
+use crate::links::{LinkFault, LinkTarget, Links};
 use crate::token::{Claims, Identity, Keys, TokenFault};
 use crate::{Error, Principal, files, fingerprint, hash_secret, new_secret, secret_matches};
 
@@ -44,6 +45,7 @@ pub struct Authority {
     clients: BTreeMap<String, Client>,
     local_user: String,
     local: LocalToken,
+    links: Arc<Links>,
 }
 
 /// The token in the state directory.
@@ -91,7 +93,8 @@ impl Authority {
     #[must_use]
     pub fn new(keys: Keys) -> Self {
         let local = LocalToken::default();
-        Self { keys, clients: BTreeMap::new(), local_user: String::new(), local }
+        let links = Arc::default();
+        Self { keys, clients: BTreeMap::new(), local_user: String::new(), local, links }
     }
 
     /// Adds a client, or replaces it.
@@ -181,6 +184,41 @@ impl Authority {
     pub fn is_current_local(&self, proof: &str) -> bool {
         let current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().is_some_and(|current| secret_matches(proof, &hash_secret(&current.proof)))
+    }
+
+    /// The name of the local administrator.
+    #[must_use]
+    pub fn local_user(&self) -> &str {
+        &self.local_user
+    }
+
+    /// A link that logs in the local administrator, as the secret in it, and until when it is good;
+    /// none while all tokens of the state directory are revoked.
+    ///
+    /// # Errors
+    /// The operating system gives no random bytes.
+    pub fn local_link(&self, now: Instant) -> Result<Option<(String, Instant)>, Error> {
+        let current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let target = |LocalProof { proof: mark, .. }| {
+            self.link(LinkTarget { principal: Principal::Local, mark }, now)
+        };
+        current.map(target).transpose()
+    }
+
+    /// A link that logs in somebody.
+    ///
+    /// # Errors
+    /// The operating system gives no random bytes.
+    pub fn link(&self, target: LinkTarget, now: Instant) -> Result<(String, Instant), Error> {
+        self.links.make(target, now)
+    }
+
+    /// Whom a link logs in, if what it was made by still holds. It is used up.
+    ///
+    /// # Errors
+    /// It is worth nothing.
+    pub fn redeem_link(&self, secret: &str, now: Instant) -> Result<LinkTarget, LinkFault> {
+        self.links.redeem(secret, now)
     }
 
     /// A token for a client that comes with the installation, if it is one; none if there is no

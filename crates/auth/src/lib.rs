@@ -8,6 +8,7 @@ mod authority;
 mod common_passwords;
 mod files;
 mod job_identity;
+mod links;
 mod password;
 mod principal;
 mod roles;
@@ -21,6 +22,7 @@ use thiserror::Error;
 
 pub use authority::{ADMIN_CLIENT_ID, Authority, CREDENTIALS_FILE, Granted, KEY_FILE, TOKEN_FILE};
 pub use job_identity::job_identity;
+pub use links::{LinkFault, LinkTarget, login_url};
 pub use password::{PasswordHash, check_password, may_be_password, temporary_password};
 pub use principal::Principal;
 pub use roles::{Action, Actions, ROLES, Resource, Role, SYSTEM_ADMINISTRATOR};

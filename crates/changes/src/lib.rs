@@ -13,6 +13,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use access::{Authenticator, Backend, DocumentViewKind};
+use api_types::ServerRow;
 use convert::Origins;
 use http_kit::Shutdown;
 
@@ -30,6 +31,8 @@ pub struct Context {
     /// The documents that are in the stream.
     documents: Vec<DocumentViewKind>,
     count: Count,
+    /// The digest of the web interface; empty without one.
+    interface: &'static str,
     shutdown: Shutdown,
 }
 
@@ -37,13 +40,26 @@ impl Context {
     /// With the documents of the capabilities there are.
     #[must_use]
     pub fn new(
-        (backend, origins): (Backend, Origins),
+        (backend, origins, interface): (Backend, Origins, &'static str),
         authenticator: Arc<dyn Authenticator>,
         documents: Vec<DocumentViewKind>,
         count: Count,
         shutdown: Shutdown,
     ) -> Self {
-        Self { backend, origins, authenticator, documents, count, shutdown }
+        Self { backend, origins, authenticator, documents, count, interface, shutdown }
+    }
+
+    /// The server as it is now.
+    fn server(&self) -> ServerRow {
+        let now = convert::Context::new(self, &self.origins);
+        ServerRow {
+            version: self.control.cluster().version.clone(),
+            interface: self.interface.to_owned(),
+            cluster_id: now.cluster_id,
+            cluster_name: now.cluster_name,
+            now: now.now.into(),
+            outage: now.outage.as_ref().map(convert::outage),
+        }
     }
 
     /// The kind of documents that is stored under this name.

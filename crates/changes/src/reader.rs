@@ -10,7 +10,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api_types::{ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
+use api_types::{
+    Change, ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason, ServerRow,
+};
 use auth::Action::Read;
 use auth::Resource;
 use control::feed;
@@ -43,13 +45,47 @@ pub(crate) enum StartFrom {
     Position(Position),
 }
 
+/// How much of a workload is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// All of it.
+    Whole,
+    /// What grids show, and what several wait for once.
+    Row,
+}
+
+impl Shape {
+    /// All of them.
+    pub(crate) const ALL: [(&str, Self); 2] = [("whole", Self::Whole), ("row", Self::Row)];
+    /// The words for them.
+    pub(crate) const WORDS: [&str; 2] = [Self::ALL[0].0, Self::ALL[1].0];
+
+    /// Whether an object with this key is part of it.
+    const fn has(self, key: &Key) -> bool {
+        match key {
+            Key::Workload(_) => matches!(self, Self::Whole),
+            Key::Row(_) | Key::Reason(_) => matches!(self, Self::Row),
+            _ => true,
+        }
+    }
+
+    /// Whether objects of a kind are part of it.
+    pub(crate) const fn has_kind(self, kind: ChangeKind) -> bool {
+        match kind {
+            ChangeKind::Reason | ChangeKind::Server => matches!(self, Self::Row),
+            _ => true,
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Subscription {
+    pub(crate) shape: Shape,
     /// Empty for all kinds.
     pub(crate) kinds: Vec<ChangeKind>,
-    /// What is in this project, and the project.
-    pub(crate) project: Option<u64>,
+    /// What is in these projects, and the projects; empty for all.
+    pub(crate) projects: Vec<u64>,
     /// This workload and its pods.
     pub(crate) workload: Option<Uuid>,
     pub(crate) after: StartFrom,
@@ -59,12 +95,20 @@ impl Subscription {
     fn has(&self, entry: &Entry, context: &Context) -> bool {
         let Some(kind) = wire::kind_of(&entry.key, context) else { return false };
         let of_workload = |id| match entry.key {
-            Key::Workload(own) | Key::Pod(own, _) => own == id,
+            Key::Workload(own) | Key::Row(own) | Key::Pod(own, _) => own == id,
+            // Which of them it waits for may change.
+            Key::Reason(_) => true,
             _ => false,
         };
-        (self.kinds.is_empty() || self.kinds.contains(&kind))
-            && self.project.is_none_or(|id| entry.place.scope == Scope::Project(id))
+        let of_project = |id: &u64| entry.place.scope == Scope::Project(*id);
+        self.shape.has(&entry.key)
+            && self.has_kind(kind)
+            && (self.projects.is_empty() || self.projects.iter().any(of_project))
             && self.workload.is_none_or(of_workload)
+    }
+
+    fn has_kind(&self, kind: ChangeKind) -> bool {
+        self.shape.has_kind(kind) && (self.kinds.is_empty() || self.kinds.contains(&kind))
     }
 
     /// Refuses kinds of which the caller may see nothing at all.
@@ -98,6 +142,8 @@ pub(crate) struct Reader {
     first: Option<ChangeFrame<()>>,
     /// The version of the last position that was sent.
     sent: u64,
+    /// The server as it was sent last, but for its clock; none where it is not asked for.
+    server: Option<ServerRow>,
     /// It is counted while it reads.
     _counted: Box<dyn Any + Send + Sync>,
 }
@@ -114,7 +160,7 @@ impl Reader {
         let Position { epoch, version } = changes.position();
         let _counted = (context.count)();
         let after = wanted.after;
-        let (listing, first, sent) = (None, None, 0);
+        let (listing, first, sent, server) = (None, None, 0, None);
         let mut reader = Self {
             context,
             caller,
@@ -126,6 +172,7 @@ impl Reader {
             listing,
             first,
             sent,
+            server,
             _counted,
         };
         match after {
@@ -164,9 +211,12 @@ impl Reader {
             let heartbeat = Instant::now() + HEARTBEAT;
             if timeout_at(heartbeat, self.changes.after(self.version)).await.is_err() {
                 let mut text = String::new();
-                match self.sent < self.version {
-                    true => self.send_synced(&mut text),
-                    false => text.push_str(":\n\n"),
+                if self.sent < self.version {
+                    self.send_synced(&mut text);
+                }
+                self.send_server(&mut text, true);
+                if text.is_empty() {
+                    text.push_str(":\n\n");
                 }
                 return Some(text);
             }
@@ -184,6 +234,7 @@ impl Reader {
         if let Some(frame) = self.first.take() {
             self.send(&frame, text);
         }
+        self.send_server(text, false);
         self.send_changes(&read, text);
         if let Some(until) = self.listing
             && self.version >= until
@@ -234,9 +285,31 @@ impl Reader {
 
     /// Begins from the beginning. Until the list is complete there is no position to go on from.
     fn list_again(&mut self, reason: ResetReason) {
+        self.server = None;
         self.version = 0;
         self.listing = Some(self.changes.position().version);
         self.first = Some(ChangeFrame::Reset(ChangeReset { reason }));
+    }
+
+    /// Sends the server, if it is asked for and is another than before, or in any case `again` for
+    /// its clock.
+    fn send_server(&mut self, text: &mut String, again: bool) {
+        if !self.wanted.has_kind(ChangeKind::Server) {
+            return;
+        }
+        let now = self.context.server();
+        let same = |sent: &ServerRow| ServerRow { now: now.now, ..sent.clone() } == now;
+        if !again && self.server.as_ref().is_some_and(same) {
+            return;
+        }
+        let (kind, id, version) = (ChangeKind::Server, "server".to_owned(), self.version);
+        let (project_id, department_id) = (None, None);
+        let object = Some(&now);
+        let change = Change { kind, id, version, project_id, department_id, object };
+        if let Ok(line) = wire::line(&ChangeFrame::Changed(change)) {
+            text.push_str(&line);
+        }
+        self.server = Some(now);
     }
 
     fn synced(&self) -> ChangeFrame<()> {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use api_types::{ChangeFrame, ChangeKind};
+use api_types::{ChangeFrame, ChangeKind, ServerRow, SharedReason, WorkloadGridRow};
 use auth::Resource;
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -19,16 +19,16 @@ use uuid::Uuid;
 
 use access::{Caller, Route, until_revoked, workload_id};
 use http_kit::openapi::{Description, Input, Output, get};
-use http_kit::{ApiError, parameters, unknown_word};
+use http_kit::{Allowed, ApiError, parameters, unknown_word};
 
 use crate::Context;
-use crate::reader::{Reader, StartFrom, Subscription};
+use crate::reader::{Reader, Shape, StartFrom, Subscription};
 
 type Shared = Arc<Context>;
 
 /// What `after` is beside a position.
 const NOW: &str = "now";
-const PARAMETERS: [&str; 4] = ["kinds", "project", "workload", "after"];
+const PARAMETERS: [&str; 5] = ["kinds", "project", "workload", "after", "shape"];
 
 /// The routes of this crate, for a server that has its state.
 pub fn routes<S>() -> impl Iterator<Item = Route<S>>
@@ -39,7 +39,9 @@ where
     let about = "Objects as they change, each whole; resumable";
     // Each object is checked by itself.
     let route = get("/elastane/v1/changes", "stream_changes", about, stream_changes);
-    [route.own().part::<ChangeFrame>().of("Elastane")].into_iter()
+    let route = route.part::<ChangeFrame>().part::<WorkloadGridRow>();
+    let route = route.part::<SharedReason>().part::<ServerRow>();
+    [route.own().of("Elastane")].into_iter()
 }
 
 /// Events without end.
@@ -62,9 +64,14 @@ async fn stream_changes(
     Extension(caller): Extension<Caller>,
     asked: Asked,
 ) -> Result<EventStream, ApiError> {
-    let project = asked.project.map(|text| project(&state, &caller, &text)).transpose()?;
-    let Asked { kinds, workload, after, .. } = asked;
-    let wanted = Subscription { kinds, project, workload, after };
+    let Asked { kinds, projects, workload, after, shape } = asked;
+    if let Some(kind) = kinds.iter().find(|kind| !shape.has_kind(**kind)) {
+        let why = format!("`{}` is part of rows only; add shape=row", kind.word());
+        return Err(ApiError::field("kinds", why));
+    }
+    let each = projects.iter().map(|text| project(&state, &caller, text));
+    let projects = each.collect::<Result<_, _>>()?;
+    let wanted = Subscription { shape, kinds, projects, workload, after };
     let shutdown = state.shutdown.clone();
     let revoked = until_revoked(state.authenticator.clone(), caller.clone());
     let reader = Reader::open(state, caller, wanted).await?;
@@ -95,20 +102,24 @@ fn project(state: &Shared, caller: &Caller, text: &str) -> Result<u64, ApiError>
 /// The parameters of a request.
 struct Asked {
     kinds: Vec<ChangeKind>,
-    project: Option<String>,
+    projects: Vec<String>,
     workload: Option<Uuid>,
     after: StartFrom,
+    shape: Shape,
 }
 
 impl Input for Asked {
     fn describe(to: &mut Description) {
         let words = ChangeKind::ALL.into_iter().map(ChangeKind::word);
         to.words("kinds", words, false, "Only objects of these kinds");
-        to.parameter("project", Type::String, "Only what is in this project; its id or name");
+        let about = "Only what is in this project, or these, separated by commas; ids or names";
+        to.parameter("project", Type::String, about);
         to.parameter("workload", Type::String, "Only this workload and its pods; its id");
         let about = "The position that was read last, to go on from there, or `now`; without it \
                      everything there is comes first. The header Last-Event-ID says the same";
         to.parameter("after", Type::String, about);
+        let about = "How much of a workload is sent: all, or a row of a grid";
+        to.parameter_of("shape", Allowed::Word(&Shape::WORDS).schema(), about);
     }
 }
 
@@ -116,14 +127,16 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let mut asked =
-            Self { kinds: Vec::new(), project: None, workload: None, after: StartFrom::Nothing };
+        let (kinds, projects, workload) = (Vec::new(), Vec::new(), None);
+        let (after, shape) = (StartFrom::Nothing, Shape::Whole);
+        let mut asked = Self { kinds, projects, workload, after, shape };
         for (name, value) in parameters(&parts.uri)? {
             match name.as_str() {
                 "kinds" => asked.kinds = value.split(',').map(kind).collect::<Result<_, _>>()?,
-                "project" => asked.project = Some(value),
+                "project" => asked.projects = value.split(',').map(str::to_owned).collect(),
                 "workload" => asked.workload = Some(workload_id(&value)?),
                 "after" => asked.after = value.parse()?,
+                "shape" => asked.shape = self::shape(&value)?,
                 _ => return Err(unknown_word("parameter", &name, &PARAMETERS)),
             }
         }
@@ -134,6 +147,11 @@ impl<S: Sync> FromRequestParts<S> for Asked {
         }
         Ok(asked)
     }
+}
+
+fn shape(word: &str) -> Result<Shape, ApiError> {
+    let found = Shape::ALL.iter().find(|(known, _)| *known == word);
+    found.map(|(_, shape)| *shape).ok_or_else(|| unknown_word("shape", word, &Shape::WORDS))
 }
 
 fn kind(word: &str) -> Result<ChangeKind, ApiError> {

@@ -80,7 +80,8 @@ impl Visibility {
     /// Whether anything of a kind may be seen anywhere.
     pub(super) fn has_any(&self, context: &Context, kind: ChangeKind) -> bool {
         let allows = |resource| self.given.iter().any(|given| given.role.allows(Read, resource));
-        self.all || resources(context, kind).into_iter().any(allows)
+        // The server is no secret.
+        self.all || kind == ChangeKind::Server || resources(context, kind).into_iter().any(allows)
     }
 }
 
@@ -95,6 +96,7 @@ pub(super) fn resources(context: &Context, kind: ChangeKind) -> Vec<Resource> {
             let own = context.documents.iter().filter(|of| of.kind == kind);
             own.map(|of| of.resource).collect()
         }
-        ChangeKind::Workload | ChangeKind::Pod => vec![Resource::Workloads],
+        ChangeKind::Reason | ChangeKind::Workload | ChangeKind::Pod => vec![Resource::Workloads],
+        ChangeKind::Server => Vec::new(),
     }
 }

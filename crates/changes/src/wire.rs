@@ -19,7 +19,8 @@ pub(super) fn kind_of(key: &Key, context: &Context) -> Option<ChangeKind> {
         Key::Pool(_) => ChangeKind::NodePool,
         Key::Node(_) => ChangeKind::Node,
         Key::Gpu(..) => ChangeKind::Gpu,
-        Key::Workload(_) => ChangeKind::Workload,
+        Key::Reason(_) => ChangeKind::Reason,
+        Key::Workload(_) | Key::Row(_) => ChangeKind::Workload,
         Key::Pod(..) => ChangeKind::Pod,
         Key::Object(stored, _) => context.documents_of(stored)?.kind,
     })
@@ -32,7 +33,7 @@ pub(super) fn resource_of(key: &Key, context: &Context) -> Option<Resource> {
         Key::Project(_) => Resource::Project,
         Key::Pool(_) => Resource::NodePools,
         Key::Node(_) | Key::Gpu(..) => Resource::Nodes,
-        Key::Workload(_) | Key::Pod(..) => Resource::Workloads,
+        Key::Reason(_) | Key::Workload(_) | Key::Row(_) | Key::Pod(..) => Resource::Workloads,
         Key::Object(stored, _) => context.documents_of(stored)?.resource,
     })
 }
@@ -104,6 +105,14 @@ impl Frame<'_> {
                 Some(found) => Some(self.of(id, convert::workload(found, view, &context))?),
                 None => None,
             },
+            Key::Row(number) => match workload(number) {
+                Some(found) => Some(self.of(id, convert::grid_row(found))?),
+                None => None,
+            },
+            Key::Reason(class) => match view.pending.reasons(*class) {
+                Some(found) => Some(self.of(id, convert::shared_reason(class.0, found))?),
+                None => None,
+            },
             Key::Pod(of, number) => {
                 let of = workload(of);
                 let row = of.and_then(|of| PodRow::of(of).find(|row| row.id() == *number));
@@ -128,7 +137,8 @@ impl Frame<'_> {
             Key::Department(id) | Key::Project(id) => id.to_string(),
             Key::Pool(id) | Key::Node(id) | Key::Object(_, id) => id.to_string(),
             Key::Gpu(node, index) => format!("{node}/{index}"),
-            Key::Workload(id) | Key::Pod(_, id) => id.to_string(),
+            Key::Reason(class) => class.0.to_string(),
+            Key::Workload(id) | Key::Row(id) | Key::Pod(_, id) => id.to_string(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the command lines share. Owns: exit codes, plain output, tables, YAML and the settings
 //! file. Does not know about any command or any object of the server.
 
+pub mod browser;
 pub mod change_wait;
 pub mod color;
 pub mod complete;

@@ -10,6 +10,7 @@ use crate::{Client, Error};
 const USERS: &str = "/api/v1/users";
 const ACCOUNTS: &str = "/api/v1/service-accounts";
 const KEYS: &str = "/api/v1/administration/access-keys";
+const LINKS: &str = "/elastane/v1/session/links";
 const RULES: &str = "/api/v1/authorization/access-rules";
 
 impl Client {
@@ -48,6 +49,14 @@ impl Client {
     /// As every request.
     pub async fn delete_user(&self, id: &str) -> Result<(), Error> {
         self.act(Method::DELETE, &format!("{USERS}/{id}")).await
+    }
+
+    /// A link that logs in, once: the caller, or a user who is to choose a first password.
+    ///
+    /// # Errors
+    /// As every request; 409 for a user who has chosen one.
+    pub async fn login_link(&self, request: &wire::LinkRequest) -> Result<wire::LoginLink, Error> {
+        self.send(Method::POST, LINKS, request).await
     }
 
     /// Gives a user a new password to begin with.

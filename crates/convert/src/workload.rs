@@ -186,7 +186,7 @@ fn wanted(view: &WorkloadView) -> u64 {
     }
 }
 
-fn requested_pods(view: &WorkloadView) -> RequestedPods {
+pub(super) fn requested_pods(view: &WorkloadView) -> RequestedPods {
     let spec = &*view.spec;
     if let Some(serving) = &spec.serving {
         return RequestedPods {

@@ -45,6 +45,12 @@ pub(crate) enum Command {
     Up(Flags<Server>),
     /// Stop all workloads, then the server; the next `up` runs them again
     Down,
+    /// Open the web interface in a browser, logged in as the local administrator
+    Ui {
+        /// Only print the link, which is good once, for ten minutes
+        #[arg(long)]
+        print: bool,
+    },
     /// Show whether the server runs, its nodes, GPUs and workloads
     Status(One),
     /// Show the settings of the server

@@ -29,6 +29,7 @@ mod share;
 mod signals;
 mod simulate;
 mod status;
+mod ui;
 mod up;
 mod usage;
 
@@ -105,6 +106,7 @@ fn run(cli: Cli) -> Result<(), Error> {
             let doing = "Stopping workloads; each has its grace period to end";
             with_client(with_progress(doing, down::run(state_dir(dir)?)))
         }
+        Command::Ui { print } => with_client(ui::run(&state_dir(dir)?, print)),
         Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
         Command::Config(verb) => with_client(config_show::run(dir, verb)),
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),

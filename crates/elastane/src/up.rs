@@ -124,7 +124,9 @@ async fn serve(
     client::write_server_file(&config.settings.state_dir, &file)?;
     let runtime = &server.runtime;
     if !by_signal.load(Ordering::Relaxed) {
-        say(&banner(&url, &config.settings.state_dir, runtime, &found, &server.state.control))?;
+        let link = login_link(&server.state.authority, &url)?;
+        let (urls, dir) = ((&*url, link.as_deref()), &config.settings.state_dir);
+        say(&banner(urls, dir, runtime, &found, &server.state.control))?;
     }
 
     let Server { listener, tls, service, state, engine, .. } = server;
@@ -386,8 +388,16 @@ async fn too_late(shutdown: &http_kit::Shutdown) {
     tokio::time::sleep(STOP_WAIT).await;
 }
 
+/// A link that logs in the local administrator. Without the interface nothing would open there.
+fn login_link(authority: &auth::Authority, url: &str) -> Result<Option<String>, Error> {
+    let made = authority.local_link(SystemClock.now());
+    let made = made.map_err(|error| Error::Failed(chain(&error)))?;
+    let made = made.filter(|_| cfg!(feature = "ui"));
+    Ok(made.map(|(secret, _)| auth::login_url(url, &secret)))
+}
+
 fn banner(
-    url: &str,
+    (url, link): (&str, Option<&str>),
     state_dir: &Path,
     runtime: &str,
     found: &initial_nodes::Found,
@@ -420,10 +430,11 @@ fn banner(
         None => "elastane project create team-a --gpu-quota 2".to_owned(),
         Some(_) => "elastane project list".to_owned(),
     };
+    let browser = link.map(|link| format!("  Browser    {link}\n")).unwrap_or_default();
     let project =
         view.projects.values().next().map_or("team-a", |project| project.unit.name.as_str());
     format!(
-        "elastane {version} is running\n  URL        {url}\n  Token      {token}\n  \
+        "elastane {version} is running\n  URL        {url}\n{browser}  Token      {token}\n  \
          Runtime    {runtime}\n{isolation}{nodes}{workloads}\
          \nNext, in a second terminal:\n{export}  {first}\n  runai config project {project}\n  \
          runai submit train1 -i gcr.io/run-ai-demo/quickstart -g 1\n\

@@ -49,5 +49,5 @@ pub use query_parameters::{Deleted, OrderedPage, Page, QueryParameters, Takes};
 pub use request_id::{REQUEST_ID, RequestId};
 pub use row::{Row, Scalar, Type};
 pub use serve::{Shutdown, serve, serve_within};
-pub use socket::{is_websocket, must_be_own_page};
+pub use socket::{is_websocket, must_be_own_page, names_own_page};
 pub use tls::{Tls, TlsError};

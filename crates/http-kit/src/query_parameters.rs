@@ -21,6 +21,11 @@ pub trait Takes: Send + 'static {
 pub struct QueryParameters<T>(Vec<(String, String)>, PhantomData<T>);
 
 impl<T> QueryParameters<T> {
+    /// Whether a flag is set.
+    pub fn has(&self, flag: &str) -> bool {
+        self.0.iter().any(|(name, value)| name == flag && value == "true")
+    }
+
     /// The list that is asked for, where they are parameters of lists.
     pub fn list(&self) -> Result<ListQuery, ApiError> {
         ListQuery::parse(&self.0)

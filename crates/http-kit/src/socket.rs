@@ -15,13 +15,11 @@ pub fn is_websocket(headers: &HeaderMap) -> bool {
 /// Refuses a WebSocket of a page that is not at this address, the public one or that of the
 /// request. What has no `Origin` is not a browser.
 pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), ApiError> {
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let Some(origin) = origins.next().filter(|_| is_websocket(headers)) else { return Ok(()) };
-    let origin = origin.to_str().unwrap_or_default();
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let place = origin.split_once("://").map(|(_, place)| place);
-    let is_here = host.is_some() && place.map(same_case) == host.map(same_case);
-    if origins.next().is_none() && (is_here || origin.eq_ignore_ascii_case(public_url)) {
+    let origin = headers.get(header::ORIGIN).filter(|_| is_websocket(headers));
+    let Some(origin) = origin.map(|origin| origin.to_str().unwrap_or_default()) else {
+        return Ok(());
+    };
+    if names_own_page(public_url, headers) {
         return Ok(());
     }
     let why = match origin {
@@ -32,6 +30,17 @@ pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Api
         _ => "a page of another site asked for this WebSocket; only pages of this server may",
     };
     Err(ApiError::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
+}
+
+/// Whether a request says that it comes from a page at the public address, or at the one that it
+/// was sent to.
+pub fn names_own_page(public_url: &str, headers: &HeaderMap) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let Some(origin) = origins.next().and_then(|origin| origin.to_str().ok()) else { return false };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let place = origin.split_once("://").map(|(_, place)| place);
+    let is_here = host.is_some() && place.map(same_case) == host.map(same_case);
+    origins.next().is_none() && (is_here || origin.eq_ignore_ascii_case(public_url))
 }
 
 fn same_case(place: &str) -> Option<Authority> {

@@ -24,10 +24,8 @@ impl Authenticator for Iam {
         let claims = self.authority.verify(token, self.now());
         let claims = claims.map_err(|why| Refusal { why: why.to_string(), who: String::new() })?;
         let revoked = || Refusal { why: REVOKED.to_owned(), who: claims.identity.name.clone() };
-        let caller = self.caller(&claims, origin).ok_or_else(revoked)?;
-        let grants = self.rules().of(&caller.principal, &caller.groups);
-        let view = self.control.view();
-        Ok(Caller { grants, view, claims: Some(Arc::new(claims)), ..caller })
+        let who = revoked();
+        self.caller_with(claims, origin).ok_or(who)
     }
 
     fn again(&self, caller: &Caller) -> Option<Caller> {
@@ -36,9 +34,7 @@ impl Authenticator for Iam {
         let is_local = caller.principal == Principal::Local;
         let lasts = |claims: &Arc<Claims>| is_local || claims.exp > self.now().0 / 1000;
         let claims = caller.claims.clone().filter(lasts)?;
-        let now = self.caller(&claims, caller.origin.clone())?;
-        let grants = self.rules().of(&now.principal, &now.groups);
-        Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..now })
+        self.caller_with(claims, caller.origin.clone())
     }
 
     fn note_refusal(
@@ -56,6 +52,25 @@ impl Authenticator for Iam {
 }
 
 impl Iam {
+    /// The caller and what it may do now, if the token was not revoked.
+    pub(crate) fn caller_with(
+        &self,
+        claims: impl Into<Arc<Claims>>,
+        origin: Origin,
+    ) -> Option<Caller> {
+        let claims = claims.into();
+        let caller = self.caller(&claims, origin)?;
+        let grants = self.rules().of(&caller.principal, &caller.groups);
+        Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..caller })
+    }
+
+    /// The session with this id of a principal, while it lasts.
+    fn lasting(&self, id: &str, of: &Principal) -> Option<Item<Session>> {
+        let session = self.living::<Session>(id)?;
+        let own = session.object.owner == of.to_string();
+        (own && session.body.expires_at_ms > self.now().0).then_some(session)
+    }
+
     /// The caller, if the token was not revoked.
     fn caller(&self, claims: &Claims, origin: Origin) -> Option<Caller> {
         let name = &claims.identity.name;
@@ -63,18 +78,24 @@ impl Iam {
         let principal: Principal = claims.identity.principal.parse().ok()?;
         let caller = |principal, name: &str| Caller::new(principal, name, origin.clone());
         match &principal {
+            Principal::Local if self.authority.is_current_local(proof) => {
+                Some(caller(Principal::Local, name))
+            }
+            // In a browser.
             Principal::Local => {
-                self.authority.is_current_local(proof).then(|| caller(Principal::Local, name))
+                let session = self.lasting(proof, &principal)?;
+                self.authority.is_current_local(&session.body.password_mark).then(|| Caller {
+                    session: Some(session.object.id.clone()),
+                    ..caller(Principal::Local, name)
+                })
             }
             Principal::Admin => {
                 self.authority.is_current(proof).then(|| caller(Principal::Admin, name))
             }
             Principal::User(id) => {
                 let user = self.living::<User>(id)?;
-                let session = self.living::<Session>(proof)?;
-                let lasts = session.body.expires_at_ms > self.now().0;
-                let own = session.object.owner == principal.to_string();
-                (own && lasts && self.is_of(&session.body, &user.body)).then(|| Caller {
+                let session = self.lasting(proof, &principal)?;
+                self.is_of(&session.body, &user.body).then(|| Caller {
                     session: Some(session.object.id.clone()),
                     groups: session.body.groups(&user.body),
                     must_change_password: user.body.must_change && !session.body.by_provider,

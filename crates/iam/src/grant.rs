@@ -8,8 +8,9 @@ use http_kit::{ApiError, Origin};
 use crate::Iam;
 use crate::limit::Attempt;
 use crate::logins::{logged_in, response, wrong, wrong_secret};
+use crate::provider;
+use crate::session::{self, Beginner};
 use crate::subjects::{AccessKey, ServiceAccount};
-use crate::{provider, session};
 
 const WRONG_CLIENT: &str =
     "client id and secret do not match; ask the administrator for a new secret";
@@ -33,7 +34,10 @@ pub(crate) async fn grant(
         }
     };
     let outcome = match request.grant_type.as_str() {
-        "password" => password(iam, &name, request.password, &origin).await,
+        "password" => match by_password(iam, &name, request.password, &origin).await {
+            Ok(who) => session::begin(iam, &who, &origin).await,
+            Err(error) => Err(error),
+        },
         "refresh_token" => session::refresh(iam, &request.refresh_token, &origin).await,
         "exchange_token" | "external_token_exchange" => {
             provider::grant(iam, &request, &origin).await
@@ -86,12 +90,12 @@ async fn client(
 }
 
 /// A person, by name and password.
-async fn password(
+pub(crate) async fn by_password(
     iam: &Iam,
     name: &str,
     password: String,
     origin: &Origin,
-) -> Result<TokenResponse, ApiError> {
+) -> Result<Beginner, ApiError> {
     let user = iam.user_named(name)?;
     let hash = user.as_ref().and_then(|user| user.body.secrets.password.clone());
     let password_mark = hash.as_ref().map(PasswordHash::fingerprint).unwrap_or_default();
@@ -100,5 +104,5 @@ async fn password(
     let who = Attempt { name, address: &origin.address, known };
     let matches = iam.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
-    session::begin(iam, &user, (false, password_mark), origin).await
+    Ok(Beginner::of(&user, password_mark, false))
 }

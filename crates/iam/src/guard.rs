@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use access::{
-    Access, Authenticator as _, Backend, Caller, OWN_PASSWORD, Refusal, Where, resource_of,
+    Access, Authenticator as _, BEFORE_OWN_PASSWORD, Backend, Caller, Refusal, Where, resource_of,
 };
 use auth::{Action, Resource};
 use axum::Extension;
@@ -17,6 +17,7 @@ use uuid::Uuid;
 use view::{Scope, WorkloadView};
 
 use crate::Iam;
+use crate::browser::is_of_a_page;
 
 /// Lets only requests with a valid token pass, and those of which the caller is known already.
 ///
@@ -29,14 +30,7 @@ pub async fn authenticate(
     next: Next,
 ) -> Result<Response, Response> {
     let known = request.extensions_mut().remove::<Caller>();
-    let token = bearer(request.headers());
-    let missing = || Refusal {
-        why: "a token is missing; send `Authorization: Bearer <token>`".to_owned(),
-        who: String::new(),
-    };
-    let of_token = |token: &str| iam.check(token, origin.clone());
-    let caller = known.map_or_else(|| token.ok_or_else(missing).and_then(of_token), Ok);
-    match caller {
+    match known.map_or_else(|| who_asks(&iam, &request, &origin), Ok) {
         Ok(caller) => {
             let (who, by_program) = (caller.subject.clone(), caller.by_program);
             request.extensions_mut().insert(caller);
@@ -48,11 +42,46 @@ pub async fn authenticate(
             }
             Ok(response)
         }
-        Err(Refusal { why, who }) => {
-            let status = StatusCode::UNAUTHORIZED;
-            iam.note_refusal(&origin, (&who, false), status, &why);
-            let error = ApiError::new(status, why);
-            Err(([(header::WWW_AUTHENTICATE, "Bearer")], error).into_response())
+        Err((error, who)) => {
+            iam.note_refusal(&origin, (&who, false), error.status, &error.message);
+            Err(match error.status {
+                StatusCode::UNAUTHORIZED => {
+                    ([(header::WWW_AUTHENTICATE, "Bearer")], error).into_response()
+                }
+                _ => error.into_response(),
+            })
+        }
+    }
+}
+
+/// Who asks, by a token or in the session of a browser; else why nobody does, and whose token it was
+/// as far as it was signed. A cookie without the secret of its page says nothing.
+fn who_asks(iam: &Iam, request: &Request, origin: &Origin) -> Result<Caller, (ApiError, String)> {
+    let headers = request.headers();
+    let of_page = is_of_a_page(headers).then(|| {
+        let found = iam.of_browser(request.method(), headers, origin);
+        found.map_err(|error| (error, String::new()))
+    });
+    let refused = |why: String| ApiError::new(StatusCode::UNAUTHORIZED, why);
+    let of_token = bearer(headers).map(|token| {
+        iam.check(token, origin.clone()).map_err(|Refusal { why, who }| (refused(why), who))
+    });
+    match (of_token, of_page) {
+        (Some(one), None) | (None, Some(one)) => one,
+        (Some(token), Some(page)) => {
+            let (token, page) = (token?, page?);
+            if token.principal == page.principal {
+                return Ok(token);
+            }
+            let why = format!(
+                "the token is of {} and the session of the browser of {}; send one of them",
+                token.subject, page.subject
+            );
+            Err((ApiError::bad(why), String::new()))
+        }
+        (None, None) => {
+            let why = "a token is missing; send `Authorization: Bearer <token>`";
+            Err((refused(why.to_owned()), String::new()))
         }
     }
 }
@@ -68,7 +97,7 @@ pub async fn authorise(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    if path != OWN_PASSWORD {
+    if !BEFORE_OWN_PASSWORD.contains(&path) {
         caller.must_have_own_password()?;
     }
     check(&backend, access, &caller, &parameters).await?;

@@ -4,6 +4,7 @@
 //! Owns: users, service accounts, access keys, sessions, access rules, their routes, and the checks
 //! that every request passes. Does not know what the other routes do.
 
+mod browser;
 mod check;
 mod email;
 mod fair_queue;
@@ -28,6 +29,7 @@ use limit::{FailureLimits, Failures};
 use provider::ProviderPermits;
 use rules::{AccessRule, RuleIndex};
 
+pub use browser::Site;
 pub use guard::{authenticate, authorise};
 pub use provider::LoginProvider;
 pub use routes::routes;
@@ -42,7 +44,7 @@ pub struct Iam {
     authority: Arc<Authority>,
     /// Who else vouches for people; none if only passwords do.
     login_provider: Option<Arc<LoginProvider>>,
-    is_own_host: IsOwnHost,
+    site: Site,
     /// What each subject was given.
     rules: Mutex<Arc<RuleIndex>>,
     /// Wrong passwords of people.
@@ -60,19 +62,19 @@ pub struct Iam {
 }
 
 impl Iam {
-    /// With whom to ask, and the hosts at which a login may end.
+    /// With whom to ask, and the server as browsers reach it.
     #[must_use]
     pub fn new(
         backend: Backend,
         authority: Arc<Authority>,
         login_provider: Option<Arc<LoginProvider>>,
-        is_own_host: IsOwnHost,
+        site: Site,
     ) -> Self {
         Self {
             backend,
             authority,
             login_provider,
-            is_own_host,
+            site,
             rules: Mutex::default(),
             wrong_passwords: Failures::new(FailureLimits::PASSWORDS),
             wrong_secrets: Failures::new(FailureLimits::SECRETS),

@@ -34,7 +34,7 @@ pub(super) async fn logged_in(
     name: &str,
     origin: &Origin,
 ) -> Result<(), ApiError> {
-    let by_program = !matches!(principal, Principal::User(_));
+    let by_program = !matches!(principal, Principal::User(_) | Principal::Local);
     let caller = Caller { by_program, ..Caller::new(principal.clone(), name, origin.clone()) };
     let (owner, at_ms) = (principal.to_string(), iam.now().0);
     let address = origin.address.clone();

@@ -17,7 +17,7 @@ use view::Scope;
 use crate::Iam;
 use crate::email::email;
 use crate::limit::Attempt;
-use crate::session;
+use crate::session::{self, Beginner};
 use crate::subjects::{Account, User, UserSecrets};
 
 /// Whom the audit log names while it is not known who logs in.
@@ -113,7 +113,7 @@ pub(super) async fn grant(
     };
     let mark = account.mark();
     let user = user_of(iam, login, &person, account, origin).await?;
-    session::begin(iam, &user, (true, mark), origin).await
+    session::begin(iam, &Beginner::of(&user, mark, true), origin).await
 }
 
 async fn redeem(

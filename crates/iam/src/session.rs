@@ -1,5 +1,5 @@
-//! Sessions of users: how they begin, are renewed and end. Does not know how a user
-//! authenticated.
+//! Sessions: how they begin, are renewed and end. Does not know how a user authenticated, and how a
+//! browser carries the two halves of one (`browser`).
 
 use std::sync::Arc;
 
@@ -22,6 +22,10 @@ const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
 /// How long one lasts at most that a provider vouched for: a user who may not log in there any
 /// more, or is in other groups, is found out then.
 const PROVIDER_SESSION_MS_MAX: u64 = 24 * 3600 * 1000;
+/// How long one of the local administrator lasts.
+const LOCAL_SESSION_MS: u64 = 12 * 3600 * 1000;
+/// A session is renewed once this much is gained by that: not with each page.
+const RENEWED_BY_MS: u64 = 24 * 3600 * 1000;
 /// Most sessions of a user; the oldest ends for a new one.
 const SESSIONS_MAX: usize = 20;
 
@@ -37,17 +41,55 @@ pub(crate) struct Session {
     /// Whether the login provider vouched for it.
     #[serde(default)]
     pub(crate) by_provider: bool,
+    /// Whether it was begun with a one-time link.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) by_link: bool,
     #[serde(default)]
     pub(crate) secrets: SessionSecrets,
+}
+
+/// Hashes of what proves a session.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum SessionSecrets {
+    /// Of a browser.
+    Browser(Halves<String>),
+    /// Of a program.
+    Refresh(RefreshSecrets),
+}
+
+impl Default for SessionSecrets {
+    fn default() -> Self {
+        Self::Refresh(RefreshSecrets::default())
+    }
+}
+
+/// What a browser has of a session: neither half is worth anything alone.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Halves<T> {
+    /// In the cookie, which no script reads.
+    pub(crate) cookie: T,
+    /// In the storage of the page, which is no other origin's.
+    pub(crate) page: T,
 }
 
 /// Hashes of the two parts of a refresh token. The first proves a token of this session;
 /// if the second is not the current one, that token was used already.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(crate) struct SessionSecrets {
+pub(crate) struct RefreshSecrets {
     #[serde(default)]
     pub(crate) own_sha256: String,
     pub(crate) current_sha256: String,
+}
+
+/// Who begins a session, and by what.
+pub(super) struct Beginner {
+    pub(super) principal: Principal,
+    pub(super) name: String,
+    /// Stands for what it was begun with.
+    pub(super) mark: String,
+    pub(super) by_provider: bool,
+    pub(super) by_link: bool,
 }
 
 impl Session {
@@ -62,36 +104,90 @@ impl Family for Session {
     const KIND: &'static str = "session";
 }
 
-/// Begins a session of a user, who has proved who it is: by the password this mark stands for, or,
-/// if a provider vouches, the account.
+impl Beginner {
+    /// A user, who has proved who it is: by the password this mark stands for, or, if a provider
+    /// vouches, the account.
+    pub(super) fn of(user: &Item<User>, mark: String, by_provider: bool) -> Self {
+        let (principal, name) = (Principal::User(user.object.id.clone()), user.object.name.clone());
+        Self { principal, name, mark, by_provider, by_link: false }
+    }
+}
+
+/// Begins a session of a program.
 pub(super) async fn begin(
     iam: &Iam,
-    user: &Item<User>,
-    (by_provider, password_mark): (bool, String),
+    who: &Beginner,
     origin: &Origin,
 ) -> Result<TokenResponse, ApiError> {
-    let (principal, name) = (Principal::User(user.object.id.clone()), &user.object.name);
-    let caller = Caller::new(principal.clone(), name, origin.clone());
     let own = auth::new_secret().map_err(ApiError::internal)?;
     let (secret, secrets) = next_secrets(&own)?;
+    let made = keep(iam, who, SessionSecrets::Refresh(secrets), origin).await?;
+    let proof = made.object.id.clone();
+    let refresh = format!("{proof}.{secret}");
+    let end = Instant(made.body.expires_at_ms);
+    let identity = Identity { name: who.name.clone(), principal: made.object.owner.clone(), proof };
+    Ok(response(iam.authority.issue_until(identity, iam.now(), end), Some(refresh)))
+}
+
+/// Begins a session of a browser: what it is, and its two halves.
+pub(super) async fn begin_in_browser(
+    iam: &Iam,
+    who: &Beginner,
+    origin: &Origin,
+) -> Result<(Item<Session>, Halves<String>), ApiError> {
+    let secret = || auth::new_secret().map_err(ApiError::internal);
+    let halves = Halves { cookie: secret()?, page: secret()? };
+    let hashes = Halves { cookie: hash_secret(&halves.cookie), page: hash_secret(&halves.page) };
+    let made = keep(iam, who, SessionSecrets::Browser(hashes), origin).await?;
+    Ok((made, halves))
+}
+
+async fn keep(
+    iam: &Iam,
+    who: &Beginner,
+    secrets: SessionSecrets,
+    origin: &Origin,
+) -> Result<Item<Session>, ApiError> {
+    let Beginner { principal, name, mark, by_provider, by_link } = who;
+    let caller = Caller::new(principal.clone(), name, origin.clone());
     let now = iam.now();
-    let end = session_end(now, now, by_provider);
-    let session = Session { expires_at_ms: end.0, password_mark, by_provider, secrets };
+    let session = Session {
+        expires_at_ms: session_end(principal, now, now, *by_provider).0,
+        password_mark: mark.clone(),
+        by_provider: *by_provider,
+        by_link: *by_link,
+        secrets,
+    };
     let label = uuid::Uuid::new_v4().to_string();
     let owner = principal.to_string();
     let made = iam.make_newest(&caller, (&owner, SESSIONS_MAX), &label, &session).await?;
-    logged_in(iam, &principal, name, origin).await?;
-    let proof = made.object.id.clone();
-    let refresh = format!("{proof}.{secret}");
-    let identity = Identity { name: name.clone(), principal: owner, proof };
-    Ok(response(iam.authority.issue_until(identity, now, end), Some(refresh)))
+    logged_in(iam, principal, name, origin).await?;
+    Ok(made)
+}
+
+/// Has the session of a caller last as if it were used for the first time now, and answers when it
+/// ends.
+pub(super) async fn renew(iam: &Iam, caller: &Caller, id: &str) -> Result<Instant, ApiError> {
+    let session = iam.one::<Session>(id)?;
+    let begun = session.object.created_at;
+    let end = session_end(&caller.principal, begun, iam.now(), session.body.by_provider);
+    let ends_now = Instant(session.body.expires_at_ms);
+    if end.since_ms(ends_now) < RENEWED_BY_MS {
+        return Ok(ends_now);
+    }
+    let longer = move |_: &mut String, session: &mut Session| {
+        session.expires_at_ms = session.expires_at_ms.max(end.0);
+        Ok(())
+    };
+    iam.change(caller, id, longer).await?;
+    Ok(end)
 }
 
 /// What the next refresh token of a session says, and what is kept of it.
-fn next_secrets(own: &str) -> Result<(String, SessionSecrets), ApiError> {
+fn next_secrets(own: &str) -> Result<(String, RefreshSecrets), ApiError> {
     let next = auth::new_secret().map_err(ApiError::internal)?;
     let (own_sha256, current_sha256) = (hash_secret(own), hash_secret(&next));
-    Ok((format!("{own}.{next}"), SessionSecrets { own_sha256, current_sha256 }))
+    Ok((format!("{own}.{next}"), RefreshSecrets { own_sha256, current_sha256 }))
 }
 
 /// A person who is logged in, by the refresh token `session.own.next`: it is good once. When one
@@ -109,7 +205,8 @@ pub(super) async fn refresh(
     let user = user.ok_or_else(refused)?;
     let name = user.object.name.clone();
     let caller = Caller::new(Principal::User(user.object.id.clone()), &name, origin.clone());
-    let secrets = &session.body.secrets;
+    // A browser has none to refresh.
+    let SessionSecrets::Refresh(secrets) = &session.body.secrets else { return Err(refused()) };
     let (own, next) = secret.split_once('.').unwrap_or_default();
     if !secret_matches(own, &secrets.own_sha256)
         || !iam.is_of(&session.body, &user.body)
@@ -123,14 +220,19 @@ pub(super) async fn refresh(
     }
     let used = secrets.current_sha256.clone();
     let (next, secrets) = next_secrets(own)?;
-    let end = session_end(session.object.created_at, iam.now(), session.body.by_provider);
+    let begun = session.object.created_at;
+    let end = session_end(&caller.principal, begun, iam.now(), session.body.by_provider);
     let expires_at_ms = end.0;
     let renew = move |_: &mut String, session: &mut Session| {
         // Of two refreshes at once the second is refused here.
-        if session.secrets.current_sha256 != used {
+        let current = match &session.secrets {
+            SessionSecrets::Refresh(secrets) => secrets.current_sha256.as_str(),
+            SessionSecrets::Browser(_) => "",
+        };
+        if current != used {
             return Err(orchestrator::Error::Conflict { message: WRONG_REFRESH.to_owned() });
         }
-        session.secrets = secrets.clone();
+        session.secrets = SessionSecrets::Refresh(secrets.clone());
         session.expires_at_ms = expires_at_ms;
         Ok(())
     };
@@ -145,7 +247,10 @@ pub(super) async fn refresh(
 }
 
 /// When a session ends that is used now.
-fn session_end(begun: Instant, now: Instant, by_provider: bool) -> Instant {
+fn session_end(of: &Principal, begun: Instant, now: Instant, by_provider: bool) -> Instant {
+    if *of == Principal::Local {
+        return begun.plus_ms(LOCAL_SESSION_MS);
+    }
     let most = if by_provider { PROVIDER_SESSION_MS_MAX } else { SESSION_MS_MAX };
     now.plus_ms(SESSION_MS).min(begun.plus_ms(most))
 }
@@ -172,16 +277,18 @@ mod tests {
     #[test]
     fn a_session_that_is_used_lasts_and_not_for_ever() {
         const DAY: u64 = 24 * 3600 * 1000;
-        let begun = Instant(1_000 * DAY);
+        let (begun, user) = (Instant(1_000 * DAY), Principal::User("1".to_owned()));
         for (day, end) in [(0, 30), (59, 89), (60, 90), (75, 90), (200, 90)] {
             let end = begun.plus_ms(end * DAY);
             assert_eq!(
-                session_end(begun, begun.plus_ms(day * DAY), false),
+                session_end(&user, begun, begun.plus_ms(day * DAY), false),
                 end,
                 "used on day {day}"
             );
         }
-        let vouched = session_end(begun, begun.plus_ms(DAY / 2), true);
+        let vouched = session_end(&user, begun, begun.plus_ms(DAY / 2), true);
         assert_eq!(vouched, begun.plus_ms(DAY), "who left the provider is out within a day");
+        let local = session_end(&Principal::Local, begun, begun.plus_ms(DAY / 4), false);
+        assert_eq!(local, begun.plus_ms(DAY / 2), "the local administrator's is not renewed");
     }
 }

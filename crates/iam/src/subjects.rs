@@ -219,7 +219,15 @@ impl Iam {
         caller: &Caller,
         user: &str,
     ) -> Result<(), ApiError> {
-        let owner = Principal::User(user.to_owned()).to_string();
+        self.end_all_of::<F>(caller, &Principal::User(user.to_owned()).to_string()).await
+    }
+
+    /// Ends what a principal has of a family.
+    pub(crate) async fn end_all_of<F: Family>(
+        &self,
+        caller: &Caller,
+        owner: &str,
+    ) -> Result<(), ApiError> {
         for own in self.all::<F>()? {
             if own.object.owner == owner {
                 self.end::<F>(caller, &own.object.id).await?;

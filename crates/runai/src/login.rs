@@ -3,7 +3,6 @@
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use api_types::{LoginRequest, LoginStart, TokenRequest, TokenResponse, UserChangePasswordRequest};
 use client::Client;
@@ -11,6 +10,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use super::context::Context;
 use super::loopback::{Loopback, code_in};
+use cli_kit::browser::opens;
 use cli_kit::exit::Error;
 use cli_kit::settings::Session;
 use dialects::intent::Login;
@@ -103,18 +103,6 @@ async fn browser(client: &Client, out: &mut dyn Write) -> Result<TokenResponse, 
     }
     let code = loopback.code(&start.state).await?;
     redeem(client, start, redirect_uri, code).await
-}
-
-/// Whether a browser was started.
-pub(super) fn opens(url: &str) -> bool {
-    let named = std::env::var("BROWSER").ok().filter(|name| !name.is_empty());
-    let known = ["xdg-open", "open"].map(str::to_owned);
-    let start = |program: &String| {
-        let quiet = || Stdio::null();
-        let mut command = Command::new(program);
-        command.arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().is_ok()
-    };
-    named.iter().chain(&known).any(start)
 }
 
 async fn remote_browser(client: &Client, out: &mut dyn Write) -> Result<TokenResponse, Error> {

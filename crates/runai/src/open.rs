@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::context::Context;
-use super::login::opens;
+use cli_kit::browser::{has_display, opens};
 use cli_kit::exit::Error;
 use cli_kit::message::print_note;
 use dialects::intent::Target;
@@ -27,10 +27,4 @@ pub(super) async fn run(
         );
     }
     Ok(())
-}
-
-/// Whether a browser would be seen here.
-fn has_display() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    cfg!(target_os = "macos") || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(set)
 }

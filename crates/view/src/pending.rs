@@ -153,10 +153,14 @@ impl PendingClasses {
         self.each(pending).map(|(why, at)| ReasonView { at, ..why.clone() }).collect()
     }
 
-    /// The classes of both that wait for something else than before.
-    pub fn renewed<'a>(before: &'a Self, now: &'a Self) -> impl Iterator<Item = ClassId> + 'a {
+    /// The classes that wait for something else than before, are new or are gone: whether each was
+    /// there, and whether it is.
+    pub fn diff<'a>(
+        before: &'a Self,
+        now: &'a Self,
+    ) -> impl Iterator<Item = (ClassId, bool, bool)> + 'a {
         let both = SharedMap::diff(&before.reasons, &now.reasons);
-        both.filter(|(_, was, is)| was.is_some() && is.is_some()).map(|(class, ..)| *class)
+        both.map(|(class, was, is)| (*class, was.is_some(), is.is_some()))
     }
 }
 
@@ -197,14 +201,17 @@ mod tests {
         let before = classes.clone();
         classes.set(ClassId(1), reasons(&[("P1", 5), ("P2", 9)]));
         assert_eq!(at(&classes, &of_class(7, &[("P2", 3)])), told([("P1", 7), ("P2", 9)]));
-        let renewed =
-            |now: &PendingClasses| PendingClasses::renewed(&before, now).collect::<Vec<_>>();
-        assert_eq!((renewed(&classes), renewed(&before)), (vec![ClassId(1)], vec![]));
+        let differs = |now: &PendingClasses| PendingClasses::diff(&before, now).collect::<Vec<_>>();
+        assert_eq!(differs(&classes), [(ClassId(1), true, true)]);
+        assert_eq!(differs(&before), []);
         classes.leave(ClassId(1), early);
         assert_eq!(classes.members(ClassId(1)).collect::<Vec<_>>(), [late]);
         assert!(classes.reasons(ClassId(1)).is_some());
         classes.leave(ClassId(1), late);
         assert_eq!((classes.reasons(ClassId(1)), classes.all_members().count()), (None, 0));
-        assert_eq!(renewed(&classes), []);
+        assert_eq!(differs(&classes), [(ClassId(1), true, false)]);
+        let none = PendingClasses::default();
+        let new: Vec<_> = PendingClasses::diff(&none, &before).collect();
+        assert_eq!(new, [(ClassId(1), false, true)]);
     }
 }

@@ -71,6 +71,7 @@ const MAY_USE: [(&str, &[&str]); 58] = [
     ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),
+    ("ui-dist", &[]),
     ("serving", &["units", "spec", "view", "orchestrator", "engine", "control"]),
     ("training", &["units", "spec", "view", "control", "elastic-proto", "api-types"]),
     (
@@ -192,6 +193,7 @@ const MAY_USE: [(&str, &[&str]); 58] = [
             "changes",
             "assets",
             "policy",
+            "ui-dist",
             "api-types",
         ],
     ),

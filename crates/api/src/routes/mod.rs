@@ -5,7 +5,10 @@ mod departments;
 mod download;
 mod elastane_ext;
 mod events;
+mod explain;
 mod inferences;
+#[cfg_attr(not(feature = "ui"), path = "without_interface.rs")]
+pub(crate) mod interface;
 mod landing_page;
 mod nodes;
 mod org;
@@ -21,6 +24,7 @@ mod v2;
 mod workload_kinds;
 mod workloads;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use access::{Access, Backend, Route, Where};
@@ -47,9 +51,14 @@ pub fn router(state: State) -> Router {
     let table = table();
     let traced = (state.telemetry.clone(), Arc::new(Routes::new(&table, &gateway::FORMER_ROUTES)));
     let backend = state.backend.clone();
-    let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
+    let needs_token = |route: &&Route<Shared>| route.access != Access::Open;
+    let closed: BTreeSet<_> = table.iter().filter(needs_token).map(|route| route.path).collect();
+    // Of a path some methods may need a token and others none.
+    let (mut open, mut half_open) = (Router::new(), Router::new());
+    let (mut with_token, mut patient) = (Router::new(), Router::new());
     for route in table {
         let (group, serve) = match (route.access, route.patient) {
+            (Access::Open, _) if closed.contains(route.path) => (&mut half_open, route.serve),
             (Access::Open, _) => (&mut open, route.serve),
             (access, in_time) => {
                 let group = if in_time { &mut patient } else { &mut with_token };
@@ -73,6 +82,7 @@ pub fn router(state: State) -> Router {
     open.layer(from_fn(limit_time))
         .method_not_allowed_fallback(wrong_method)
         .merge(with_token)
+        .merge(half_open.layer(from_fn(limit_time)))
         .layer(from_fn(landing_page::as_json))
         .merge(former)
         .fallback(landing_page::wrong_path)
@@ -197,7 +207,7 @@ fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
             "/elastane/v1/workloads/{workloadId}/explain",
             "explain_workload",
             "Why a workload is where it is, and what would help",
-            elastane_ext::explain,
+            explain::explain,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
@@ -244,9 +254,17 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
+
+    #[test]
+    fn pages_take_no_address_that_a_route_may_have() {
+        // One that names no thing is no family of addresses: a page elsewhere is never taken for it.
+        let is_family = |path: &str| path.contains('{') || path.matches('/').count() > 1;
+        for route in table().into_iter().filter(|route| is_family(route.path)) {
+            let known = landing_page::OF_ROUTES.iter().any(|own| route.path.starts_with(own));
+            assert!(known, "{}", route.path);
+        }
+    }
 
     #[test]
     fn nothing_is_served_twice_or_served_and_missing() {

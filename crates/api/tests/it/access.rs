@@ -289,6 +289,7 @@ async fn only_these_routes_are_open_to_everyone() {
     let installers = ["linux", "mac", "unix"];
     let lines = ["linux", "mac", "unix", "windows"];
     let mut expected: Vec<String> = [
+        "begin_browser_session",
         "begin_login",
         "get_binary",
         "get_docs",

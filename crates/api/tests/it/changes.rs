@@ -85,7 +85,8 @@ impl Reader {
             let text = |field: &str| event[field].as_str().unwrap().to_owned();
             (text("kind"), text("id"))
         };
-        let version = event["version"].as_u64();
+        // The server has no version of its own.
+        let version = event["version"].as_u64().filter(|_| event["kind"] != "server");
         if let Some(version) = version {
             assert!(version > self.version, "versions grow: {event}");
             self.version = version;
@@ -521,6 +522,10 @@ async fn a_wrong_parameter_is_refused_with_what_to_write() {
         ("after=12", 400, "after: `12` is not a position"),
         ("project=team-x", 404, "project team-x was not found"),
         ("workload=x", 404, "workload x was not found"),
+        ("project=team-a,team-x", 404, "project team-x was not found"),
+        ("shape=cell", 400, "unknown shape `cell`"),
+        ("kinds=reason", 400, "kinds: `reason` is part of rows only; add shape=row"),
+        ("kinds=workload,server&shape=whole", 400, "kinds: `server` is part of rows only"),
         ("kind=workload", 400, "unknown parameter `kind`"),
     ] {
         let request = server.request("GET", &format!("{CHANGES}?{query}")).body(Body::empty());
@@ -582,6 +587,121 @@ async fn a_stream_ends_with_the_session_and_with_the_server() {
     own.synced().await;
     server.shutdown.trigger();
     while own.next().await.is_some() {}
+}
+
+/// A project whose workloads wait, each with a variable that no grid shows.
+async fn waiting(server: &Server, names: &[&str]) -> Vec<String> {
+    let mut ids = Vec::new();
+    for name in names {
+        let variables = json!([{"name": "SECRET", "value": "x".repeat(2000)}]);
+        let compute = json!({"gpuDevicesRequest": 9});
+        let spec = json!({"image": "i", "compute": compute, "environmentVariables": variables});
+        let body = server.job(name, &spec);
+        let (status, made) = server.post("/api/v1/workloads/trainings", body).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        ids.push(made["workloadId"].as_str().unwrap().to_owned());
+    }
+    ids
+}
+
+#[tokio::test]
+async fn a_row_is_short_and_names_what_its_workload_waits_for() {
+    let server = Server::with_teams().await;
+    let ids = waiting(&server, &["train-resnet50-a", "train-resnet50-b"]).await;
+    for id in &ids {
+        let path = format!("/api/v1/workloads/{id}");
+        server.until(&path, |one| !one["additionalFields"]["pendingReasons"][0].is_null()).await;
+    }
+    let mut reader = Reader::new(&server, "?shape=row").await;
+    assert_eq!(reader.next().await.unwrap(), json!({"type": "reset", "reason": "start"}));
+    let first = reader.next().await.unwrap();
+    assert_eq!((&first["kind"], &first["id"]), (&json!("server"), &json!("server")));
+    assert_eq!(first["object"]["version"], "1.2.3");
+    assert_eq!(first["object"]["clusterId"], server.cluster_id());
+    assert!(first["object"]["now"].is_string() && first["object"]["interface"].is_string());
+    let mut order = Vec::new();
+    let mut last = first;
+    while last["type"] != "synced" {
+        order.push(last["kind"].clone());
+        last = reader.next().await.unwrap();
+    }
+    let at = |kind: &str| order.iter().position(|own| own == kind).unwrap();
+    assert!(at("reason") < at("workload"), "{order:?}");
+    let row = reader.objects[&("workload".to_owned(), ids[0].clone())].clone();
+    let text = row.to_string();
+    assert!(text.len() <= 700 && !text.contains("SECRET"), "{} bytes: {text}", text.len());
+    let whole = server.get(&format!("/api/v1/workloads/{}", ids[0])).await;
+    let same = ["id", "name", "type", "phase", "phaseUpdatedAt", "projectId", "projectName"];
+    let same = same.into_iter().chain(["departmentId", "submittedBy", "createdAt"]);
+    for field in same.chain(["priorityClassName", "preemptible"]) {
+        assert_eq!(row[field], whole[field], "{field}");
+    }
+    assert_eq!((&row["gpusRequested"], &row["gpusAllocated"]), (&json!(9), &json!(0)));
+    assert_eq!((&row["podsRequested"], &row["podsRunning"]), (&json!(1), &json!(0)));
+    let reason = row["why"]["reason"].as_str().unwrap().to_owned();
+    let of_other = &reader.objects[&("workload".to_owned(), ids[1].clone())]["why"]["reason"];
+    assert_eq!(*of_other, json!(reason), "they wait for the same");
+    let shared = &reader.objects[&("reason".to_owned(), reason)]["reasons"];
+    assert_eq!(shared[0]["code"], whole["additionalFields"]["pendingReasons"][0]["code"]);
+    assert_eq!(shared[0]["message"], whole["additionalFields"]["pendingReasons"][0]["message"]);
+}
+
+#[tokio::test]
+async fn a_reason_that_changes_is_sent_without_those_that_wait_for_it() {
+    let server = Server::with_teams().await;
+    let ids = waiting(&server, &["a1", "a2", "a3"]).await;
+    let mut reader = Reader::new(&server, "?shape=row&kinds=reason,workload").await;
+    let shared = |reader: &Reader| {
+        let rows = ids.iter().map(|id| {
+            let row = &reader.objects[&("workload".to_owned(), id.clone())];
+            row["why"]["reason"].as_str().map(str::to_owned)
+        });
+        let reasons: std::collections::BTreeSet<_> = rows.collect();
+        reasons.into_iter().next().flatten().filter(|_| reader.ids("reason").len() == 1)
+    };
+    reader.synced().await;
+    while shared(&reader).is_none() {
+        reader.next().await.unwrap();
+    }
+    let reason = shared(&reader).unwrap();
+    let before = reader.objects[&("reason".to_owned(), reason.clone())].clone();
+    // Nine GPUs fit no node, and the sentence says how many the largest has.
+    let node = json!({"name": "node-9", "gpus": 6});
+    let (status, said) = server.post("/elastane/v1/simulated-nodes", node).await;
+    assert!(status.is_success(), "{said}");
+    let mut sent = Vec::new();
+    while reader.objects[&("reason".to_owned(), reason.clone())] == before {
+        let event = reader.next().await.unwrap();
+        sent.push(event["kind"].clone());
+    }
+    assert_eq!(sent, [json!("reason")], "rows stay as they are");
+    for id in &ids {
+        delete(&server, &format!("/api/v1/workloads/trainings/{id}")).await;
+    }
+    while !reader.ids("reason").is_empty() || !reader.ids("workload").is_empty() {
+        reader.next().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn rows_and_reasons_are_seen_by_those_who_see_the_workloads() {
+    let server = Server::with_teams().await;
+    let (_, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "2")).await;
+    let ids = waiting(&server, &["a1"]).await;
+    let path = format!("/api/v1/workloads/{}", ids[0]);
+    server.until(&path, |one| !one["additionalFields"]["pendingReasons"][0].is_null()).await;
+    let mut own = Reader::new(&server, "?shape=row&project=team-a,team-b").await;
+    own.synced().await;
+    assert_eq!((own.ids("reason").len(), own.ids("workload")), (1, ids.clone()));
+    let mut other = Reader::of(&server, &token, "?shape=row").await;
+    other.synced().await;
+    assert_eq!(other.names("project"), ["team-b"]);
+    assert!(other.ids("reason").is_empty() && other.ids("workload").is_empty());
+    assert_eq!(other.ids("server"), ["server"]);
+    let mut elsewhere = Reader::new(&server, "?shape=row&project=team-b").await;
+    elsewhere.synced().await;
+    assert!(elsewhere.ids("reason").is_empty() && elsewhere.ids("workload").is_empty());
 }
 
 /// Numbers that only look like chance.

@@ -288,25 +288,6 @@ async fn every_refusal_is_json() {
 }
 
 #[tokio::test]
-async fn a_browser_sees_at_the_root_what_this_is_and_what_to_do() {
-    let server = Server::new().await;
-    let root = |method: &str| {
-        let request = Request::builder().method(method).uri("/").header("host", "localhost");
-        request.header("accept", "text/html,*/*;q=0.8").body(Body::empty()).unwrap()
-    };
-    let answer = server.send(root("GET")).await;
-    assert_eq!(answer.status(), StatusCode::OK);
-    assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
-    let page = crate::server::bytes(answer).await;
-    let page = std::str::from_utf8(&page).unwrap();
-    for said in ["export RUNAI_CP_URL=http://localhost\n", "runai login", "/elastane/v1/docs"] {
-        assert!(page.contains(said), "{said}: {page}");
-    }
-    assert!(!page.contains("<script"), "{page}");
-    assert_eq!(server.send(root("POST")).await.status(), StatusCode::NOT_FOUND);
-}
-
-#[tokio::test]
 async fn parameters_that_do_nothing_are_refused() {
     let server = Server::new().await;
     for path in [

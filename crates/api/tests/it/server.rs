@@ -27,6 +27,8 @@ pub(crate) struct Server {
     pub(crate) engine: EngineDouble,
     pub(crate) shutdown: Shutdown,
     pub(crate) token: String,
+    pub(crate) authority: Arc<Authority>,
+    clock: Arc<dyn Clock>,
     pub(crate) dir: tempfile::TempDir,
 }
 
@@ -123,16 +125,17 @@ impl Server {
         let serving = serving::Service::new(control.clone());
         tokio::spawn(serving.clone().run());
         let training = training::Service::new(control.clone(), api::unseal(vault.clone()));
+        let authority = Arc::new(authority);
         let router = api::router(State {
             serving,
             training,
             url: "http://elastane.test".into(),
             url_is_public: false,
             control: control.clone(),
-            authority: Arc::new(authority),
+            authority: authority.clone(),
             login_provider: login_provider.map(Arc::new),
             vault,
-            clock,
+            clock: clock.clone(),
             hosts: http_kit::Hosts { names: vec!["gpu-box".into()], ..Default::default() },
             proxies: "10.0.0.0/8".parse().unwrap(),
             workloads_domain: "localhost".into(),
@@ -141,7 +144,12 @@ impl Server {
         });
         let token = std::fs::read_to_string(dir.path().join(auth::TOKEN_FILE)).unwrap();
         let token = token.trim().to_owned();
-        Self { router, control, engine, shutdown, token, dir }
+        Self { router, control, engine, shutdown, token, authority, clock, dir }
+    }
+
+    /// The time there.
+    pub(crate) fn now(&self) -> units::Instant {
+        self.clock.now()
     }
 
     /// A server with the projects team-a (id 1) and team-b (id 2), two GPUs each.

@@ -25,6 +25,7 @@ mod inference;
 mod install;
 mod isolation;
 mod limits;
+mod links;
 mod load;
 mod matching;
 mod moved;

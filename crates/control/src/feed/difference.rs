@@ -61,7 +61,7 @@ pub(super) fn gone(before: &View, now: &View) -> Vec<Uuid> {
 /// Its key and those of its pods.
 pub(super) fn keys(workload: &WorkloadView) -> impl Iterator<Item = Key> {
     let pods = pods(Some(workload)).into_keys().map(|pod| Key::Pod(workload.id, pod));
-    pods.chain([Key::Workload(workload.id)])
+    pods.chain([Key::Workload(workload.id), Key::Row(workload.id)])
 }
 
 /// Two views, what left memory between them, and what of the second differs so far.
@@ -232,21 +232,27 @@ impl Between<'_> {
             if let Some(workload) = is.or(was).filter(|_| !is_seen) {
                 let scope = Scope::Project(workload.project_id);
                 self.note(Key::Workload(*id), scope, is.is_none());
+                self.note(Key::Row(*id), scope, is.is_none());
                 self.pods(scope, was.map(AsRef::as_ref), is.map(AsRef::as_ref));
             }
         }
     }
 
-    /// The workloads of classes that wait for something else than before; an inference shows what its
-    /// revisions wait for.
+    /// Classes that wait for something else than before, and the workloads of those that did before;
+    /// an inference shows what its revisions wait for.
     fn reasons(&mut self) {
-        let now = self.now;
-        for class in PendingClasses::renewed(&self.before.pending, &now.pending) {
-            for id in now.pending.members(class) {
-                let revision = now.revisions.get(&id).and_then(|one| one.spec.revision.as_ref());
-                let shown = revision.map_or(id, |revision| revision.of);
-                if let Some(workload) = now.workloads.get(&shown) {
-                    let scope = Scope::Project(workload.project_id);
+        for (class, was, is) in PendingClasses::diff(&self.before.pending, &self.now.pending) {
+            // All of a class are in one project.
+            let view = if is { self.now } else { self.before };
+            let scope =
+                view.pending.members(class).find_map(|id| scope_of(view, shown_as(view, id)));
+            if let Some(scope) = scope {
+                self.note(Key::Reason(class), scope, !is);
+            }
+            // Who has come or gone is another workload anyway.
+            for id in self.now.pending.members(class).filter(|_| was && is) {
+                let shown = shown_as(self.now, id);
+                if let Some(scope) = scope_of(self.now, shown) {
                     self.note(Key::Workload(shown), scope, false);
                 }
             }
@@ -289,6 +295,16 @@ fn pods(of: Option<&WorkloadView>) -> BTreeMap<Uuid, (usize, &PodView)> {
     let pods = of.into_iter().flat_map(|workload| workload.pods.iter().enumerate());
     let there = pods.filter(|(_, pod)| pod.state != PodState::Later);
     there.map(|(number, pod)| (pod.id, (number, pod))).collect()
+}
+
+/// The workload that shows what this one waits for: of a revision its inference.
+fn shown_as(view: &View, id: Uuid) -> Uuid {
+    let revision = view.revisions.get(&id).and_then(|one| one.spec.revision.as_ref());
+    revision.map_or(id, |revision| revision.of)
+}
+
+fn scope_of(view: &View, workload: Uuid) -> Option<Scope> {
+    view.workloads.get(&workload).map(|workload| Scope::Project(workload.project_id))
 }
 
 /// The ids of topologies that are new, are gone or have another name.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use reasons::ClassId;
 use uuid::Uuid;
 
 use view::Scope;
@@ -23,8 +24,13 @@ pub enum Key {
     Gpu(Arc<str>, u32),
     /// A document that the scheduler does not need, by its stored kind and its id.
     Object(Arc<str>, Arc<str>),
-    /// A workload.
+    /// What a class of workloads waits for.
+    Reason(ClassId),
+    /// A workload, with what it waits for.
     Workload(Uuid),
+    /// A workload, without what it waits for together with others: readers of rows get that once,
+    /// however many wait for it.
+    Row(Uuid),
     /// A pod, after its workload.
     Pod(Uuid, Uuid),
 }

@@ -17,6 +17,9 @@ pub(crate) enum User {
         /// Do not require the user to change the printed password at the first login
         #[arg(long)]
         keep_password: bool,
+        /// Print a link in place of a password: who opens it within ten minutes chooses one
+        #[arg(long, conflicts_with = "keep_password")]
+        link: bool,
     },
     /// List the users
     #[command(visible_alias = "ls")]

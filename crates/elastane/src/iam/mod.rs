@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use api_types as wire;
 use api_types::{
-    AccessKey, AccessRuleCreationFields, ChangeKind, Role, ScopeType, ServiceAccount,
+    AccessKey, AccessRuleCreationFields, ChangeKind, LinkRequest, Role, ScopeType, ServiceAccount,
     ServiceAccountCreationRequest, SubjectType, TENANT_ID, Time, User, UserCreationRequest,
 };
 use client::Client;
@@ -29,12 +29,23 @@ pub(super) async fn user(state_dir: PathBuf, verb: args::User) -> Result<(), Err
     let client = connect(&state_dir)?;
     let mut out = Plain(std::io::stdout());
     match verb {
-        args::User::Create { email, keep_password } => {
+        args::User::Create { email, keep_password, link } => {
             let reset_password = Some(!keep_password);
             let request = UserCreationRequest { email, reset_password, notify: None };
             let made = client.create_user(&request).await?;
-            writeln!(out, "user {} created; the password is shown once:", made.username)?;
-            writeln!(out, "{}", made.temp_password)?;
+            if link {
+                let request = LinkRequest { user: Some(made.id) };
+                let link = client.login_link(&request).await?;
+                writeln!(
+                    out,
+                    "user {} created; this link is good once, until {}:",
+                    made.username, link.expires_at
+                )?;
+                writeln!(out, "{}", link.url)?;
+            } else {
+                writeln!(out, "user {} created; the password is shown once:", made.username)?;
+                writeln!(out, "{}", made.temp_password)?;
+            }
         }
         args::User::List(format) => {
             let how = OutputOptions::from(format);

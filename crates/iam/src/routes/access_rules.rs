@@ -24,6 +24,7 @@ use uuid::Uuid;
 use view::{Scope, View};
 
 use super::{Listed, Shared};
+use crate::Iam;
 use crate::rules::{AccessRule, group_key};
 use crate::subjects::{ServiceAccount, User};
 
@@ -82,7 +83,7 @@ where
     rules.into_iter().map(|route| route.of("AccessRules").rows::<Wire, _>())
 }
 
-fn scope_wire(iam: &Shared, view: &View, scope: Scope) -> (ScopeType, String, String) {
+pub(super) fn scope_wire(iam: &Iam, view: &View, scope: Scope) -> (ScopeType, String, String) {
     let cluster = iam.control.cluster();
     match scope {
         Scope::System => (ScopeType::System, TENANT_ID.to_string(), "system".to_owned()),

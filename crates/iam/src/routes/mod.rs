@@ -3,6 +3,7 @@
 mod access_rules;
 mod roles;
 mod service_accounts;
+mod session;
 mod token;
 mod users;
 
@@ -26,6 +27,9 @@ where
     S: Clone + Send + Sync + 'static,
     Shared: FromRef<S>,
 {
-    let all = token::routes().chain(users::routes()).chain(service_accounts::routes());
+    let all = token::routes()
+        .chain(session::routes())
+        .chain(users::routes())
+        .chain(service_accounts::routes());
     all.chain(roles::routes()).chain(access_rules::routes())
 }

@@ -17,7 +17,7 @@ use super::Shared;
 use crate::{Iam, grant, provider};
 
 /// Largest body of those who have no token yet.
-const OPEN_BODY_BYTES_MAX: usize = 64 << 10;
+pub(super) const OPEN_BODY_BYTES_MAX: usize = 64 << 10;
 
 /// The routes of tokens and logins.
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
@@ -83,7 +83,7 @@ fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), ApiError> {
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let ends_here = address.as_ref().is_some_and(|address| address.path() == CODE_PAGE)
-        && (iam.is_own_host)(host);
+        && (iam.site.is_own_host)(host);
     if is_loopback(host) || ends_here {
         return Ok(());
     }

@@ -253,10 +253,13 @@ async fn change_own_password(
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserChangePasswordRequest>,
 ) -> Result<NoContent, ApiError> {
-    let (Principal::User(id), Some(_)) = (&caller.principal, &caller.session) else {
+    let (Principal::User(id), Some(session)) = (&caller.principal, &caller.session) else {
         let why = "only a user who has logged in with a password can change it";
         return Err(ApiError::forbidden(why));
     };
+    // Who opened a link has none to tell: the link stood for the password that was given out.
+    let by_link = iam.living::<Session>(session).is_some_and(|own| own.body.by_link)
+        && caller.must_change_password;
     let UserChangePasswordRequest { current_password, new_password } = request;
     check_password(&new_password, &caller.subject)
         .map_err(|why| ApiError::field("newPassword", why))?;
@@ -268,7 +271,7 @@ async fn change_own_password(
     let name = caller.principal.to_string();
     let who = Attempt { name: &name, address: &caller.origin.address, known: true };
     let before = iam.one::<User>(id)?.body.secrets.password;
-    if !iam.matches(who, before.clone(), current_password).await? {
+    if !by_link && !iam.matches(who, before.clone(), current_password).await? {
         return Err(ApiError::forbidden("currentPassword: is not the password"));
     }
     let hash = iam.hash(&caller.subject, new_password).await?;

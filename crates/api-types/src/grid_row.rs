@@ -1,0 +1,111 @@
+//! Rows: what grids show of an object, in as few bytes as that takes. Owns: the rows of workloads,
+//! and the reasons that many of them share.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::elastane_ext::{Outage, Reason};
+use crate::scalar::{Millis, Time};
+
+/// A workload as grids show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadGridRow {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// `Training`, `Workspace`, `Distributed`, `Inference`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Phase.
+    pub phase: String,
+    /// When it entered the phase.
+    pub phase_updated_at: Time,
+    /// Project, by id.
+    pub project_id: String,
+    /// Project, by name.
+    pub project_name: String,
+    /// Department, by id.
+    pub department_id: String,
+    /// Who submitted it.
+    pub submitted_by: String,
+    /// When.
+    pub created_at: Time,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Time>,
+    /// The class its priority was given by.
+    pub priority_class_name: String,
+    /// Whether it may be evicted for others.
+    pub preemptible: bool,
+    /// GPUs it asked for, all pods together.
+    pub gpus_requested: Millis,
+    /// GPUs it holds.
+    pub gpus_allocated: Millis,
+    /// Pods it asked for.
+    pub pods_requested: u64,
+    /// Pods that run.
+    pub pods_running: u64,
+    /// Whether any of what it holds is above its project's quota.
+    pub over_quota: bool,
+    /// Node pools it is in.
+    pub node_pools: Vec<String>,
+    /// The first of the nodes its pods are on.
+    pub nodes: Vec<String>,
+    /// How many nodes that are.
+    pub nodes_count: u64,
+    /// Why it waits, or why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<RowWhy>,
+    /// Its last eviction, move or resize, the sentence cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_eviction: Option<Reason>,
+}
+
+/// Why a workload is where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum RowWhy {
+    /// What it waits for together with others.
+    Shared(SharedWhy),
+    /// A reason of its own, the sentence cut.
+    Own(Reason),
+}
+
+/// That a workload waits for what others wait for, too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SharedWhy {
+    /// Id of the [`SharedReason`].
+    pub reason: String,
+    /// Since when.
+    pub at: Time,
+}
+
+/// What some workloads of a project wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SharedReason {
+    /// Id, until the server starts again.
+    pub id: String,
+    /// The reasons, the most important first.
+    pub reasons: Vec<Reason>,
+}
+
+/// The server, as the stream of changes tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerRow {
+    /// Version of the server.
+    pub version: String,
+    /// Digest of its web interface; empty without one.
+    pub interface: String,
+    /// Id of the cluster.
+    pub cluster_id: String,
+    /// Name of the cluster.
+    pub cluster_name: String,
+    /// Its clock.
+    pub now: Time,
+    /// What does not answer of what runs the pods; left out while all does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
+}

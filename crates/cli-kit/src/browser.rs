@@ -1,0 +1,24 @@
+//! The browser of this machine. Owns: whether one would be seen, and how one is started. Does not
+//! know about: what is opened in it.
+
+use std::process::{Command, Stdio};
+
+/// Whether a browser would be seen here.
+#[must_use]
+pub fn has_display() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(set)
+}
+
+/// Whether a browser was started.
+#[must_use]
+pub fn opens(url: &str) -> bool {
+    let named = std::env::var("BROWSER").ok().filter(|name| !name.is_empty());
+    let known = ["xdg-open", "open"].map(str::to_owned);
+    let start = |program: &String| {
+        let quiet = || Stdio::null();
+        let mut command = Command::new(program);
+        command.arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().is_ok()
+    };
+    named.iter().chain(&known).any(start)
+}
