@@ -246,6 +246,9 @@ impl ExposedPort {
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
         let place = request.extensions_mut().remove::<http_kit::ConnectionPermit>();
+        if let (Some(place), Some(caller)) = (&place, caller) {
+            place.belongs_to(&caller.subject)?;
+        }
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let until = no_longer_allowed(gateway.clone(), caller.cloned(), place);
         let over = tokio::time::sleep(Duration::from_millis(guest.lasts_ms));

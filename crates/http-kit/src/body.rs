@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use axum::body::{Bytes, to_bytes};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -94,21 +95,28 @@ fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, ApiError
 }
 
 async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, ApiError> {
-    let body = to_bytes(request.into_body(), bytes_max);
-    let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(|_| {
+    let whole = collect(request.into_body(), bytes_max);
+    tokio::time::timeout(BODY_WAIT, whole).await.map_err(|_| {
         let message = format!("the body did not come within {} s", BODY_WAIT.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
-    })?;
-    body.map_err(|error| {
-        // The limit is wrapped, the connection's own faults are not.
-        let text = error.to_string();
-        if text.contains("length limit exceeded") {
+    })?
+}
+
+/// The body in a buffer that grows with it. A piece as it comes may be one byte and keep the whole
+/// buffer of the connection it was read into, so none is kept.
+async fn collect(mut body: axum::body::Body, bytes_max: usize) -> Result<Bytes, ApiError> {
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| ApiError::bad(format!("the body could not be read: {error}")))?;
+        let Ok(piece) = frame.into_data() else { continue };
+        if piece.len() > bytes_max - whole.len() {
             let message = format!("the body is larger than {bytes_max} bytes");
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-        } else {
-            ApiError::bad(format!("the body could not be read: {text}"))
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-    })
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.into())
 }
 
 /// Parses JSON; the error names the field.
@@ -270,6 +278,9 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn error(body: &str) -> String {
@@ -282,6 +293,41 @@ mod tests {
         let request = Request::new(axum::body::Body::from_stream(never));
         let refused = read(request, &[Format::Json]).await.unwrap_err();
         assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn of_a_body_that_comes_byte_by_byte_only_its_bytes_are_kept() {
+        struct Piece(Arc<AtomicUsize>, [u8; 8192]);
+        impl AsRef<[u8]> for Piece {
+            fn as_ref(&self) -> &[u8] {
+                &self.1
+            }
+        }
+        impl Drop for Piece {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let kept = Arc::new(AtomicUsize::new(0));
+        let pieces = (0..300).map({
+            let kept = kept.clone();
+            move |_| {
+                assert!(kept.fetch_add(1, Ordering::Relaxed) <= 1, "pieces before are kept");
+                let piece = Bytes::from_owner(Piece(kept.clone(), [b' '; 8192]));
+                Ok::<_, std::io::Error>(piece.slice(..1))
+            }
+        });
+        let body = axum::body::Body::from_stream(futures_util::stream::iter(pieces));
+        let (read, _) = read(Request::new(body), &[Format::Json]).await.unwrap();
+        assert_eq!((read.len(), kept.load(Ordering::Relaxed)), (300, 0));
+    }
+
+    #[tokio::test]
+    async fn a_body_may_be_as_large_as_its_route_takes_and_no_larger() {
+        for (bytes, status) in [(9, None), (10, None), (11, Some(StatusCode::PAYLOAD_TOO_LARGE))] {
+            let read = collect(axum::body::Body::from(vec![b'x'; bytes]), 10).await;
+            assert_eq!(read.map_err(|error| error.status).err(), status, "{bytes}");
+        }
     }
 
     #[test]

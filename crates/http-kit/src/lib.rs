@@ -8,6 +8,8 @@ mod allowed_characters;
 mod answer;
 mod blocking;
 mod body;
+mod client;
+mod connection;
 mod connections;
 mod csv;
 mod decode;

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 
-use crate::connections::{ConnectionPermit, Connections, Limits};
+use crate::connections::{ConnectionPermit, Connections, Full, Limits};
 use crate::tls::Tls;
 
 /// How long open connections may take to end.
@@ -80,9 +80,12 @@ pub async fn serve_within(
             tokio::time::sleep(REFUSED_PAUSE).await;
             continue;
         };
-        let Some(place) = connections.admit(address.ip()) else {
-            refuse(&stream, tls.is_some());
-            continue;
+        let place = match connections.admit(address, stream.local_addr().ok()) {
+            Ok(place) => place,
+            Err(full) => {
+                refuse(&stream, tls.is_some(), full);
+                continue;
+            }
         };
         let first_wait = connections.first_wait();
         let stop = shutdown.clone();
@@ -113,14 +116,13 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
-/// What a connection gets for which there is no place: all others are being answered.
-const FULL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-    connection: close\r\nretry-after: 5\r\n\r\n\
-    {\"code\":503,\"message\":\"too many connections are open; try again in 5 s\"}\n";
-
-/// Closes a connection, as far as possible with the reason.
-fn refuse(stream: &TcpStream, encrypted: bool) {
-    if !encrypted && let Err(error) = stream.try_write(FULL.as_bytes()) {
+/// Closes a connection for which there is no place, as far as possible with the reason.
+fn refuse(stream: &TcpStream, encrypted: bool, full: Full) {
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+         connection: close\r\nretry-after: 5\r\n\r\n{{\"code\":503,\"message\":\"{full}\"}}\n"
+    );
+    if !encrypted && let Err(error) = stream.try_write(answer.as_bytes()) {
         tracing::debug!("a connection was refused without a word: {error}");
     }
 }
@@ -184,10 +186,11 @@ impl Connection {
     async fn answer(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let (place, router, address) = (self.place.clone(), self.router.clone(), self.address);
         let service = service_fn(move |request: Request<Incoming>| {
-            let mut request = request.map(Body::new);
+            let (parts, body) = request.into_parts();
+            let (busy, body) = place.begin(Body::new(body));
+            let mut request = Request::from_parts(parts, Body::new(body));
             request.extensions_mut().insert(ConnectInfo(address));
             request.extensions_mut().insert(place.clone());
-            let busy = place.begin();
             let answer = router.clone().call(request);
             async move {
                 let answer = answer.await?;
@@ -218,3 +221,7 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;

@@ -12,7 +12,7 @@ use axum::extract::{RawPathParams, Request, State as FromState};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http_kit::{ApiError, ErrorMessage, Origin, bearer};
+use http_kit::{ApiError, ConnectionPermit, ErrorMessage, Origin, bearer};
 use uuid::Uuid;
 use view::{Scope, WorkloadView};
 
@@ -33,6 +33,10 @@ pub async fn authenticate(
     match known.map_or_else(|| who_asks(&iam, &request, &origin), Ok) {
         Ok(caller) => {
             let (who, by_program) = (caller.subject.clone(), caller.by_program);
+            let place = request.extensions().get::<ConnectionPermit>();
+            if let Some(refused) = place.and_then(|place| place.belongs_to(&who).err()) {
+                return Err(refused.into_response());
+            }
             request.extensions_mut().insert(caller);
             let response = next.run(request).await;
             if response.status() == StatusCode::FORBIDDEN {

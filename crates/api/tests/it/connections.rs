@@ -116,22 +116,39 @@ async fn who_asks_nothing_for_a_while_is_not_waited_for() {
     assert_eq!(ask(&mut stream).await, "HTTP/1.1 200 OK", "it asked in time");
 }
 
+async fn ask_for_events(server: &Server, stream: &mut TcpStream) {
+    let head = format!(
+        "GET /elastane/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        server.token
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_holds_an_eighth_of_the_places_with_streams_and_is_told() {
+    let server = Server::with_teams().await;
+    let port = listens(&server, Limits { connections: 32, ..Limits::default() }).await;
+    let mut held = Vec::new();
+    for at in 0..8 {
+        let mut stream = connect(port).await;
+        ask_for_events(&server, &mut stream).await;
+        let mut answer = [0; 4096];
+        let read = stream.read(&mut answer).await.unwrap();
+        let status = if at < 4 { "HTTP/1.1 200" } else { "HTTP/1.1 429" };
+        let said = String::from_utf8_lossy(&answer[..read]);
+        assert!(said.starts_with(status), "{at}: {said}");
+        held.push(stream);
+    }
+    assert_eq!(ask(&mut connect(port).await).await, "HTTP/1.1 200 OK");
+}
+
 #[tokio::test]
 async fn where_all_are_answered_the_next_one_is_told() {
     let server = Server::with_teams().await;
-    let port = listens(&server, Limits { connections: 2, ..Limits::default() }).await;
-    let mut busy = Vec::new();
-    for _ in 0..2 {
-        let mut stream = connect(port).await;
-        let head = format!(
-            "GET /elastane/v1/events HTTP/1.1\r\nHost: localhost\r\n\
-             Authorization: Bearer {}\r\n\r\n",
-            server.token
-        );
-        stream.write_all(head.as_bytes()).await.unwrap();
-        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0, "the stream began");
-        busy.push(stream);
-    }
+    let port = listens(&server, Limits { connections: 1, ..Limits::default() }).await;
+    let mut busy = connect(port).await;
+    ask_for_events(&server, &mut busy).await;
+    assert!(busy.read(&mut [0; 4096]).await.unwrap() > 0, "the stream began");
     let mut answer = String::new();
     connect(port).await.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");

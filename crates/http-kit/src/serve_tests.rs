@@ -1,0 +1,128 @@
+//! What a server does for others while one of them keeps it busy, over real sockets.
+
+use axum::extract::Request as Asked;
+use axum::routing::{get, post};
+use tokio::sync::watch;
+
+use super::*;
+use crate::ApiError;
+
+/// A server that counts the requests whose handlers have begun.
+struct Server {
+    port: u16,
+    begun: watch::Receiver<usize>,
+}
+
+impl Server {
+    /// Takes so many connections: a quarter of one account, an eighth of one caller.
+    async fn new(connections: usize) -> Self {
+        let (count, begun) = watch::channel(0_usize);
+        let (of_stream, of_body) = (count.clone(), count);
+        let stream = move |request: Asked| async move {
+            let caller = request.headers()["x-caller"].to_str().unwrap().to_owned();
+            request.extensions().get::<ConnectionPermit>().unwrap().belongs_to(&caller)?;
+            of_stream.send_modify(|begun| *begun += 1);
+            let never = futures_util::stream::pending::<Result<&str, Infallible>>();
+            Ok::<_, ApiError>(Body::from_stream(never))
+        };
+        let login = move |request: Asked| async move {
+            of_body.send_modify(|begun| *begun += 1);
+            crate::read_body(request, &[crate::Format::Json]).await.map(|(bytes, _)| bytes)
+        };
+        let router = Router::new().route("/stream", get(stream)).route("/login", post(login));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // None of them ends by itself while the test goes on.
+        let first_request = Duration::from_secs(3600);
+        let limits = Limits { connections, first_request, ..Limits::default() };
+        tokio::spawn(serve_within(limits, listener, None, router, Shutdown::default()));
+        Self { port, begun }
+    }
+
+    async fn send(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
+        // It may be refused meanwhile.
+        let _gone = stream.write_all(request.as_bytes()).await;
+        stream
+    }
+
+    async fn has_begun(&mut self, requests: usize) {
+        self.begun.wait_for(|begun| *begun >= requests).await.unwrap();
+    }
+}
+
+/// A request to log in that says to have so many bytes.
+fn login(body: &str, bytes: usize) -> String {
+    format!(
+        "POST /login HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {bytes}\r\n\r\n{body}"
+    )
+}
+
+fn stream(caller: &str) -> String {
+    format!("GET /stream HTTP/1.1\r\nhost: localhost\r\nx-caller: {caller}\r\n\r\n")
+}
+
+async fn whole(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn bodies_that_never_end_lock_nobody_out() {
+    let mut server = Server::new(200).await;
+    let mut slow = Vec::new();
+    for _ in 0..50 {
+        slow.push(server.send(&login("{", 100)).await);
+    }
+    // All places of this account are taken.
+    server.has_begun(50).await;
+    for _ in 0..300 {
+        slow.push(server.send(&login("{", 100)).await);
+    }
+    for at in 0..20 {
+        let answer = whole(server.send(&login("{}", 2)).await).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("{}"), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn streams_of_one_caller_leave_places_to_others_of_the_same_account() {
+    let mut server = Server::new(200).await;
+    let mut open = Vec::new();
+    for _ in 0..25 {
+        open.push(server.send(&stream("ada")).await);
+    }
+    server.has_begun(25).await;
+    for _ in 0..60 {
+        let mut refused = server.send(&stream("ada")).await;
+        let mut answer = [0; 24];
+        refused.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 429 Too Many Re");
+        // Held open: a refused one is idle, and makes room.
+        open.push(refused);
+    }
+    let answer = whole(server.send(&login("{}", 2)).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    open.push(server.send(&stream("ben")).await);
+    server.has_begun(25 + 1 + 1).await;
+}
+
+#[tokio::test]
+async fn who_has_all_places_of_an_account_is_told_how_many_these_are() {
+    let mut server = Server::new(16).await;
+    let _open = [server.send(&stream("ada")).await, server.send(&stream("ada")).await];
+    let _others = [server.send(&stream("ben")).await, server.send(&stream("ben")).await];
+    server.has_begun(4).await;
+    // Nothing is sent: closing on unread bytes would take the answer with it.
+    let answer = whole(server.send("").await).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("retry-after: 5"), "{head}");
+    let error: api_types::Error = serde_json::from_str(body).unwrap();
+    assert_eq!(
+        error.message,
+        "4 connections of this account or address are open, the most allowed; close some, or try \
+         again in 5 s"
+    );
+}
