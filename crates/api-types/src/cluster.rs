@@ -117,6 +117,18 @@ pub struct Node {
     /// Our own: use of each GPU, 0 to 1.
     #[serde(default)]
     pub gpu_used: Vec<Millis>,
+    /// Our own: thousandths of a core, all and in use.
+    #[serde(default)]
+    pub cpu_millis: u64,
+    /// Our own: see `cpu_millis`.
+    #[serde(default)]
+    pub cpu_used_millis: u64,
+    /// Our own: bytes of memory, all and in use.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// Our own: see `memory_bytes`.
+    #[serde(default)]
+    pub memory_used_bytes: u64,
     /// Our own: its labels.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,

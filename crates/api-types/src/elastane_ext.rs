@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::cluster::{NodeScheduling, Taint};
+use crate::diagnosis::Diagnosis;
 use crate::fraction_limit::FractionLimit;
 use crate::mig_instance::MigInstance;
 use crate::scalar::{Millis, Time};
@@ -397,41 +398,6 @@ pub struct Explanation {
     /// How far it is, if it is an elastic training that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<JobTraining>,
-}
-
-/// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Diagnosis {
-    /// Where it does not fit: a sentence for each class of nodes.
-    pub nodes: Vec<String>,
-    /// Who holds what it needs, and whether each may be taken from.
-    pub holders: Vec<String>,
-    /// Why nothing was moved or taken for it.
-    pub searches: Vec<crate::Search>,
-    /// Single changes that would let it start, each tried out.
-    pub advice: Vec<Advice>,
-    /// Whether everything that might help was tried.
-    pub complete: bool,
-    /// All of it in lines under headings, for people.
-    pub lines: Vec<String>,
-}
-
-/// A change that would let a workload start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Advice {
-    /// What kind of change.
-    pub kind: String,
-    /// Workloads that would be stopped or moved for it then.
-    pub disturbs: u32,
-    /// One sentence with the numbers.
-    pub message: String,
-    /// What to type for it, in this order; empty if it takes another submission, or no command.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<String>,
-    /// The value to ask for in another submission, if `kind` is about a value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
 }
 
 /// Answer of `GET /elastane/v1/volumes`.

@@ -10,6 +10,7 @@ mod audit;
 mod change;
 mod cluster;
 mod department;
+mod diagnosis;
 mod elastane_ext;
 mod error;
 mod fraction_limit;
@@ -71,11 +72,15 @@ pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
     DepartmentUpdateRequest, DepartmentsPage,
 };
+pub use diagnosis::{
+    Advice, Diagnosis, NodesAlike, ProjectHolding, Raise, ResourceKind, WorkloadHolding,
+    WorkloadName,
+};
 pub use elastane_ext::{
-    Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
-    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
-    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
+    GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage, PodStates, Reason,
+    SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume, Volumes,
+    WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::Error;
 pub use fraction_limit::FractionLimit;

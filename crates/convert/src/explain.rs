@@ -1,10 +1,17 @@
 //! The answer to "why is it where it is".
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use api_types::{
-    Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, Search, StartEstimate,
+    Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
+    Raise, ResourceKind, Search, StartEstimate, WorkloadHolding, WorkloadName,
 };
+use reasons::diagnosis as found;
+use reasons::diagnosis::Change;
+use reasons::{QueueNumbers, WorkloadRef};
 use spec::GpuRequest;
-use units::Instant;
+use units::{Instant, Kind};
+use uuid::Uuid;
 use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
 use super::Context;
@@ -62,25 +69,111 @@ pub fn fractions_kept(
 }
 
 /// Why it waits, at length.
-pub fn diagnosis(found: &reasons::diagnosis::Diagnosis, now: Instant) -> Diagnosis {
+pub fn diagnosis(found: &reasons::diagnosis::Diagnosis, view: &View, now: Instant) -> Diagnosis {
     let searches = found
         .searches
         .iter()
         .map(|search| Search { code: search.code().code.to_owned(), message: search.text(now) });
+    let ids = Ids::of(found, view);
     let advice = found.advice.iter().map(|advice| Advice {
         kind: advice.change.name().to_owned(),
         disturbs: advice.disturbs,
         message: advice.text(now),
         commands: advice.commands(),
         to: advice.change.to(),
+        workload: match &advice.change {
+            Change::End { workload } => Some(ids.named(workload)),
+            _ => None,
+        },
+        node: match &advice.change {
+            Change::Uncordon { node: name } | Change::Nodes { like: name, .. } => {
+                Some(name.clone())
+            }
+            _ => None,
+        },
+        raises: match &advice.change {
+            Change::Quota(raises) | Change::Limit(raises) => raises.iter().map(raise).collect(),
+            _ => Vec::new(),
+        },
     });
     Diagnosis {
         nodes: found.parts.iter().flat_map(reasons::diagnosis::Part::lines).collect(),
         holders: found.holders.lines(now),
         searches: searches.collect(),
         advice: advice.collect(),
+        node_classes: found.parts.iter().flat_map(|part| &part.classes).map(alike).collect(),
+        workload_holdings: found.holders.workloads.iter().map(|one| held(one, &ids)).collect(),
+        project_holdings: found.holders.queues.iter().map(held_by_queue).collect(),
         complete: found.complete,
         lines: found.details(now),
+    }
+}
+
+/// The ids of the workloads that a diagnosis names, by project and name.
+struct Ids(BTreeMap<(String, String), Uuid>);
+
+impl Ids {
+    fn of(found: &found::Diagnosis, view: &View) -> Self {
+        let ends = found.advice.iter().filter_map(|advice| match &advice.change {
+            Change::End { workload } => Some(workload),
+            _ => None,
+        });
+        let all = found.holders.workloads.iter().map(|holder| &holder.workload).chain(ends);
+        let wanted: BTreeSet<_> = all.map(key).collect();
+        let own = |of: &WorkloadView| (of.project_name.clone(), of.spec.name.clone());
+        let there = view.workloads.values().map(|workload| (own(workload), workload.id));
+        Self(there.filter(|(key, _)| wanted.contains(key)).collect())
+    }
+
+    fn named(&self, of: &WorkloadRef) -> WorkloadName {
+        let key = key(of);
+        let id = self.0.get(&key).map(ToString::to_string);
+        let (project_name, name) = key;
+        WorkloadName { id, name, project_name }
+    }
+}
+
+/// The project and name of a workload. A revision of an inference has the name of that with a number
+/// behind a dot, which is in no other name.
+fn key(of: &WorkloadRef) -> (String, String) {
+    (of.queue.clone(), of.name.split('.').next().unwrap_or_default().to_owned())
+}
+
+const fn resource(kind: Kind) -> ResourceKind {
+    match kind {
+        Kind::Gpu => ResourceKind::Gpu,
+        Kind::Cpu => ResourceKind::Cpu,
+        Kind::Memory => ResourceKind::Memory,
+    }
+}
+
+fn raise(of: &found::Raise) -> Raise {
+    let found::Raise { queue, kind, from, to, .. } = of;
+    Raise { name: queue.clone(), resource: resource(*kind), from: *from, to: *to }
+}
+
+fn alike(of: &found::NodeClass) -> NodesAlike {
+    NodesAlike { like: of.like.clone(), nodes: of.nodes, room: of.room }
+}
+
+fn held(of: &found::Holder, ids: &Ids) -> WorkloadHolding {
+    WorkloadHolding {
+        workload: ids.named(&of.workload),
+        resource: resource(of.kind),
+        held: of.held,
+        standing: of.standing.name().to_owned(),
+    }
+}
+
+fn held_by_queue(of: &found::HoldingQueue) -> ProjectHolding {
+    let QueueNumbers { name, kind, allocated, quota, fair_share, .. } = &of.queue;
+    ProjectHolding {
+        name: name.clone(),
+        resource: resource(*kind),
+        held: of.held,
+        allocated: *allocated,
+        quota: *quota,
+        fair_share: *fair_share,
     }
 }
 

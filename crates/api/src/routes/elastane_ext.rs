@@ -2,7 +2,7 @@
 
 use access::{Caller, find_workload, resource_of, while_caller};
 use api_types::{
-    Explanation, Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
+    Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
 };
 use auth::{Action, Resource};
 use axum::body::{Body, Bytes};
@@ -15,7 +15,6 @@ use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
-use records::EventFilter;
 use spec::WorkloadKind;
 use units::Instant;
 use utoipa::openapi::schema::Type;
@@ -23,14 +22,12 @@ use view::Scope;
 
 use super::workload_kinds;
 use crate::Shared;
-use crate::{forecast, what_if};
+use crate::what_if;
 
 /// Which run an output is of, and how many bytes of it come before this answer: a client
 /// that was cut off goes on with `pod` and `offset`.
 const RUN: HeaderName = HeaderName::from_static("x-elastane-run");
 const OFFSET: HeaderName = HeaderName::from_static("x-elastane-offset");
-/// Most events an explanation tells.
-const EXPLAINED_EVENTS_MAX: u32 = 50;
 
 pub(super) async fn health() -> Json<Health> {
     Json(Health { status: "ok".to_owned() })
@@ -244,34 +241,6 @@ pub(super) async fn logs(
         headers.insert(OFFSET, HeaderValue::from(before));
     }
     Ok((headers, PlainText(Body::from_stream(body))))
-}
-
-pub(super) async fn explain(
-    FromState(state): FromState<Shared>,
-    Path(id): Path<String>,
-) -> Result<Json<Explanation>, ApiError> {
-    let workload = find_workload(&state.control, &id).await?;
-    let view = state.control.view();
-    let filter = EventFilter {
-        workload: Some(workload.id),
-        limit: Some(EXPLAINED_EVENTS_MAX),
-        newest_first: true,
-        ..EventFilter::default()
-    };
-    let mut events = state.control.events(filter).await?;
-    events.reverse();
-    let events = events.iter().map(convert::live_event).collect();
-    let project = view.projects.get(&workload.project_id).map(AsRef::as_ref);
-    let waits = workload.waits_for_a_place();
-    let found = if waits { state.control.diagnose(workload.id).await? } else { None };
-    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, now));
-    let estimate = forecast::start_estimate(&state, &workload).await?;
-    let (now, why) = (state.now(), view.why(&workload));
-    let one = (&*workload, &*why);
-    let mut answer = convert::explanation(one, project, events, diagnosis, estimate, now);
-    answer.fractions = convert::fractions_kept(&workload, &view, &state.context());
-    answer.training = state.training.job(workload.id);
-    Ok(Json(answer))
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.

@@ -5,6 +5,7 @@ mod departments;
 mod download;
 mod elastane_ext;
 mod events;
+mod explain;
 mod inferences;
 #[cfg_attr(not(feature = "ui"), path = "without_interface.rs")]
 pub(crate) mod interface;
@@ -206,7 +207,7 @@ fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
             "/elastane/v1/workloads/{workloadId}/explain",
             "explain_workload",
             "Why a workload is where it is, and what would help",
-            elastane_ext::explain,
+            explain::explain,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
     ];

@@ -162,7 +162,9 @@ async fn the_organisation_has_the_published_shapes() {
     assert!(!pools["nodepools"][0]["labelValue"].as_str().unwrap().is_empty());
     let nodes = server.get("/api/v1/nodes").await;
     for node in nodes["nodes"].as_array().unwrap() {
-        let own = ["simulated", "gpuMemoryBytes", "gpuUsed", "labels", "taints", "scheduling"];
+        let amounts = ["gpuMemoryBytes", "gpuUsed", "cpuMillis", "cpuUsedMillis", "memoryBytes"];
+        let others = ["memoryUsedBytes", "simulated", "labels", "taints", "scheduling"];
+        let own = [&amounts[..], &others].concat();
         check("node", node, NODE, &own);
     }
     assert_eq!(nodes["nodes"][0]["gpuInfo"], json!({"gpuType": "simulated", "gpuCount": 4}));

@@ -171,6 +171,63 @@ async fn no_start_is_promised_that_waits_for_one_without_a_known_end() {
 }
 
 #[tokio::test]
+async fn an_explanation_comes_in_parts_and_has_values_beside_its_sentences() {
+    let server = Server::with_teams().await;
+    let runs = server.train("a1", 4).await;
+    server.phase(&runs, "Running").await;
+    let waits = server.train("a2", 4).await;
+    let path = format!("/elastane/v1/workloads/{waits}/explain");
+    let all = server.until(&path, |one| one["diagnosis"].is_object()).await;
+    assert!(all["startEstimate"].is_object(), "{all}");
+    for (parts, diagnosis, estimate) in [
+        ("known", false, false),
+        ("diagnosis", true, false),
+        ("known,estimate", false, true),
+        ("diagnosis,estimate", true, true),
+    ] {
+        let some = server.get(&format!("{path}?parts={parts}")).await;
+        assert_eq!(some["diagnosis"].is_object(), diagnosis, "{parts}");
+        assert_eq!(some["startEstimate"].is_object(), estimate, "{parts}");
+        for known in ["summary", "pendingReasons", "events", "projectQuota"] {
+            assert!(!some[known].is_null(), "{parts}: {known}");
+        }
+    }
+    for (query, said) in [("parts=all", "unknown part `all`"), ("part=known", "did you mean")] {
+        let (status, answer) = server.raw("GET", &format!("{path}?{query}"), "").await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains(said), "{answer}");
+    }
+    let found = &all["diagnosis"];
+    let a1 = json!({"id": runs, "name": "a1", "projectName": "team-a"});
+    let held = json!([{"workload": a1, "resource": "gpu", "held": 4000,
+                       "standing": "as_important"}]);
+    assert_eq!(found["workloadHoldings"], held, "{found}");
+    // Each sentence about somebody has a value with that name.
+    let list = |field: &str| found[field].as_array().unwrap();
+    let names: Vec<&str> = list("workloadHoldings")
+        .iter()
+        .map(|one| one["workload"]["name"].as_str().unwrap())
+        .chain(list("projectHoldings").iter().map(|one| one["name"].as_str().unwrap()))
+        .collect();
+    for line in list("holders") {
+        let line = line.as_str().unwrap();
+        assert!(names.iter().any(|name| line.contains(name)), "{line}: {names:?}");
+    }
+    assert!(!list("nodeClasses").is_empty() && list("nodeClasses").len() == list("nodes").len());
+    assert!(!list("advice").is_empty(), "{found}");
+    for advice in list("advice") {
+        let told = match advice["kind"].as_str().unwrap() {
+            "end" => advice["workload"] == a1,
+            "quota" | "limit" => advice["raises"][0]["to"].is_u64(),
+            "uncordon" | "more_nodes" => advice["node"].is_string(),
+            "fewer_gpus" | "fewer_pods" => advice["to"].is_string(),
+            _ => true,
+        };
+        assert!(told, "{advice}");
+    }
+}
+
+#[tokio::test]
 async fn an_inference_that_waits_is_explained_with_an_estimate() {
     let server = Server::with_teams().await;
     // More than its quota, which it may not exceed.

@@ -1,0 +1,143 @@
+//! The long answer to why a workload waits: sentences for people, and beside them the values that are
+//! behind them, which a program can follow, count and act on.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// Where it does not fit: a sentence for each class of nodes.
+    pub nodes: Vec<String>,
+    /// Who holds what it needs, and whether each may be taken from.
+    pub holders: Vec<String>,
+    /// Why nothing was moved or taken for it.
+    pub searches: Vec<crate::Search>,
+    /// Single changes that would let it start, each tried out.
+    pub advice: Vec<Advice>,
+    /// The nodes of `nodes`, as values.
+    #[serde(default)]
+    pub node_classes: Vec<NodesAlike>,
+    /// The workloads of `holders`, as values; those that are not named are left out.
+    #[serde(default)]
+    pub workload_holdings: Vec<WorkloadHolding>,
+    /// The projects of `holders`, as values.
+    #[serde(default)]
+    pub project_holdings: Vec<ProjectHolding>,
+    /// Whether everything that might help was tried.
+    pub complete: bool,
+    /// All of it in lines under headings, for people.
+    pub lines: Vec<String>,
+}
+
+/// A change that would let a workload start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Advice {
+    /// What kind of change.
+    pub kind: String,
+    /// Workloads that would be stopped or moved for it then.
+    pub disturbs: u32,
+    /// One sentence with the numbers.
+    pub message: String,
+    /// What to type for it, in this order; empty if it takes another submission, or no command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// The value to ask for in another submission, if `kind` is about a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The workload that ends, if that is the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadName>,
+    /// The node that opens, or that others are to be like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// What is raised, of a change of quotas or limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raises: Vec<Raise>,
+}
+
+/// A workload, as others are told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadName {
+    /// Its id; left out if it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The name of its project.
+    pub project_name: String,
+}
+
+/// What is counted of a holder or a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceKind {
+    /// Thousandths of a GPU.
+    Gpu,
+    /// Thousandths of a core.
+    Cpu,
+    /// Bytes.
+    Memory,
+}
+
+/// A workload that holds what another needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadHolding {
+    /// Which.
+    pub workload: WorkloadName,
+    /// Of what.
+    pub resource: ResourceKind,
+    /// How much, on the nodes in question.
+    pub held: u64,
+    /// `may_give`, or why nothing is taken from it: `not_preemptible`, `as_important`, `guaranteed`,
+    /// `within_its_share`, `not_entitled`.
+    pub standing: String,
+}
+
+/// A project, or a department as `department:NAME`, that holds what a workload needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectHolding {
+    /// Its name.
+    pub name: String,
+    /// Of what.
+    pub resource: ResourceKind,
+    /// How much, on the nodes in question.
+    pub held: u64,
+    /// How much in all.
+    pub allocated: u64,
+    /// Its quota.
+    pub quota: u64,
+    /// Its fair share.
+    pub fair_share: u64,
+}
+
+/// Nodes that are alike in what a workload looks at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodesAlike {
+    /// The name of the first of them.
+    pub like: String,
+    /// How many there are.
+    pub nodes: u32,
+    /// How many of them have room for one pod.
+    pub room: u32,
+}
+
+/// A quota or limit to be raised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Raise {
+    /// Whose: as in [`ProjectHolding`].
+    pub name: String,
+    /// Of what.
+    pub resource: ResourceKind,
+    /// What it is.
+    pub from: u64,
+    /// What it has to be.
+    pub to: u64,
+}
