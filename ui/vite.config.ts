@@ -5,6 +5,7 @@ import { defineConfig } from "vite";
 
 import { licences } from "./build/licences.ts";
 import { sources } from "./build/sources.ts";
+import { trustedTypes } from "./build/trusted-types.ts";
 
 /** The server that `make ui-dev` talks to. */
 const server = process.env.ELASTANE_URL ?? "http://127.0.0.1:7070";
@@ -28,6 +29,7 @@ interface OutgoingRequest {
 export default defineConfig({
   base: "/",
   plugins: [
+    trustedTypes(),
     react(),
     { ...optimizeLocales.vite({ locales: ["en-US"] }), enforce: "pre" as const },
     licences(),

@@ -1,6 +1,6 @@
 // A real server with simulated nodes for a test, and a page that may do nothing it should not.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -64,6 +64,20 @@ export class Server {
       child.kill("SIGINT");
     });
   }
+
+  /** Stops it with every workload. */
+  async down(): Promise<void> {
+    const token = readFileSync(join(this.home, "state", "token"), "utf8").trim();
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(`${this.url}/elastane/v1/down`, { method: "POST", headers });
+    if (!answer.ok) throw new Error(await answer.text());
+    const child = this.#process;
+    if (child && child.exitCode === null) {
+      await new Promise((resolve) => {
+        child.on("exit", resolve);
+      });
+    }
+  }
 }
 
 function freePort(): Promise<number> {
@@ -99,20 +113,20 @@ interface Fixtures {
 
 export const test = base.extend<Fixtures>({
   // oxlint-disable-next-line no-empty-pattern
-  server: async ({}, use) => {
+  server: async ({}, provide) => {
     const server = new Server(await freePort());
     await server.start();
-    await use(server);
-    await server.stop();
+    await provide(server);
+    await server.down();
     rmSync(server.home, { recursive: true, force: true });
   },
-  app: async ({ page, server }, use) => {
+  app: async ({ page, server }, provide) => {
     const faults = watch(page, server.url);
     await page.goto(server.link());
     await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
-    await use(page);
+    await provide(page);
     expect(faults).toEqual([]);
   },
 });
 
-export { expect };
+export { expect, type Page };

@@ -1,4 +1,4 @@
-// Types of the API, written by `cargo xtask ui-types` from our OpenAPI document. Not edited by hand.
+// Types of the API, made from our OpenAPI document (`/elastane/v1/openapi.json`).
 
 export interface ActionsSupport {
   delete: boolean;

@@ -7,7 +7,7 @@ import { pageSecret } from "../api/http";
 import { useSession } from "../api/session";
 import { Dialog } from "../kit/Dialog";
 import { Empty, Failure } from "../kit/States";
-import { startLive } from "../live/client";
+import { startLive, useConnection } from "../live/client";
 import { ChangePassword, Login } from "../login/Login";
 import { Frame } from "./Frame";
 
@@ -40,6 +40,7 @@ export function App(): React.ReactNode {
 
 function Pages(): React.ReactNode {
   const { ended } = useSession();
+  const loggedOut = useConnection().state === "logged-out";
   return (
     <Frame>
       <Suspense fallback={null}>
@@ -63,7 +64,7 @@ function Pages(): React.ReactNode {
           </Route>
         </Switch>
       </Suspense>
-      {ended && <LogInAgain />}
+      {(ended || loggedOut) && <LogInAgain />}
     </Frame>
   );
 }

@@ -138,6 +138,7 @@ export default function Assets(): React.ReactNode {
   const mayRead = useMay(kind, "read");
   const mayCreate = useMay(kind, "create");
   const [isOpen, setOpen] = useState(false);
+  const [made, setMade] = useState<string>();
   if (!found) return <Empty title="There is no page at this address">{null}</Empty>;
   const { title, action, columns, about, Form } = found;
   if (!mayRead) return <NoRight what={title.toLowerCase()} />;
@@ -159,13 +160,14 @@ export default function Assets(): React.ReactNode {
         columns={columns}
         always={[{ field: "meta.kind", operator: "==", value: found.kind }]}
         sort="meta.name"
+        selected={made}
         empty={
           <Empty title={`No ${title.toLowerCase()} yet`}>
             <p className="muted">{about}</p>
           </Empty>
         }
       />
-      {isOpen && <Form onClose={() => setOpen(false)} onCreated={() => undefined} />}
+      {isOpen && <Form onClose={() => setOpen(false)} onCreated={setMade} />}
     </>
   );
 }

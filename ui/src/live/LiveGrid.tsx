@@ -54,6 +54,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     descending,
     ...range,
     frozen,
+    chosen: props.selected,
   });
   const onRange = useCallback((from: number, to: number) => {
     setRange((was) => (was.from === from && was.to === to ? was : { from, to }));

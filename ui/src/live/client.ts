@@ -83,6 +83,8 @@ export function startLive(secret: string | null): void {
       if (document.visibilityState === "visible") send({ type: "retry" });
     });
   }
+  connection = { state: "connecting" };
+  for (const watcher of watchers) watcher();
   send({ type: "hello", secret });
 }
 

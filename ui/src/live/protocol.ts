@@ -15,6 +15,8 @@ export interface ViewSpec<K extends Kind = Kind> {
   to?: number;
   /** Rows keep their places: new ones are counted, and those that no longer match stay. */
   frozen?: boolean;
+  /** Id of a row that is shown even so: what the user just made or opened. */
+  chosen?: string | undefined;
 }
 
 /** An object with the version by which a tab knows whether it has it already. */

@@ -16,14 +16,11 @@ type Entry = Versioned<Kinds[Kind]>;
 /** The objects of one kind by id. */
 type Objects = Map<string, Entry>;
 
+/** One sequence over all stores: a row of a new list is never taken for one of the former. */
+let lastVersion = 0;
+
 export class Store {
   #kinds = new Map<string, Objects>();
-  #version = 0;
-
-  /** Counts every change, so that a view knows whether it is of now. */
-  get version(): number {
-    return this.#version;
-  }
 
   get size(): number {
     let sum = 0;
@@ -32,13 +29,13 @@ export class Store {
   }
 
   set(kind: string, id: string, object: Kinds[Kind]): void {
-    this.#version += 1;
-    this.#of(kind).set(id, { version: this.#version, object });
+    lastVersion += 1;
+    this.#of(kind).set(id, { version: lastVersion, object });
     if (kind === "reason") this.#renew(id);
   }
 
   delete(kind: string, id: string): void {
-    this.#version += 1;
+    lastVersion += 1;
     this.#of(kind).delete(id);
   }
 
@@ -53,7 +50,7 @@ export class Store {
     for (const [id, entry] of this.#of("workload")) {
       const { why } = entry.object as WorkloadRow;
       if (why && "reason" in why && why.reason === reason) {
-        this.#of("workload").set(id, { version: this.#version, object: entry.object });
+        this.#of("workload").set(id, { version: lastVersion, object: entry.object });
       }
     }
   }
@@ -81,9 +78,11 @@ export class Store {
     const order = this.#order(spec);
     let fresh = 0;
     let matching: Set<string> | undefined;
-    if (spec.frozen && before.order.length > 0) {
-      const shown = new Set(before.order);
-      fresh = order.filter((id) => !shown.has(id)).length;
+    const placed = new Set(before.order);
+    const { chosen } = spec;
+    const mustShow = chosen !== undefined && !placed.has(chosen) && order.includes(chosen);
+    if (spec.frozen && placed.size > 0 && !mustShow) {
+      fresh = order.filter((id) => !placed.has(id)).length;
       matching = new Set(order);
     } else {
       before.order = order;

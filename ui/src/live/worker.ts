@@ -84,7 +84,7 @@ function ready(): boolean {
 
 const stream = new Stream((what) => {
   if (stream.state.state === "live") synced = true;
-  if (stream.state.state === "logged-out") synced = false;
+  if (stream.state.state === "logged-out" || stream.state.state === "connecting") synced = false;
   if (what === "connection") {
     for (const tab of tabs) tab.send({ type: "connection", connection: stream.state });
   }

@@ -15,10 +15,12 @@ const NAME = /^[a-z][a-z0-9-]*$/u;
 
 interface Props {
   departments: DepartmentRow[];
+  /** With the id of what was created. */
+  onCreated: (id: string) => void;
   onClose: () => void;
 }
 
-export function ProjectForm({ departments, onClose }: Props): React.ReactNode {
+export function ProjectForm({ departments, onCreated, onClose }: Props): React.ReactNode {
   const server = useAll("server", "id")?.[0];
   const pool = useAll("node-pool", "id")?.[0];
   const taken = useAll("project", "name")?.map((project) => project.name) ?? [];
@@ -45,10 +47,16 @@ export function ProjectForm({ departments, onClose }: Props): React.ReactNode {
       parentId,
       clusterId: server?.clusterId,
       resources: [{ nodePool, gpu: { deserved: quota } }],
-    }).then(onClose, (failure: ApiError) => {
-      setPending(false);
-      setError(failure);
-    });
+    }).then(
+      (created) => {
+        onCreated(created.id);
+        onClose();
+      },
+      (failure: ApiError) => {
+        setPending(false);
+        setError(failure);
+      },
+    );
   };
   return (
     <Dialog title="New project" isOpen onClose={onClose} isSheet>

@@ -92,6 +92,7 @@ export default function Projects(): React.ReactNode {
   const mayCreate = useMay("project", "create");
   const departments = useAll("department", "name");
   const [isOpen, setOpen] = useState(false);
+  const [made, setMade] = useState<string>();
   if (!mayRead) return <NoRight what="projects" />;
   return (
     <>
@@ -116,6 +117,7 @@ export default function Projects(): React.ReactNode {
           },
         ]}
         sort="name"
+        selected={made}
         empty={
           <Empty title="No projects yet">
             <p className="muted">
@@ -126,7 +128,13 @@ export default function Projects(): React.ReactNode {
           </Empty>
         }
       />
-      {isOpen && <ProjectForm departments={departments ?? []} onClose={() => setOpen(false)} />}
+      {isOpen && (
+        <ProjectForm
+          departments={departments ?? []}
+          onCreated={setMade}
+          onClose={() => setOpen(false)}
+        />
+      )}
     </>
   );
 }

@@ -85,7 +85,10 @@ function Start({ estimate }: { estimate: StartEstimate }): React.ReactNode {
           )}{" "}
         </b>
       )}
-      <span className="muted">{assumption}</span>
+      <span className="muted">
+        {earliest ? "if " : "No estimate of its start: "}
+        {assumption}
+      </span>
     </p>
   );
 }

@@ -34,8 +34,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "name",
     name: "Workload",
-    width: 150,
-    grows: true,
+    width: 130,
     rank: 0,
     sort: "name",
     cell: (row) => <b style={{ fontWeight: 600 }}>{row.name}</b>,
@@ -44,7 +43,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "phase",
     name: "Status",
-    width: 168,
+    width: 152,
     rank: 1,
     sort: "phase",
     cell: (row) => (
@@ -56,7 +55,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "why",
     name: "Why",
-    width: 240,
+    width: 220,
     grows: true,
     rank: 3,
     sort: "why",
@@ -73,7 +72,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "gpus",
     name: "GPUs",
-    width: 84,
+    width: 76,
     rank: 2,
     isNumber: true,
     sort: "gpusAllocated",
