@@ -47,7 +47,7 @@ function NodeTile({ node, gpus }: { node: Node; gpus: Gpu[] }): React.ReactNode 
   const held = gpus.reduce((sum, gpu) => sum + gpu.allocated, 0);
   return (
     <li className={page.card}>
-      <h3>{node.name}</h3>
+      <h2>{node.name}</h2>
       <p className={page.row}>
         <Status of={state} />
         {node.scheduling !== "enabled" && <span className="muted">{node.scheduling}</span>}

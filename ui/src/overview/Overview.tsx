@@ -118,7 +118,7 @@ function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
   );
   return (
     <section className={page.card}>
-      <h3>Who has what</h3>
+      <h2>Who has what</h2>
       {projects.length === 0 && (
         <p className="muted">
           There is no project yet. <Link href="/projects">Create one</Link>
@@ -162,9 +162,9 @@ function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
   const waiting = counts.phases.Pending ?? 0;
   return (
     <section className={page.card}>
-      <h3>
+      <h2>
         {waiting === 0 ? "Nothing waits" : `Why ${waiting} ${waiting === 1 ? "waits" : "wait"}`}
-      </h3>
+      </h2>
       <ul className={page.lines}>
         {counts.waiting.map(({ code, message, count, gpus: wanted }) => (
           <li key={code}>
@@ -183,7 +183,7 @@ function JustHappened({ counts }: { counts: WorkloadCounts }): React.ReactNode {
   if (counts.evictions.length === 0) return null;
   return (
     <section className={page.card}>
-      <h3>Last stopped or moved</h3>
+      <h2>Last stopped or moved</h2>
       <ul className={page.lines}>
         {counts.evictions.map(({ id, name, projectName, code, message, at }) => (
           <li key={id}>

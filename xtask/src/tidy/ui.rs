@@ -155,7 +155,7 @@ mod tests {
         files.insert(BUILT.to_owned(), digest(&files).unwrap());
         assert_eq!(check(&files), []);
         files.insert("ui/src/types.d.ts".to_owned(), "type A = 1;".to_owned());
-        files.insert("ui/src/a.test.ts".to_owned(), "test();".to_owned());
+        files.insert("ui/src/a.test.ts".to_owned(), "// Tests.\ntest();".to_owned());
         assert_eq!(check(&files), []);
         files.insert("ui/index.html".to_owned(), "<b>".to_owned());
         let found = check(&files);
