@@ -16,7 +16,8 @@ SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build runai test lint bench gpu-check soak install package package-test record need
+.PHONY: help run build runai ui ui-dev ui-check ui-test ui-shots need-node test lint bench gpu-check soak install package package-test \
+  record need
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,6 +38,30 @@ build: need
 
 runai: need ## Build the client alone, without any part of the server
 	@cargo build --locked --profile $(PROFILE) --package elastane-cli --no-default-features --bin runai
+
+# Vite starts on no earlier one. Who does not change the interface needs none: its built files are in
+# the repository.
+need-node:
+	@if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) ? 0 : 1)' \
+	    2> /dev/null; then \
+	  echo "missing: Node.js 22.12 or newer (found: $$(node --version 2> /dev/null || echo none))" >&2; exit 1; fi
+	@if [ ! -e ui/node_modules/.package-lock.json ] || [ ui/package-lock.json -nt ui/node_modules/.package-lock.json ]; then \
+	  cd ui && npm ci --ignore-scripts --no-audit --no-fund; fi
+
+ui: need-node ## Build the web interface into crates/ui-dist/dist (needs Node.js)
+	@cd ui && npm run --silent build
+
+ui-dev: need-node ## Show the web interface of ui/ on port 5173, with a server at ELASTANE_URL
+	@cd ui && npm run --silent dev
+
+ui-check: need-node ## Check types, lints, format and units of the web interface
+	@cd ui && npm run --silent check
+
+ui-test: need-node build ## Test the web interface in a browser (needs chromium-headless-shell)
+	@cd ui && ELASTANE_BIN="$$(cd ../$(BIN) && pwd)" npm run --silent browser
+
+ui-shots: need-node build ## Take pictures of every page into ui/shots
+	@cd ui && ELASTANE_SHOTS=1 ELASTANE_BIN="$$(cd ../$(BIN) && pwd)" npm run --silent browser -- shots
 
 run: build ## Build what is missing and start the product
 	@if [ "$$(command -v runai || true)" = "" ]; then \
@@ -64,6 +89,13 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 	cargo fmt --all --check
 	cargo test --locked --workspace --all-targets --no-run
 	cargo xtask tidy
+	@if $(MAKE) --no-print-directory need-node > /dev/null 2>&1; then \
+	  echo "make ui-check"; $(MAKE) --no-print-directory ui-check; \
+	elif [ "$${ELASTANE_REQUIRE_UI:-}" = 1 ]; then \
+	  $(MAKE) --no-print-directory need-node; \
+	else \
+	  echo "skipped: the sources of the web interface (no Node.js 22.12 or newer)"; \
+	fi
 	@if ! command -v cargo-deny > /dev/null; then \
 	  echo "skipped: licences, bans, advisories (no cargo-deny; \`cargo install --locked cargo-deny\`)"; \
 	else \

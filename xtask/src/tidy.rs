@@ -8,6 +8,7 @@ mod links;
 mod purity;
 mod size;
 mod text;
+pub(crate) mod ui;
 
 use std::fmt;
 use std::io::Write as _;
@@ -74,6 +75,7 @@ fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
     faults.extend(text::check(tree));
     faults.extend(codes::check(tree));
     faults.extend(links::check(tree));
+    faults.extend(ui::check(tree));
     faults.sort();
     faults
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use crate::tidy::ui;
+
 /// Text files by their path from the root, with `/` between folders.
 pub(crate) type Tree = BTreeMap<String, String>;
 
@@ -40,6 +42,10 @@ pub(crate) fn read(root: &Path) -> Result<Tree> {
                 }
             }
         }
+    }
+    // Built files do not count, but of which sources they are does.
+    if let Ok(sources) = fs::read_to_string(root.join(ui::BUILT)) {
+        tree.insert(ui::BUILT.to_owned(), sources);
     }
     Ok(tree)
 }

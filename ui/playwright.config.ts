@@ -1,0 +1,31 @@
+// Browser tests: a real server for each worker, Debian's Chromium, nothing downloaded.
+import { existsSync } from "node:fs";
+
+import { defineConfig } from "@playwright/test";
+
+const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+
+export default defineConfig({
+  testDir: "tests",
+  workers: 2,
+  timeout: 60_000,
+  expect: { timeout: 10_000 },
+  reporter: [["list"]],
+  use: {
+    locale: "en-US",
+    viewport: { width: 1440, height: 900 },
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? CHROMIUM.find((path) => existsSync(path)) ?? "",
+      // Chromium as root has no sandbox of its own.
+      args: [
+        ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+});

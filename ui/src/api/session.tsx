@@ -1,0 +1,109 @@
+// Who is logged in, and what that one may do.
+import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
+
+import { ApiError, get, keepPageSecret, onLoggedOut, pageSecret, request } from "./http";
+
+export interface SessionRight {
+  scopeType: string;
+  scopeId: string;
+  scopeName: string;
+  ownOnly: boolean;
+  actions: Record<string, string[]>;
+}
+
+/** Answer of `/elastane/v1/session`. */
+export interface SessionInfo {
+  pageSecret?: string;
+  principal: { kind: "local" | "admin" | "user" | "service-account"; id?: string; name: string };
+  mustChangePassword: boolean;
+  byLink: boolean;
+  expiresAt: string;
+  rights: SessionRight[];
+  versions: { server: string; interface: string };
+}
+
+export type Action = "create" | "read" | "update" | "delete";
+
+interface Session {
+  /** Undefined while it is asked for, null where nobody is logged in. */
+  info: SessionInfo | null | undefined;
+  /** Nobody is logged in any more, though one was: forms on the page are kept. */
+  ended: boolean;
+  failed: ApiError | undefined;
+  logIn: (body: { username: string; password: string } | { once: string }) => Promise<SessionInfo>;
+  logOut: (everywhere: boolean) => Promise<void>;
+  again: () => void;
+}
+
+const Context = createContext<Session | undefined>(undefined);
+
+/** The session of this page. */
+export function useSession(): Session {
+  const session = use(Context);
+  if (!session) throw new Error("outside of a session");
+  return session;
+}
+
+/** Whether the caller may do something of a resource in some scope. */
+export function useMay(resource: string, action: Action): boolean {
+  return may(useSession().info, resource, action);
+}
+
+/** Whether one of the rights allows it. Resources are in the words of roles. */
+export function may(
+  info: SessionInfo | null | undefined,
+  resource: string,
+  action: Action,
+): boolean {
+  return (info?.rights ?? []).some(({ actions }) => actions[resource]?.includes(action));
+}
+
+export function SessionProvider({ children }: { children: React.ReactNode }): React.ReactNode {
+  const [info, setInfo] = useState<SessionInfo | null>();
+  const [ended, setEnded] = useState(false);
+  const [failed, setFailed] = useState<ApiError>();
+
+  const again = useCallback(() => {
+    setFailed(undefined);
+    if (pageSecret() === null) {
+      setInfo(null);
+      return;
+    }
+    get<SessionInfo>("/elastane/v1/session").then(
+      (found) => {
+        setInfo(found);
+        setEnded(false);
+      },
+      (error: ApiError) => {
+        if (error.status === 401 || error.status === 403) setInfo(null);
+        else setFailed(error);
+      },
+    );
+  }, []);
+
+  useEffect(() => {
+    onLoggedOut(() => setEnded(true));
+    again();
+  }, [again]);
+
+  const logIn = useCallback<Session["logIn"]>(async (body) => {
+    const found = await request<SessionInfo>("POST", "/elastane/v1/session", body);
+    keepPageSecret(found.pageSecret ?? null);
+    setInfo(found);
+    setEnded(false);
+    return found;
+  }, []);
+
+  const logOut = useCallback(async (everywhere: boolean) => {
+    await request("DELETE", `/elastane/v1/session${everywhere ? "?everywhere=true" : ""}`);
+    keepPageSecret(null);
+    setEnded(false);
+    setInfo(null);
+  }, []);
+
+  const session = useMemo(
+    () => ({ info, ended, failed, logIn, logOut, again }),
+    [info, ended, failed, logIn, logOut, again],
+  );
+  return <Context value={session}>{children}</Context>;
+}

@@ -1,0 +1,711 @@
+// Types of the API, made from our OpenAPI document (`/elastane/v1/openapi.json`).
+
+export interface ActionsSupport {
+  delete: boolean;
+  suspend: boolean;
+}
+
+export interface Advice {
+  commands?: Array<string>;
+  disturbs: number;
+  kind: string;
+  message: string;
+  to?: string | null;
+}
+
+export interface AllocatedResources {
+  cpu: Millis;
+  cpuMemory: string;
+  gpu: Millis;
+  gpuMemory?: string | null;
+}
+
+export interface AssetCreationMeta {
+  autoDelete?: unknown;
+  clusterId?: string | null;
+  departmentId?: string | null;
+  description?: string | null;
+  name: string;
+  private?: unknown;
+  projectId?: number | null;
+  scope: ScopeType;
+  workloadSupportedTypes?: WorkloadSupportedTypes | null;
+}
+
+export type AssetKind = "compute" | "environment" | "accessKey" | "dockerRegistry" | "ngcApiKey" | "password" | "genericSecret" | "s3" | "git" | "nfs" | "pvc" | "hostPath" | "config-map" | "secret-volume";
+
+export interface AssetMeta {
+  clusterId?: string | null;
+  createdAt: Time;
+  createdBy: string;
+  departmentId?: string | null;
+  description?: string | null;
+  id: string;
+  kind: AssetKind;
+  name: string;
+  projectId?: number | null;
+  projectName?: string | null;
+  scope: ScopeType;
+  tenantId: number;
+  updateCount: number;
+  updatedAt: Time;
+  updatedBy: string;
+  workloadSupportedTypes?: WorkloadSupportedTypes | null;
+}
+
+export interface AssetRef {
+  id: string;
+  name: string;
+}
+
+export interface AssetUsageInfo {
+  distributed: Array<WorkloadRefAndStatus>;
+  inferences: Array<WorkloadRefAndStatus>;
+  templates: Array<AssetRef>;
+  trainings: Array<WorkloadRefAndStatus>;
+  workspaces: Array<WorkloadRefAndStatus>;
+}
+
+export interface ComputeAsset {
+  meta: AssetMeta;
+  spec: ComputeAssetSpec;
+  usedBy?: AssetUsageInfo | null;
+}
+
+export interface ComputeAssetSpec {
+  cpuCoreLimit?: number | null;
+  cpuCoreRequest?: number | null;
+  cpuMemoryLimit?: string | null;
+  cpuMemoryRequest?: string | null;
+  extendedResources?: Array<ExtendedResource> | null;
+  gpuDevicesRequest?: number | null;
+  gpuMemoryLimit?: string | null;
+  gpuMemoryRequest?: string | null;
+  gpuPortionLimit?: number | null;
+  gpuPortionRequest?: number | null;
+  gpuRequestType?: GpuRequestType | null;
+  largeShmRequest?: boolean | null;
+}
+
+export interface ComputeCreationRequest {
+  meta: AssetCreationMeta;
+  spec: ComputeAssetSpec;
+}
+
+export interface Condition1 {
+  lastTransitionTime: Time;
+  message: string;
+  reason: string;
+  status: string;
+  type: string;
+}
+
+export interface Connection {
+  externalToolInfo?: ExternalToolInfo | null;
+  internalToolInfo?: InternalToolInfo | null;
+  isExternal?: boolean;
+  name: string;
+}
+
+export interface Connection1 {
+  authorizationType?: ServingPortAccessAuthorizationTypeEnum | null;
+  authorizedUsers?: Array<string> | null;
+  connectionType: string;
+  containerPort?: number | null;
+  name: string;
+  toolType: string;
+  url?: string | null;
+}
+
+export interface Diagnosis {
+  advice: Array<Advice>;
+  complete: boolean;
+  holders: Array<string>;
+  lines: Array<string>;
+  nodes: Array<string>;
+  searches: Array<Search>;
+}
+
+export type DistFramework = "MPI" | "PyTorch" | "TF" | "XGBoost";
+
+export interface EnvironmentAsset {
+  meta: AssetMeta;
+  spec: EnvironmentAssetSpec;
+  usedBy?: AssetUsageInfo | null;
+}
+
+export interface EnvironmentAssetSpec {
+  allowPrivilegeEscalation?: boolean | null;
+  args?: string | null;
+  capabilities?: Array<string> | null;
+  command?: string | null;
+  connections?: Array<Connection> | null;
+  createHomeDir?: boolean | null;
+  environmentVariables?: Array<EnvironmentVariableOfAsset> | null;
+  hostIpc?: boolean | null;
+  hostNetwork?: boolean | null;
+  image?: string | null;
+  imagePullPolicy?: ImagePullPolicy | null;
+  overrideUidGidInWorkspace?: boolean | null;
+  probes?: Probes | null;
+  readOnlyRootFilesystem?: boolean | null;
+  runAsGid?: number | null;
+  runAsNonRoot?: boolean | null;
+  runAsUid?: number | null;
+  seccompProfileType?: string | null;
+  stdin?: boolean | null;
+  supplementalGroups?: string | null;
+  tty?: boolean | null;
+  uidGidSource?: string | null;
+  workingDir?: string | null;
+}
+
+export interface EnvironmentCreationRequest {
+  meta: AssetCreationMeta;
+  spec: EnvironmentAssetSpec;
+}
+
+export interface EnvironmentVariableConfigMap {
+  key?: string | null;
+  name?: string | null;
+}
+
+export interface EnvironmentVariableCredential {
+  assetId?: string | null;
+  key?: string | null;
+}
+
+export interface EnvironmentVariableOfAsset {
+  configMap?: EnvironmentVariableConfigMap | null;
+  credential?: EnvironmentVariableCredential | null;
+  description?: string | null;
+  exclude?: boolean | null;
+  name?: string | null;
+  podFieldRef?: unknown;
+  value?: string | null;
+}
+
+export interface Event2 {
+  clusterId: string;
+  createdAt: Time;
+  id: string;
+  involvedObject: InvolvedObject;
+  message: string;
+  reason: string;
+  source: string;
+  type: string;
+}
+
+export interface EventsPage {
+  events: Array<Event2>;
+  next?: number | null;
+}
+
+export interface Explanation {
+  diagnosis?: Diagnosis | null;
+  events: Array<LiveEvent>;
+  fractions?: FractionLimit | null;
+  lastEviction?: Reason | null;
+  pendingReasons: Array<Reason>;
+  phase: string;
+  projectAllocated: Millis;
+  projectFairShare: Millis;
+  projectName: string;
+  projectQuota: Millis;
+  startEstimate?: StartEstimate | null;
+  summary: string;
+  training?: JobTraining | null;
+  unsavedSince?: Time | null;
+  workloadId: string;
+  workloadName: string;
+}
+
+export interface ExtendedResource {
+  exclude?: boolean | null;
+  quantity?: string | null;
+  resource: string;
+}
+
+export interface ExternalToolInfo {
+  externalUrl: string;
+  toolType: string;
+}
+
+export interface ExternalUrlInfo {
+  externalUrl?: string | null;
+  isCustomUrl?: boolean | null;
+}
+
+export interface FractionLimit {
+  computeLimit?: Millis | null;
+  computeRequest?: Millis | null;
+  enforcement: string;
+  meaning: string;
+  mechanism: string;
+  timeSlicing?: string;
+  timeSlicingMeaning?: string;
+  why?: string | null;
+}
+
+export interface Gpu {
+  allocated: Millis;
+  fault?: GpuFault | null;
+  fractions?: FractionLimit | null;
+  gpuType: string;
+  id: string;
+  index: number;
+  memoryBytes: number;
+  nodeName: string;
+  nodePool: string;
+  pods: Array<GpuPod>;
+  simulated: boolean;
+  uuid: string;
+}
+
+export interface GpuFault {
+  code: string;
+  gpu: number;
+  message: string;
+  name: string;
+}
+
+export interface GpuInfo {
+  gpuCount: number;
+  gpuType: string;
+}
+
+export interface GpuPod {
+  id: string;
+  name: string;
+  projectId: string;
+  share: Millis;
+  workloadId: string;
+  workloadName: string;
+}
+
+export type GpuRequestType = "portion" | "memory";
+
+export interface HistoryMeta {
+  creationTimestamp: Time;
+  type: string;
+}
+
+export interface HistoryPage {
+  next?: number | null;
+  records: Array<HistoryRecord1>;
+}
+
+export interface HistoryRecord1 {
+  meta: HistoryMeta;
+  spec: HistorySpec;
+}
+
+export interface HistorySpec {
+  event?: Event2 | null;
+  phaseUpdate?: PhaseUpdate | null;
+}
+
+export type ImagePullPolicy = "Always" | "IfNotPresent" | "Never";
+
+export interface InternalToolInfo {
+  connectionType: string;
+  containerPort: number;
+  externalUrlInfo?: ExternalUrlInfo | null;
+  nodePortInfo?: NodePortInfo | null;
+  servingPortInfo?: ServingPortInfo | null;
+  toolType: string;
+}
+
+export interface InvolvedObject {
+  kind: string;
+  name: string;
+  namespace: string;
+  uid: string;
+}
+
+export interface JobTraining {
+  badRecords?: number;
+  checkpointVersion?: number;
+  checkpointedAt?: Time | null;
+  embeddingRows?: number;
+  epoch?: number;
+  modelVersion?: number;
+  oldGradients?: number;
+  records?: number;
+  recordsTotal?: number | null;
+  samplesPerSecond?: Millis;
+  workers?: number;
+}
+
+export interface LiveEvent {
+  at: Time;
+  code?: string | null;
+  kind: string;
+  message: string;
+  podName?: string | null;
+  projectName: string;
+  seq: number;
+  warning: boolean;
+  workloadId?: string | null;
+  workloadName: string;
+}
+
+export type Millis = number;
+
+export interface Node {
+  clusterUuid: string;
+  conditions?: Array<NodeStatusConditionDetails>;
+  createdAt: Time;
+  gpuInfo?: GpuInfo | null;
+  gpuMemoryBytes?: Array<number>;
+  gpuUsed?: Array<Millis>;
+  id: string;
+  labels?: Record<string, string>;
+  name: string;
+  nodePool: string;
+  scheduling?: NodeScheduling;
+  simulated?: boolean;
+  status: string;
+  taints?: Array<Taint>;
+  updatedAt: Time;
+}
+
+export type NodePoolQuota = QuotaStatus & { nodePoolId: string; nodePoolName: string; };
+
+export interface NodePortInfo {
+  isCustomPort?: boolean | null;
+}
+
+export type NodeScheduling = "enabled" | "disabled" | "draining";
+
+export interface NodeStatusConditionDetails {
+  message: string;
+  reason: string;
+  status: string;
+  type: string;
+}
+
+export interface NodeTypesPerWorkload {
+  names?: Record<string, string>;
+  training?: Array<string>;
+  workspace?: Array<string>;
+}
+
+export interface Parent {
+  id: string;
+  name: string;
+}
+
+export interface PhaseUpdate {
+  phase: string;
+  phaseMessage: string;
+}
+
+export interface PodStates {
+  crashLooping?: number;
+  failed?: number;
+  pending?: number;
+  reserved?: number;
+  running?: number;
+  starting?: number;
+  succeeded?: number;
+  suspended?: number;
+  terminating?: number;
+}
+
+export interface Probe {
+  failureThreshold?: number | null;
+  handler?: ProbeHandler | null;
+  initialDelaySeconds?: number | null;
+  periodSeconds?: number | null;
+  successThreshold?: number | null;
+  timeoutSeconds?: number | null;
+}
+
+export interface ProbeHandler {
+  httpGet?: ProbeHandlerHttpGet | null;
+}
+
+export interface ProbeHandlerHttpGet {
+  host?: string | null;
+  path?: string | null;
+  port?: number | null;
+  scheme?: string | null;
+}
+
+export interface Probes {
+  readiness?: Probe | null;
+}
+
+export interface Project {
+  clusterId: string;
+  createdAt: Time;
+  createdBy: string;
+  defaultNodePools?: Array<string>;
+  description?: string;
+  effective: ProjectEffective;
+  enforceRunaiScheduler: boolean;
+  id: string;
+  name: string;
+  nodeTypes?: NodeTypesPerWorkload;
+  parent: Parent;
+  parentId: string;
+  requestedNamespace: string;
+  resources: Array<Resources>;
+  schedulingRules: SchedulingRules;
+  status: ProjectStatus;
+  totalResources: TotalResources;
+  updatedAt: Time;
+  updatedBy: string;
+}
+
+export interface ProjectCreationRequest {
+  clusterId?: string | null;
+  defaultNodePools?: Array<string> | null;
+  description?: string | null;
+  enforceRunaiScheduler?: boolean | null;
+  name: string;
+  nodeTypes?: NodeTypesPerWorkload | null;
+  parentId?: string | null;
+  requestedNamespace?: string | null;
+  resources?: Array<ShareRequest>;
+  schedulingRules?: SchedulingRules | null;
+}
+
+export interface ProjectEffective {
+  defaultNodePools: Array<string>;
+  nodeTypes?: NodeTypesPerWorkload;
+  schedulingRules: SchedulingRules;
+}
+
+export interface ProjectStatus {
+  additionalStatusData: Record<string, unknown>;
+  lastUpdatedTime: Time;
+  namespace: string;
+  nodePoolQuotaStatuses: Array<NodePoolQuota>;
+  phase: string;
+  phaseMessage: string;
+  quotaStatus: QuotaStatus;
+}
+
+export interface QuotaResource {
+  cpu: number;
+  gpu: Millis;
+  memory: number;
+}
+
+export interface QuotaStatus {
+  allocated: QuotaResource;
+  allocatedNonPreemptible: QuotaResource;
+  requested: QuotaResource;
+}
+
+export type Rank = "VeryLow" | "Low" | "MediumLow" | "Medium" | "MediumHigh" | "High" | "VeryHigh";
+
+export interface Reason {
+  at: Time;
+  code: string;
+  message: string;
+}
+
+export interface RequestCores {
+  request: Millis;
+}
+
+export interface RequestQuantity {
+  request: string;
+}
+
+export interface RequestResources {
+  cpu?: RequestCores | null;
+  cpuMemory?: RequestQuantity | null;
+  gpu?: RequestCores | null;
+  gpuMemory?: RequestQuantity | null;
+  gpuRequestType?: GpuRequestType | null;
+}
+
+export interface RequestedPods {
+  completions?: number | null;
+  max?: number | null;
+  min?: number | null;
+  number: number;
+  parallelism?: number | null;
+}
+
+export interface ResourceShare {
+  deserved?: number | null;
+  limit?: number | null;
+  overQuotaWeight?: number | null;
+}
+
+export interface Resources {
+  cpu: ResourceShare;
+  gpu: ResourceShare;
+  memory: ResourcesMemory;
+  nodePool: ResourcesNodePool;
+  priority: Rank;
+  rank: Rank;
+}
+
+export interface ResourcesMemory {
+  deserved?: number | null;
+  limit?: number | null;
+  overQuotaWeight?: number | null;
+  units: Units;
+}
+
+export interface ResourcesNodePool {
+  id: string;
+  name?: string | null;
+}
+
+export interface SchedulingRules {
+  interactiveJobMaxIdleDurationSeconds?: number | null;
+  interactiveJobPreemptIdleDurationSeconds?: number | null;
+  interactiveJobTimeLimitSeconds?: number | null;
+  trainingJobMaxIdleDurationSeconds?: number | null;
+  trainingJobTimeLimitSeconds?: number | null;
+}
+
+export type ScopeType = "system" | "tenant" | "cluster" | "department" | "project";
+
+export interface Search {
+  code: string;
+  message: string;
+}
+
+export type ServingPortAccessAuthorizationTypeEnum = "public" | "authenticatedUsers" | "authorizedUsers" | "authorizedGroups" | "authorizedUsersOrGroups";
+
+export interface ServingPortInfo {
+  protocol?: ServingPortProtocol | null;
+}
+
+export type ServingPortProtocol = "http" | "grpc";
+
+export interface ShareRequest {
+  cpu?: ResourceShare | null;
+  gpu?: ResourceShare | null;
+  memory?: ResourcesMemory | null;
+  nodePool?: ResourcesNodePool | null;
+  priority?: string | null;
+  rank?: Rank | null;
+}
+
+export interface StartEstimate {
+  assumption: string;
+  earliest?: Time | null;
+  latest?: Time | null;
+  unknownEnds?: Array<string>;
+}
+
+export interface Taint {
+  effect: TaintEffect;
+  key: string;
+  value?: string;
+}
+
+export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+
+export type Time = string;
+
+export interface TotalResources {
+  cpuQuota?: number | null;
+  gpuQuota: Millis;
+  memoryQuota?: number | null;
+}
+
+export type Units = "Mib" | "MB" | "GB";
+
+export interface UserChangePasswordRequest {
+  currentPassword: string;
+  newPassword: string;
+}
+
+export interface Workload {
+  actionsSupport: ActionsSupport;
+  additionalFields?: WorkloadExtras;
+  allocatedResources: AllocatedResources;
+  arguments?: string | null;
+  category: string;
+  clusterId: string;
+  command?: string | null;
+  completedAt?: Time | null;
+  conditions: Array<Condition1>;
+  createdAt: Time;
+  currentNodePools: Array<string>;
+  deletedAt?: Time | null;
+  departmentId: string;
+  departmentName: string;
+  distributedFramework?: string | null;
+  environmentVariables: Record<string, string>;
+  externalConnections?: Array<Connection1>;
+  id: string;
+  images: Array<string>;
+  k8sPhase: string;
+  k8sPhaseUpdatedAt: Time;
+  name: string;
+  namespace: string;
+  phase: string;
+  phaseMessage?: string | null;
+  phaseReason?: string | null;
+  phaseUpdatedAt: Time;
+  podsRequestedResources: RequestResources;
+  preemptible: boolean;
+  priority?: number | null;
+  priorityClassName: string;
+  projectId: string;
+  projectName: string;
+  requestedNodePools: Array<string>;
+  requestedPods: RequestedPods;
+  runningPods: number;
+  source: string;
+  submittedBy: string;
+  tenantId: number;
+  topology?: WorkloadTopology | null;
+  totalPendingTimeSeconds: number;
+  totalRunningTimeSeconds: number;
+  type: string;
+  updatedAt: Time;
+  urls?: Array<string>;
+  workloadRequestedResources: RequestResources;
+}
+
+export interface WorkloadExtras {
+  annotations?: Record<string, string>;
+  checkpointedAt?: Time | null;
+  commandLine?: string | null;
+  elastic?: boolean;
+  gpus?: Array<[number, number]>;
+  labels?: Record<string, string>;
+  lastEviction?: Reason | null;
+  lastExit?: string | null;
+  nodes?: Array<string>;
+  overQuota?: boolean;
+  pendingReasons?: Array<Reason>;
+  pods?: PodStates;
+  requestedGpus?: Millis;
+  reserved?: boolean;
+  restarts?: number;
+  startedAt?: Time | null;
+  training?: JobTraining | null;
+}
+
+export interface WorkloadRefAndStatus {
+  id: string;
+  name: string;
+  status: string;
+}
+
+export interface WorkloadSupportedTypes {
+  distFramework?: DistFramework | null;
+  distributed?: boolean;
+  inference?: boolean;
+  training?: boolean;
+  workspace?: boolean;
+}
+
+export interface WorkloadTopology {
+  name: string;
+  preferredPlacement?: string | null;
+  requiredPlacement?: string | null;
+}

@@ -1,0 +1,93 @@
+// How live the page is, and what to do when it is not.
+import { useEffect, useState } from "react";
+
+import { useSession } from "../api/session";
+import { Button } from "../kit/Button";
+import { Clock, setServerTime } from "../kit/time";
+import { retryLive, useAll, useConnection } from "../live/client";
+import type { Connection } from "../live/protocol";
+import css from "./frame.module.css";
+
+function text(connection: Connection): string {
+  switch (connection.state) {
+    case "live":
+      return "live";
+    case "connecting":
+      return "connecting";
+    case "catching-up":
+      return `catching up (${connection.objects})`;
+    case "waiting":
+      return "reconnecting";
+    case "logged-out":
+      return "logged out";
+  }
+}
+
+export function ConnectionState(): React.ReactNode {
+  const connection = useConnection();
+  const server = useAll("server", "id")?.[0];
+  const now = server?.now;
+  useEffect(() => {
+    if (now) setServerTime(now);
+  }, [now]);
+  const announced = useSlow(text(connection));
+  return (
+    <>
+      <span className={css.live} data-state={connection.state}>
+        {text(connection)}
+      </span>
+      <output className="visually-hidden">{announced}</output>
+    </>
+  );
+}
+
+/** The newest value, at most each five seconds: a screen reader is not to be flooded. */
+function useSlow(value: string): string {
+  const [slow, setSlow] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(value), 5000);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return slow;
+}
+
+/** What keeps the page from being true: no connection, no Docker, another version. */
+export function Notices(): React.ReactNode {
+  const connection = useConnection();
+  const { info } = useSession();
+  const server = useAll("server", "id")?.[0];
+  const own = info?.versions.interface;
+  return (
+    <>
+      {connection.state === "waiting" && (
+        <Notice action={{ name: "Try now", run: retryLive }}>
+          As of <Clock at={new Date(connection.since).toISOString()} />: {connection.why}
+        </Notice>
+      )}
+      {server?.outage && (
+        <Notice>
+          {server.outage.message} since <Clock at={server.outage.since} />
+        </Notice>
+      )}
+      {server?.interface && own && server.interface !== own && (
+        <Notice action={{ name: "Reload", run: () => location.reload() }}>
+          The server is version {server.version} now. Reload to use it.
+        </Notice>
+      )}
+    </>
+  );
+}
+
+interface NoticeProps {
+  children: React.ReactNode;
+  action?: { name: string; run: () => void };
+}
+
+function Notice({ children, action }: NoticeProps): React.ReactNode {
+  return (
+    <div className={css.notice} role="status">
+      <span>{children}</span>
+      {action && <Button onPress={action.run}>{action.name}</Button>}
+    </div>
+  );
+}

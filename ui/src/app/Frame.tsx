@@ -1,0 +1,167 @@
+// The frame around every page: header, navigation, keys.
+import { useCallback, useState } from "react";
+import { Link, useLocation } from "wouter";
+
+import { type Action, useMay, useSession } from "../api/session";
+import { Button } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
+import { Menu } from "../kit/Menu";
+import { useAll } from "../live/client";
+import { ConnectionState, Notices } from "./ConnectionState";
+import css from "./frame.module.css";
+import { KEYS, useKeys } from "./keys";
+import { chooseTheme, theme } from "./theme";
+
+interface Place {
+  to: string;
+  name: string;
+  /** The resource that one has to be able to read. */
+  of: string;
+}
+
+const SECTIONS: { name?: string; places: Place[] }[] = [
+  { places: [{ to: "/overview", name: "Overview", of: "workloads" }] },
+  {
+    name: "Workload manager",
+    places: [
+      { to: "/workloads", name: "Workloads", of: "workloads" },
+      { to: "/assets/environments", name: "Environments", of: "environments" },
+      { to: "/assets/compute-resources", name: "Compute resources", of: "compute-resources" },
+    ],
+  },
+  { name: "Resources", places: [{ to: "/nodes", name: "Nodes", of: "nodes" }] },
+  { name: "Organization", places: [{ to: "/projects", name: "Projects", of: "project" }] },
+];
+
+export function Frame({ children }: { children: React.ReactNode }): React.ReactNode {
+  const [open, setOpen] = useState(false);
+  const [help, setHelp] = useState(false);
+  const showKeys = useCallback(() => setHelp(true), []);
+  useKeys(showKeys);
+  return (
+    <div className={css.frame}>
+      <a href="#content" className={css.skip}>
+        Skip to the page
+      </a>
+      <header className={css.header}>
+        <span className={css.burger}>
+          <Button
+            kind="plain"
+            aria-label="Menu"
+            aria-expanded={open}
+            onPress={() => setOpen((was) => !was)}
+          >
+            ☰
+          </Button>
+        </span>
+        <b className={css.brand}>
+          <span aria-hidden="true">◧</span> Elastane
+        </b>
+        <ClusterName />
+        <span className={css.grow} />
+        <ConnectionState />
+        <UserMenu onKeys={showKeys} />
+      </header>
+      <nav className={css.nav} aria-label="Main" data-open={open || undefined}>
+        {SECTIONS.map(({ name, places }) => (
+          <div key={name ?? ""}>
+            {name && <h2>{name}</h2>}
+            {places.map((place) => (
+              <NavLink key={place.to} {...place} onPress={() => setOpen(false)} />
+            ))}
+          </div>
+        ))}
+      </nav>
+      <main id="content" className={css.main}>
+        <Notices />
+        {children}
+      </main>
+      <Keys isOpen={help} onClose={() => setHelp(false)} />
+    </div>
+  );
+}
+
+function NavLink({ to, name, of, onPress }: Place & { onPress: () => void }): React.ReactNode {
+  const [location] = useLocation();
+  const read: Action = "read";
+  if (!useMay(of, read)) return null;
+  const current = location === to || location.startsWith(`${to}/`);
+  return (
+    <Link href={to} onClick={onPress} aria-current={current ? "page" : undefined}>
+      {name}
+    </Link>
+  );
+}
+
+function ClusterName(): React.ReactNode {
+  const server = useAll("server", "id")?.[0];
+  return <span className={`muted ${css.cluster}`}>{server?.clusterName}</span>;
+}
+
+function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
+  const { info, logOut } = useSession();
+  const [, setTheme] = useState(theme());
+  const [about, setAbout] = useState(false);
+  const choose = (next: "light" | "dark" | "system") => {
+    chooseTheme(next);
+    setTheme(next);
+  };
+  const out = (everywhere: boolean) => {
+    void logOut(everywhere);
+  };
+  const { versions, principal } = info ?? {};
+  return (
+    <>
+      <Menu
+        label={`${principal?.name ?? ""} ▾`}
+        name={`Account of ${principal?.name ?? ""}`}
+        kind="plain"
+        actions={[
+          { id: "light", name: "Light", run: () => choose("light") },
+          { id: "dark", name: "Dark", run: () => choose("dark") },
+          { id: "system", name: "As the system", run: () => choose("system") },
+          { id: "keys", name: "Keys", keys: "?", run: onKeys },
+          { id: "about", name: "About", run: () => setAbout(true) },
+          { id: "out", name: "Sign out", run: () => out(false) },
+          { id: "everywhere", name: "Sign out everywhere", run: () => out(true) },
+        ]}
+      />
+      <Dialog title="About" isOpen={about} onClose={() => setAbout(false)}>
+        <dl className={css.about}>
+          <dt>Server</dt>
+          <dd>{versions?.server}</dd>
+          <dt>Interface</dt>
+          <dd>
+            <code>{versions?.interface.slice(0, 12)}</code>
+          </dd>
+        </dl>
+        <p>
+          <a href="/_ui/licences.txt" target="_blank" rel="noreferrer">
+            Licences
+          </a>
+          {" · "}
+          <a href="/elastane/v1/docs" target="_blank" rel="noreferrer">
+            REST API
+          </a>
+        </p>
+      </Dialog>
+    </>
+  );
+}
+
+function Keys({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }): React.ReactNode {
+  return (
+    <Dialog title="Keys" isOpen={isOpen} onClose={onClose}>
+      <dl className={css.about}>
+        {KEYS.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

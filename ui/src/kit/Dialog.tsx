@@ -1,0 +1,78 @@
+// Dialogs, sheets at the side, and the question before something is lost.
+import { useState } from "react";
+import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components";
+
+import { Button } from "./Button";
+import css from "./kit.module.css";
+import { Failure } from "./States";
+
+interface Props {
+  title: string;
+  isOpen: boolean;
+  onClose: () => void;
+  /** At the side and of full height, over a form that stays visible. */
+  isSheet?: boolean;
+  role?: "dialog" | "alertdialog";
+  children: React.ReactNode;
+}
+
+export function Dialog({
+  title,
+  isOpen,
+  onClose,
+  isSheet,
+  role,
+  children,
+}: Props): React.ReactNode {
+  return (
+    <ModalOverlay
+      isOpen={isOpen}
+      onOpenChange={(open) => !open && onClose()}
+      isDismissable={!isSheet}
+      className={`${css.overlay} ${isSheet ? css.sheetOverlay : ""}`}
+    >
+      <Modal className={(isSheet ? css.sheet : css.dialog) ?? ""}>
+        <AriaDialog className={css.body ?? ""} role={role ?? "dialog"}>
+          <Heading slot="title" level={2}>
+            {title}
+          </Heading>
+          {children}
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  /** What is lost. */
+  children: React.ReactNode;
+  action: string;
+  onClose: () => void;
+  onConfirm: () => Promise<unknown>;
+}
+
+/** Asks before something is lost. Errors of the action are shown in it. */
+export function Confirm(props: ConfirmProps): React.ReactNode {
+  const [error, setError] = useState<Error>();
+  const [pending, setPending] = useState(false);
+  const confirm = () => {
+    setPending(true);
+    props.onConfirm().then(props.onClose, (failure: Error) => {
+      setPending(false);
+      setError(failure);
+    });
+  };
+  return (
+    <Dialog title={props.title} isOpen onClose={props.onClose} role="alertdialog">
+      <div>{props.children}</div>
+      {error && <Failure error={error} />}
+      <div className={css.actions}>
+        <Button onPress={props.onClose}>CANCEL</Button>
+        <Button kind="danger" autoFocus isPending={pending} onPress={confirm}>
+          {props.action}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

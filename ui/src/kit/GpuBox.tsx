@@ -1,0 +1,25 @@
+// A GPU as a box, filled from below by what is held of it.
+import { Button as AriaButton, Tooltip, TooltipTrigger } from "react-aria-components";
+
+import css from "./bars.module.css";
+
+interface Props {
+  /** Who holds how much. */
+  label: string;
+  isBroken: boolean;
+  parts: { id: string; share: number; color: string }[];
+}
+
+export function GpuBox({ label, isBroken, parts }: Props): React.ReactNode {
+  return (
+    <TooltipTrigger delay={150}>
+      <AriaButton className={css.gpu ?? ""} aria-label={label}>
+        {parts.map(({ id, share, color }) => (
+          <span key={id} style={{ height: `${share * 100}%`, background: color }} />
+        ))}
+        {isBroken && <b aria-hidden="true">×</b>}
+      </AriaButton>
+      <Tooltip className={css.tip ?? ""}>{label}</Tooltip>
+    </TooltipTrigger>
+  );
+}

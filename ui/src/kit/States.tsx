@@ -1,0 +1,92 @@
+// States of a view: failed, empty, loading, without a right.
+import { useEffect, useState } from "react";
+
+import { Button } from "./Button";
+import css from "./kit.module.css";
+
+/** What went wrong, in the server's words. */
+export function Failure(props: {
+  error: Error;
+  onRetry?: (() => void) | undefined;
+}): React.ReactNode {
+  const { error, onRetry } = props;
+  const requestId = "requestId" in error ? (error.requestId as string | null) : null;
+  return (
+    <div className={css.failure} role="alert">
+      <p>
+        {error.message}
+        {requestId && <span className="muted"> · request {requestId}</span>}
+      </p>
+      {onRetry && <Button onPress={onRetry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** Nothing is there yet: what this is, and the first thing to do. */
+export function Empty(props: { title: string; children: React.ReactNode }): React.ReactNode {
+  return (
+    <div className={css.empty}>
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  );
+}
+
+/** The first role that is missing. */
+export function NoRight({ what }: { what: string }): React.ReactNode {
+  return (
+    <Empty title="No role here">
+      <p className="muted">
+        Your roles do not allow you to see {what}. An administrator gives one with{" "}
+        <code>elastane access-rule create</code>.
+      </p>
+    </Empty>
+  );
+}
+
+/** Grey rows in the final geometry; nothing at all for the first 150 ms. */
+export function Skeleton({
+  rows,
+  height = 14,
+}: {
+  rows: number;
+  height?: number;
+}): React.ReactNode {
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div aria-hidden="true" style={{ display: "grid", gap: 12, opacity: shown ? 1 : 0 }}>
+      {Array.from({ length: rows }, (_, row) => (
+        <div
+          key={row}
+          className={css.skeleton}
+          style={{ height, width: `${92 - (row % 3) * 17}%` }}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** A command of the terminal, to be copied. */
+export function Command({ text }: { text: string }): React.ReactNode {
+  const [copied, setCopied] = useState(false);
+  const copy = () => {
+    navigator.clipboard?.writeText(text).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+  };
+  return (
+    <div className={css.command}>
+      <code>{text}</code>
+      {globalThis.isSecureContext && (
+        <Button kind="plain" onPress={copy} aria-label={`Copy ${text}`}>
+          {copied ? "Copied" : "Copy"}
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,80 @@
+// The state of a workload or node: a shape and a word, never colour alone; codes of reasons.
+import css from "./kit.module.css";
+
+interface Look {
+  shape: string;
+  color: string;
+}
+
+const MOVING: Look = { shape: "◐", color: "var(--moving)" };
+const ENDED: Look = { shape: "■", color: "var(--ended)" };
+
+const LOOKS: Record<string, Look> = {
+  Running: { shape: "●", color: "var(--running)" },
+  Ready: { shape: "●", color: "var(--running)" },
+  Pending: { shape: "◔", color: "var(--waiting)" },
+  Creating: MOVING,
+  Initializing: MOVING,
+  Resuming: MOVING,
+  Stopping: MOVING,
+  Updating: MOVING,
+  Deleting: MOVING,
+  Degraded: { shape: "◑", color: "var(--waiting)" },
+  Failed: { shape: "✕", color: "var(--failed)" },
+  NotReady: { shape: "✕", color: "var(--failed)" },
+  Completed: { shape: "✓", color: "var(--ended)" },
+  Stopped: ENDED,
+};
+
+/** The states of workloads, in the order in which filters offer them. */
+export const PHASES = [
+  "Running",
+  "Pending",
+  "Creating",
+  "Initializing",
+  "Degraded",
+  "Stopped",
+  "Failed",
+  "Completed",
+  "Deleting",
+];
+
+export function Status({
+  of,
+  children,
+}: {
+  of: string;
+  children?: React.ReactNode;
+}): React.ReactNode {
+  const look = LOOKS[of] ?? { shape: "○", color: "var(--ended)" };
+  return (
+    <span className={css.status}>
+      <span style={{ color: look.color }}>
+        <span aria-hidden="true">{look.shape}</span> {of}
+      </span>
+      {children && <span className="muted">{children}</span>}
+    </span>
+  );
+}
+
+/** A reason code, first in its sentence. */
+export function Code({ children }: { children: string }): React.ReactNode {
+  return <code className={css.code}>{children}</code>;
+}
+
+/** GPUs as people write them: `2`, `0.5`. */
+export function printGpus(amount: number): string {
+  return String(Math.round(amount * 1000) / 1000);
+}
+
+/** `1 GPU`, `2 GPUs`. */
+export function countGpus(amount: number): string {
+  return `${printGpus(amount)} ${amount === 1 ? "GPU" : "GPUs"}`;
+}
+
+/** A colour for a project, by its id; the same everywhere. */
+export function projectColor(id: string): string {
+  let sum = 0;
+  for (const letter of id) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 8;
+  return `var(--p${sum})`;
+}

@@ -1,0 +1,176 @@
+// A grid over a live kind: search and filters in the address, rows from the worker.
+import { useCallback, useState } from "react";
+import { Input, SearchField } from "react-aria-components";
+
+import { Button } from "../kit/Button";
+import type { Column } from "../kit/grid/columns";
+import { Grid } from "../kit/grid/Grid";
+import { Menu } from "../kit/Menu";
+import { Empty } from "../kit/States";
+import { useList } from "./address";
+import { idOf, useView } from "./client";
+import { type Condition, printCondition } from "./conditions";
+import css from "./live.module.css";
+import type { Kind, Kinds } from "./rows";
+
+/** A field to filter by, with the values that are offered. */
+export interface FilterField {
+  field: string;
+  name: string;
+  values: string[];
+}
+
+interface Props<K extends Kind> {
+  kind: K;
+  label: string;
+  columns: Column<Kinds[K]>[];
+  /** Conditions that the page has of its own, such as the kind of an asset. */
+  always?: Condition[];
+  filters?: FilterField[];
+  sort: string;
+  descending?: boolean;
+  selected?: string | undefined;
+  onOpen?: (id: string) => void;
+  onKey?: (key: string, id: string | undefined) => boolean;
+  /** Shown where there is nothing at all. */
+  empty: React.ReactNode;
+}
+
+const NONE: Condition[] = [];
+
+export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
+  const { kind, always = NONE, filters = [], empty } = props;
+  const [list, change] = useList();
+  const [range, setRange] = useState({ from: 0, to: 60 });
+  const [frozen, setFrozen] = useState(false);
+  const sort = list.sort ?? props.sort;
+  const descending = list.sort ? list.descending : props.descending === true;
+  const conditions = [...always, ...list.conditions];
+  const answer = useView({
+    kind,
+    conditions,
+    search: list.search,
+    sort,
+    descending,
+    ...range,
+    frozen,
+    chosen: props.selected,
+  });
+  const onRange = useCallback((from: number, to: number) => {
+    setRange((was) => (was.from === from && was.to === to ? was : { from, to }));
+  }, []);
+  // What the user asks for is shown at once: no frozen order survives it.
+  const choose = (next: Parameters<typeof change>[0]) => {
+    setFrozen(false);
+    change(next);
+  };
+  const rows = answer?.rows.map(({ object, gone }) => ({ id: idOf(object), object, gone }));
+  const isFiltered = list.search !== "" || list.conditions.length > 0;
+  const none = isFiltered ? (
+    <Empty title="Nothing matches">
+      <Button onPress={() => choose({ search: "", conditions: [] })}>Remove all filters</Button>
+    </Empty>
+  ) : (
+    empty
+  );
+  return (
+    <div className={css.list}>
+      <div className={css.bar} role="search">
+        <SearchField
+          aria-label={`Search ${props.label}`}
+          value={list.search}
+          onChange={(search) => choose({ search })}
+          className={css.search ?? ""}
+        >
+          <Input placeholder="Search" className={css.input ?? ""} spellCheck={false} />
+        </SearchField>
+        {list.conditions.map((condition) => (
+          <Chip
+            key={printCondition(condition)}
+            condition={condition}
+            filters={filters}
+            onRemove={() =>
+              choose({ conditions: list.conditions.filter((one) => one !== condition) })
+            }
+          />
+        ))}
+        <AddFilter
+          filters={filters}
+          onAdd={(condition) => choose({ conditions: withCondition(list.conditions, condition) })}
+        />
+        <span className={css.grow} />
+        {answer && (
+          <span className="muted nowrap">
+            {isFiltered ? `${answer.total} of ${answer.all}` : answer.total}
+          </span>
+        )}
+      </div>
+      <Grid
+        {...props}
+        rows={rows}
+        from={answer?.from ?? 0}
+        total={answer?.total ?? 0}
+        fresh={answer?.fresh ?? 0}
+        sort={sort}
+        descending={descending}
+        selected={props.selected}
+        onSort={(next, isDescending) => choose({ sort: next, descending: isDescending })}
+        onRange={onRange}
+        onFrozen={setFrozen}
+        empty={none}
+      />
+    </div>
+  );
+}
+
+/** Adds a value to the condition of its field, or a condition. */
+function withCondition(conditions: Condition[], added: Condition): Condition[] {
+  const same = conditions.find(
+    ({ field, operator }) => field === added.field && operator === added.operator,
+  );
+  if (!same) return [...conditions, added];
+  const values = new Set([...same.value.split("|"), added.value]);
+  return conditions.map((one) => (one === same ? { ...one, value: [...values].join("|") } : one));
+}
+
+interface ChipProps {
+  condition: Condition;
+  filters: FilterField[];
+  onRemove: () => void;
+}
+
+function Chip({ condition, filters, onRemove }: ChipProps): React.ReactNode {
+  const name = filters.find(({ field }) => field === condition.field)?.name ?? condition.field;
+  const sign = condition.operator === "==" ? ": " : ` ${condition.operator} `;
+  const text = `${name}${sign}${condition.value.replaceAll("|", ", ")}`;
+  return (
+    <span className={css.chip}>
+      {text}
+      <Button kind="plain" aria-label={`Remove the filter ${text}`} onPress={onRemove}>
+        ×
+      </Button>
+    </span>
+  );
+}
+
+interface AddProps {
+  filters: FilterField[];
+  onAdd: (condition: Condition) => void;
+}
+
+function AddFilter({ filters, onAdd }: AddProps): React.ReactNode {
+  const shown = filters.filter(({ values }) => values.length > 0);
+  return shown.map(({ field, name, values }) => (
+    <Menu
+      key={field}
+      kind="plain"
+      label={`${name} ▾`}
+      name={`Filter by ${name}`}
+      actions={values.map((value) => ({
+        id: value,
+        name: value,
+        run: () => onAdd({ field, operator: "==", value }),
+      }))}
+    />
+  ));
+}

@@ -1,0 +1,48 @@
+// The state of a list in its address: search, conditions, order.
+import { useCallback, useMemo } from "react";
+import { useLocation, useSearch } from "wouter";
+
+import { type Condition, parseCondition, printCondition } from "./conditions";
+
+/** What is chosen in a list. */
+export interface ListState {
+  search: string;
+  conditions: Condition[];
+  sort: string | undefined;
+  descending: boolean;
+}
+
+/** Reads `?q=text&f=phase==Running|Pending&sort=-createdAt`. What is no condition is left out. */
+export function parseList(query: string): ListState {
+  const values = new URLSearchParams(query);
+  const sort = values.get("sort") ?? "";
+  return {
+    search: values.get("q") ?? "",
+    conditions: values.getAll("f").flatMap((text) => parseCondition(text) ?? []),
+    sort: sort.replace(/^-/u, "") || undefined,
+    descending: sort.startsWith("-"),
+  };
+}
+
+/** The other way; empty for a list in which nothing is chosen. */
+export function printList({ search, conditions, sort, descending }: ListState): string {
+  const values = new URLSearchParams();
+  if (search) values.set("q", search);
+  for (const condition of conditions) values.append("f", printCondition(condition));
+  if (sort) values.set("sort", `${descending ? "-" : ""}${sort}`);
+  const text = values.toString();
+  return text && `?${text}`;
+}
+
+/** The list state of the address, and how to change it. */
+export function useList(): [ListState, (change: Partial<ListState>) => void] {
+  const query = useSearch();
+  const [location, navigate] = useLocation();
+  const state = useMemo(() => parseList(query), [query]);
+  const change = useCallback(
+    (next: Partial<ListState>) =>
+      navigate(`${location}${printList({ ...state, ...next })}`, { replace: true }),
+    [location, navigate, state],
+  );
+  return [state, change];
+}

@@ -1,0 +1,160 @@
+// The connection to the change stream: reads it, keeps the position, and connects again.
+import type { Connection } from "./protocol";
+import type { Kind, Kinds } from "./rows";
+import { EventParser } from "./sse";
+import { Store } from "./store";
+
+const KINDS = "workload,pod,reason,project,department,node,gpu,node-pool,asset,server";
+const RETRY_MS_FIRST = 500;
+const RETRY_MS_MAX = 15_000;
+/** The server says something each 15 seconds; after this long it is gone. */
+const SILENCE_MS_MAX = 40_000;
+
+interface Change {
+  type: "reset" | "changed" | "deleted" | "synced";
+  kind: string;
+  id: string;
+  object: Kinds[Kind];
+  position?: string;
+}
+
+export class Stream {
+  store = new Store();
+  state: Connection = { state: "connecting" };
+  /** Objects of a list that is not complete yet. */
+  #next: Store | undefined;
+  #position: string | undefined;
+  #secret: string | null = null;
+  #abort: AbortController | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #delay = RETRY_MS_FIRST;
+  #since = 0;
+  readonly #changed: (what: "objects" | "connection") => void;
+
+  constructor(changed: (what: "objects" | "connection") => void) {
+    this.#changed = changed;
+  }
+
+  /** Begins to read as this page, or again as another. */
+  begin(secret: string | null): void {
+    if (secret === this.#secret && this.state.state !== "logged-out") return;
+    this.#secret = secret;
+    this.#position = undefined;
+    this.store = new Store();
+    void this.#run();
+  }
+
+  /** Connects now, if it waits to. */
+  retry(): void {
+    if (this.state.state === "waiting") void this.#run();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+    this.#secret = null;
+    this.store = new Store();
+    this.#set({ state: "logged-out" });
+  }
+
+  #set(state: Connection): void {
+    this.state = state;
+    this.#changed("connection");
+  }
+
+  async #run(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+    const abort = new AbortController();
+    this.#abort = abort;
+    if (this.state.state !== "waiting") this.#set({ state: "connecting" });
+    let why = "the server ended the stream";
+    try {
+      const status = await this.#read(abort);
+      if (status === 401) return this.end();
+      if (status !== 200) why = `the server answers ${status}`;
+    } catch {
+      why = "no connection to the server";
+    }
+    if (abort !== this.#abort) return;
+    if (this.state.state !== "waiting") this.#since = Date.now();
+    const wait = this.#delay * (0.75 + Math.random() / 2);
+    this.#delay = Math.min(this.#delay * 2, RETRY_MS_MAX);
+    this.#set({ state: "waiting", retryAt: Date.now() + wait, since: this.#since, why });
+    this.#timer = setTimeout(() => void this.#run(), wait);
+  }
+
+  async #read(abort: AbortController): Promise<number> {
+    const query = new URLSearchParams({ shape: "row", kinds: KINDS });
+    if (this.#position) query.set("after", this.#position);
+    const headers: Record<string, string> = { accept: "text/event-stream" };
+    if (this.#secret) headers["x-elastane-page"] = this.#secret;
+    const answer = await fetch(`/elastane/v1/changes?${query}`, { headers, signal: abort.signal });
+    if (answer.status === 403) return this.#readAllowed(abort, headers, query);
+    if (!answer.ok || !answer.body) return answer.status;
+    return this.#apply(answer.body, abort);
+  }
+
+  /** Who may not see some kind gets the others: those of which it may see nothing are left out. */
+  async #readAllowed(
+    abort: AbortController,
+    headers: Record<string, string>,
+    query: URLSearchParams,
+  ): Promise<number> {
+    query.delete("kinds");
+    const answer = await fetch(`/elastane/v1/changes?${query}`, { headers, signal: abort.signal });
+    if (!answer.ok || !answer.body) return answer.status;
+    return this.#apply(answer.body, abort);
+  }
+
+  async #apply(body: ReadableStream<Uint8Array>, abort: AbortController): Promise<number> {
+    const reader = body
+      .pipeThrough(new TextDecoderStream() as never)
+      .getReader() as ReadableStreamDefaultReader<string>;
+    const parser = new EventParser();
+    let silence: ReturnType<typeof setTimeout> | undefined;
+    try {
+      for (;;) {
+        clearTimeout(silence);
+        silence = setTimeout(() => abort.abort(), SILENCE_MS_MAX);
+        const { done, value } = await reader.read();
+        if (done) return 200;
+        const events = parser.push(value);
+        for (const { id, data } of events) {
+          this.#change(JSON.parse(data) as Change);
+          if (id) this.#position = id;
+        }
+        if (this.#next) {
+          this.#set({ state: "catching-up", objects: this.#next.size });
+        } else if (events.length > 0) {
+          this.#changed("objects");
+        }
+      }
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+
+  #change(change: Change): void {
+    const store = this.#next ?? this.store;
+    switch (change.type) {
+      case "reset":
+        this.#next = new Store();
+        break;
+      case "changed":
+        store.set(change.kind, change.id, change.object);
+        break;
+      case "deleted":
+        store.delete(change.kind, change.id);
+        break;
+      case "synced":
+        // A list replaces everything in one step, never row by row.
+        if (this.#next) this.store = this.#next;
+        this.#next = undefined;
+        if (change.position) this.#position = change.position;
+        this.#delay = RETRY_MS_FIRST;
+        if (this.state.state !== "live") this.#set({ state: "live" });
+        break;
+    }
+  }
+}

@@ -1,0 +1,79 @@
+// Messages between a tab and the worker that reads the stream.
+import type { Condition } from "./conditions";
+import type { Kind, Kinds } from "./rows";
+
+/** What a tab wants to see of a kind. */
+export interface ViewSpec<K extends Kind = Kind> {
+  kind: K;
+  conditions?: Condition[];
+  /** Words that have to occur in one of the searched fields. */
+  search?: string;
+  sort?: string;
+  descending?: boolean;
+  /** The first row, and the one behind the last. All of them without. */
+  from?: number;
+  to?: number;
+  /** Rows keep their places: new ones are counted, and those that no longer match stay. */
+  frozen?: boolean;
+  /** Id of a row that is shown even so: what the user just made or opened. */
+  chosen?: string | undefined;
+}
+
+/** An object with the version by which a tab knows whether it has it already. */
+export interface Versioned<T> {
+  version: number;
+  object: T;
+  /** In a frozen view: it was deleted or does not match any more. */
+  gone?: boolean;
+}
+
+/** The answer to a view. */
+export interface ViewAnswer<T> {
+  /** How many rows match. */
+  total: number;
+  /** How many objects of the kind there are. */
+  all: number;
+  /** How many new rows a frozen view does not show yet. */
+  fresh: number;
+  from: number;
+  rows: Versioned<T>[];
+}
+
+/** How the connection stands. */
+export type Connection =
+  | { state: "connecting" }
+  | { state: "catching-up"; objects: number }
+  | { state: "live" }
+  | { state: "waiting"; retryAt: number; since: number; why: string }
+  | { state: "logged-out" };
+
+/** Counts over all workloads, which no view gives. */
+export interface WorkloadCounts {
+  phases: Record<string, number>;
+  gpusAllocated: number;
+  gpusWaiting: number;
+  waiting: { code: string; message: string; count: number; gpus: number }[];
+  evictions: WorkloadEviction[];
+}
+
+export interface WorkloadEviction {
+  id: string;
+  name: string;
+  projectName: string;
+  code: string;
+  message: string;
+  at: string;
+}
+
+export type ToWorker =
+  | { type: "hello"; secret: string | null }
+  | { type: "view"; view: number; spec: ViewSpec }
+  | { type: "counts"; view: number }
+  | { type: "drop"; view: number }
+  | { type: "retry" }
+  | { type: "bye" };
+
+export type FromWorker =
+  | { type: "connection"; connection: Connection }
+  | { type: "view"; view: number; answer: ViewAnswer<Kinds[Kind]> }
+  | { type: "counts"; view: number; counts: WorkloadCounts };

@@ -1,0 +1,67 @@
+// Tests of views: filtered, sorted, cut, frozen; reasons in rows; counts.
+import { expect, test } from "vitest";
+
+import type { WorkloadRow } from "./rows";
+import { compare, Store } from "./store";
+
+function workload(id: string, more: Partial<WorkloadRow> = {}): WorkloadRow {
+  return {
+    id,
+    name: id,
+    phase: "Running",
+    gpusRequested: 1,
+    gpusAllocated: 1,
+    ...more,
+  } as WorkloadRow;
+}
+
+function names(store: Store, spec: object, before = { order: [] as string[] }): string[] {
+  const { rows } = store.view({ kind: "workload", ...spec }, before);
+  return rows.map(({ object, gone }) => `${(object as WorkloadRow).id}${gone ? " gone" : ""}`);
+}
+
+test("a view is filtered, searched, sorted and cut", () => {
+  const store = new Store();
+  for (const id of ["c", "a", "b"]) store.set("workload", id, workload(id));
+  store.set("workload", "d", workload("d", { phase: "Pending" }));
+  expect(names(store, { sort: "name" })).toEqual(["a", "b", "c", "d"]);
+  expect(names(store, { sort: "name", descending: true, from: 1, to: 3 })).toEqual(["c", "b"]);
+  const running = [{ field: "phase", operator: "==" as const, value: "Running" }];
+  expect(names(store, { sort: "name", conditions: running })).toEqual(["a", "b", "c"]);
+  expect(names(store, { search: "PEND" })).toEqual(["d"]);
+});
+
+test("a frozen view keeps its order, counts what is new, and shows what is gone", () => {
+  const store = new Store();
+  const before = { order: [] as string[] };
+  for (const id of ["b", "c"]) store.set("workload", id, workload(id));
+  expect(names(store, { sort: "name" }, before)).toEqual(["b", "c"]);
+  store.set("workload", "a", workload("a"));
+  store.delete("workload", "c");
+  const spec = { kind: "workload" as const, sort: "name", frozen: true };
+  expect(names(store, spec, before)).toEqual(["b", "c gone"]);
+  expect(store.view(spec, before).fresh).toBe(1);
+  // What the user made is shown even so.
+  const made = { order: [...before.order] };
+  expect(names(store, { ...spec, chosen: "a" }, made)).toEqual(["a", "b"]);
+  expect(names(store, { sort: "name" }, before)).toEqual(["a", "b"]);
+});
+
+test("a shared reason is in every row that names it, and rows are new when it changes", () => {
+  const store = new Store();
+  const at = "2026-11-28T09:00:00Z";
+  store.set("workload", "a", workload("a", { phase: "Pending", why: { reason: "17", at } }));
+  const reasons = (text: string) => ({ id: "17", reasons: [{ code: "P102", message: text, at }] });
+  store.set("reason", "17", reasons("one"));
+  const view = () => store.view({ kind: "workload" }, { order: [] }).rows[0];
+  const first = view();
+  expect((first?.object as WorkloadRow | undefined)?.reasons?.[0]?.message).toBe("one");
+  store.set("reason", "17", reasons("two"));
+  expect((view()?.object as WorkloadRow | undefined)?.reasons?.[0]?.message).toBe("two");
+  expect(view()?.version).toBeGreaterThan(first?.version ?? 0);
+  expect(store.counts().waiting).toEqual([{ code: "P102", message: "two", count: 1, gpus: 1 }]);
+});
+
+test("numbers are ordered by size, and what is missing comes last", () => {
+  expect([10, undefined, 9, 1].toSorted(compare)).toEqual([1, 9, 10, undefined]);
+});

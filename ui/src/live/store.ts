@@ -1,0 +1,179 @@
+// All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
+import { holds, valueAt } from "./conditions";
+import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
+import type { Kind, Kinds, SharedReason, WorkloadRow } from "./rows";
+
+/** Fields that the search box looks in, by kind. */
+const SEARCHED: Partial<Record<Kind, string[]>> = {
+  workload: ["name", "projectName", "submittedBy", "type", "phase"],
+  project: ["name", "parent.name"],
+  node: ["name", "nodePool", "gpuInfo.gpuType"],
+  asset: ["meta.name", "meta.description", "spec.image"],
+};
+
+type Entry = Versioned<Kinds[Kind]>;
+
+/** The objects of one kind by id. */
+type Objects = Map<string, Entry>;
+
+/** One sequence over all stores: a row of a new list is never taken for one of the former. */
+let lastVersion = 0;
+
+export class Store {
+  #kinds = new Map<string, Objects>();
+
+  get size(): number {
+    let sum = 0;
+    for (const objects of this.#kinds.values()) sum += objects.size;
+    return sum;
+  }
+
+  set(kind: string, id: string, object: Kinds[Kind]): void {
+    lastVersion += 1;
+    this.#of(kind).set(id, { version: lastVersion, object });
+    if (kind === "reason") this.#renew(id);
+  }
+
+  delete(kind: string, id: string): void {
+    lastVersion += 1;
+    this.#of(kind).delete(id);
+  }
+
+  #of(kind: string): Objects {
+    let objects = this.#kinds.get(kind);
+    if (!objects) this.#kinds.set(kind, (objects = new Map()));
+    return objects;
+  }
+
+  /** Rows that name a reason are new when it is: tabs see the reasons in the row. */
+  #renew(reason: string): void {
+    for (const [id, entry] of this.#of("workload")) {
+      const { why } = entry.object as WorkloadRow;
+      if (why && "reason" in why && why.reason === reason) {
+        this.#of("workload").set(id, { version: lastVersion, object: entry.object });
+      }
+    }
+  }
+
+  /** The entry as tabs see it. */
+  #shown(kind: string, entry: Entry): Entry {
+    if (kind !== "workload") return entry;
+    const row = entry.object as WorkloadRow;
+    return { version: entry.version, object: { ...row, reasons: this.#reasonsOf(row) } };
+  }
+
+  #reasonsOf({ why }: WorkloadRow): WorkloadRow["reasons"] {
+    if (!why) return [];
+    if (!("reason" in why)) return [why];
+    return (this.#of("reason").get(why.reason)?.object as SharedReason | undefined)?.reasons ?? [];
+  }
+
+  get<K extends Kind>(kind: K, id: string): Kinds[K] | undefined {
+    return this.#of(kind).get(id)?.object as Kinds[K] | undefined;
+  }
+
+  /** Answers a view. `before` is the order it had, which a frozen view keeps; it is replaced. */
+  view(spec: ViewSpec, before: { order: string[] }): ViewAnswer<Kinds[Kind]> {
+    const objects = this.#of(spec.kind);
+    const order = this.#order(spec);
+    let fresh = 0;
+    let matching: Set<string> | undefined;
+    const placed = new Set(before.order);
+    const { chosen } = spec;
+    const mustShow = chosen !== undefined && !placed.has(chosen) && order.includes(chosen);
+    if (spec.frozen && placed.size > 0 && !mustShow) {
+      fresh = order.filter((id) => !placed.has(id)).length;
+      matching = new Set(order);
+    } else {
+      before.order = order;
+    }
+    const from = Math.max(0, spec.from ?? 0);
+    const rows: Entry[] = [];
+    for (const id of before.order.slice(from, spec.to)) {
+      const entry = objects.get(id);
+      if (entry) {
+        const shown = this.#shown(spec.kind, entry);
+        rows.push(matching && !matching.has(id) ? { ...shown, gone: true } : shown);
+      } else {
+        const object = { id, name: "", meta: { id, name: "" } } as unknown as Kinds[Kind];
+        rows.push({ version: -1, object, gone: true });
+      }
+    }
+    return { total: before.order.length, all: objects.size, fresh, from, rows };
+  }
+
+  #order(spec: ViewSpec): string[] {
+    const fields = SEARCHED[spec.kind] ?? ["name"];
+    const words = (spec.search ?? "").toLowerCase().split(/\s+/u).filter(Boolean);
+    const conditions = spec.conditions ?? [];
+    const found: { id: string; key: unknown }[] = [];
+    for (const [id, { object }] of this.#of(spec.kind)) {
+      if (!conditions.every((condition) => holds(object, condition))) continue;
+      if (words.length > 0) {
+        const text = fields
+          .map((field) => valueAt(object, field) ?? "")
+          .join("\n")
+          .toLowerCase();
+        if (!words.every((word) => text.includes(word))) continue;
+      }
+      found.push({ id, key: spec.sort ? this.#key(spec, object) : undefined });
+    }
+    if (spec.sort) {
+      const sign = spec.descending ? -1 : 1;
+      found.sort((a, b) => sign * compare(a.key, b.key) || (a.id < b.id ? -1 : 1));
+    }
+    return found.map(({ id }) => id);
+  }
+
+  #key({ sort, kind }: ViewSpec, object: Kinds[Kind]): unknown {
+    if (kind !== "workload" || sort !== "why") return valueAt(object, sort ?? "");
+    return this.#reasonsOf(object as WorkloadRow)?.[0]?.code;
+  }
+
+  /** Sums over all workloads. */
+  counts(): WorkloadCounts {
+    const phases: Record<string, number> = {};
+    const waiting = new Map<string, WorkloadCounts["waiting"][number]>();
+    const evictions: WorkloadCounts["evictions"] = [];
+    let gpusAllocated = 0;
+    let gpusWaiting = 0;
+    for (const { object } of this.#of("workload").values()) {
+      const row = object as WorkloadRow;
+      phases[row.phase] = (phases[row.phase] ?? 0) + 1;
+      gpusAllocated += row.gpusAllocated;
+      if (row.lastEviction) {
+        const { id, name, projectName } = row;
+        evictions.push({ id, name, projectName, ...row.lastEviction });
+      }
+      if (row.phase !== "Pending") continue;
+      gpusWaiting += row.gpusRequested;
+      const [first] = this.#reasonsOf(row) ?? [];
+      if (!first) continue;
+      const sum = waiting.get(first.code);
+      if (sum) {
+        sum.count += 1;
+        sum.gpus += row.gpusRequested;
+      } else {
+        const { code, message } = first;
+        waiting.set(code, { code, message, count: 1, gpus: row.gpusRequested });
+      }
+    }
+    evictions.sort((a, b) => (a.at < b.at ? 1 : -1));
+    return {
+      phases,
+      gpusAllocated,
+      gpusWaiting,
+      waiting: [...waiting.values()].toSorted((a, b) => b.count - a.count),
+      evictions: evictions.slice(0, 8),
+    };
+  }
+}
+
+/** Orders two values: numbers by size, texts as people read them, what is missing last. */
+export function compare(a: unknown, b: unknown): number {
+  if (a === b) return 0;
+  if (a === undefined || a === null) return 1;
+  if (b === undefined || b === null) return -1;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a) < String(b) ? -1 : 1;
+}

@@ -1,0 +1,144 @@
+// Logging in: with a password or a one-time link, and the change of a password that was given out.
+import { useEffect, useRef, useState } from "react";
+
+import { type ApiError, keepPageSecret, post } from "../api/http";
+import { useSession } from "../api/session";
+import { Button } from "../kit/Button";
+import { TextField } from "../kit/Fields";
+import { Failure } from "../kit/States";
+import css from "./login.module.css";
+
+/** What follows `#once=` in a link. */
+function once(): string | undefined {
+  return /^#once=(.+)$/u.exec(location.hash)?.[1];
+}
+
+export function Login({ isEmbedded }: { isEmbedded?: boolean }): React.ReactNode {
+  const { logIn } = useSession();
+  const [username, setUsername] = useState("");
+  const [password, setPassword] = useState("");
+  const [error, setError] = useState<Error>();
+  const [pending, setPending] = useState(false);
+  const opened = useRef(false);
+
+  useEffect(() => {
+    const secret = isEmbedded ? undefined : once();
+    if (!secret || opened.current) return;
+    opened.current = true;
+    // It is good once: it is to be in no history, whatever comes of it.
+    history.replaceState(null, "", location.pathname);
+    setPending(true);
+    logIn({ once: secret }).catch((failure: Error) => {
+      setError(failure);
+      setPending(false);
+    });
+  }, [isEmbedded, logIn]);
+
+  const submit = (event: React.FormEvent) => {
+    event.preventDefault();
+    setPending(true);
+    setError(undefined);
+    logIn({ username, password }).catch((failure: Error) => {
+      setError(failure);
+      setPending(false);
+    });
+  };
+  const form = (
+    <form className={css.form} onSubmit={submit}>
+      <TextField
+        label="User"
+        value={username}
+        onChange={setUsername}
+        autoComplete="username"
+        autoFocus
+      />
+      <TextField
+        label="Password"
+        type="password"
+        value={password}
+        onChange={setPassword}
+        autoComplete="current-password"
+      />
+      {error && <Failure error={error} />}
+      <Button type="submit" kind="main" isPending={pending}>
+        LOG IN
+      </Button>
+    </form>
+  );
+  if (isEmbedded) return form;
+  return (
+    <Page title="Log in">
+      {form}
+      <p className="muted">
+        On the machine of the server <code>elastane ui</code> opens this page logged in.
+      </p>
+    </Page>
+  );
+}
+
+export function ChangePassword(): React.ReactNode {
+  const { info, logIn } = useSession();
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+  const [error, setError] = useState<Error>();
+  const [pending, setPending] = useState(false);
+  const submit = async (event: React.FormEvent) => {
+    event.preventDefault();
+    setPending(true);
+    setError(undefined);
+    try {
+      const body = { newPassword: next, ...(info?.byLink ? {} : { currentPassword: current }) };
+      await post("/api/v1/me/password", body);
+      // The change ended every session, this one as well.
+      keepPageSecret(null);
+      await logIn({ username: info?.principal.name ?? "", password: next });
+    } catch (failure) {
+      setError(failure as ApiError);
+      setPending(false);
+    }
+  };
+  return (
+    <Page title="Choose a password">
+      <p className="muted">
+        {info?.byLink ? "This is your first password." : "The one you have was given out."}
+      </p>
+      <form className={css.form} onSubmit={(event) => void submit(event)}>
+        {!info?.byLink && (
+          <TextField
+            label="Current password"
+            type="password"
+            value={current}
+            onChange={setCurrent}
+            autoComplete="current-password"
+          />
+        )}
+        <TextField
+          label="New password"
+          help="8 to 1024 bytes"
+          type="password"
+          value={next}
+          onChange={setNext}
+          autoComplete="new-password"
+        />
+        {error && <Failure error={error} />}
+        <Button type="submit" kind="main" isPending={pending}>
+          CHANGE PASSWORD
+        </Button>
+      </form>
+    </Page>
+  );
+}
+
+function Page({ title, children }: { title: string; children: React.ReactNode }): React.ReactNode {
+  return (
+    <main className={css.page}>
+      <div className={css.card}>
+        <p className={css.brand}>
+          <span aria-hidden="true">◧</span> Elastane
+        </p>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  );
+}

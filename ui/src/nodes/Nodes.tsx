@@ -1,0 +1,84 @@
+// The page of nodes: a grid, with the GPUs of each drawn.
+import { useMay } from "../api/session";
+import type { Gpu, Node } from "../api/types";
+import { GpuBox } from "../kit/GpuBox";
+import bars from "../kit/bars.module.css";
+import page from "../kit/page.module.css";
+import { Empty, NoRight, Skeleton } from "../kit/States";
+import { printGpus, projectColor, Status } from "../kit/Status";
+import { useAll } from "../live/client";
+
+export default function Nodes(): React.ReactNode {
+  const mayRead = useMay("nodes", "read");
+  const nodes = useAll("node", "name");
+  const gpus = useAll("gpu", "index");
+  if (!mayRead) return <NoRight what="nodes" />;
+  const byNode = Map.groupBy(gpus ?? [], ({ nodeName }) => nodeName);
+  const free = (gpus ?? []).reduce((sum, gpu) => sum + (gpu.fault ? 0 : 1 - gpu.allocated), 0);
+  return (
+    <>
+      <div className={page.top}>
+        <h1>Nodes</h1>
+        {gpus && (
+          <span className="muted">
+            {printGpus(free)} of {gpus.length} GPUs free
+          </span>
+        )}
+      </div>
+      <div className={page.scroll}>
+        {!nodes && <Skeleton rows={4} height={90} />}
+        {nodes?.length === 0 && (
+          <Empty title="No nodes">
+            <p className="muted">The server found no machine with GPUs, and simulates none.</p>
+          </Empty>
+        )}
+        <ul className={page.nodes}>
+          {nodes?.map((node) => (
+            <NodeTile key={node.id} node={node} gpus={byNode.get(node.name) ?? []} />
+          ))}
+        </ul>
+      </div>
+    </>
+  );
+}
+
+function NodeTile({ node, gpus }: { node: Node; gpus: Gpu[] }): React.ReactNode {
+  const state = node.status.split(",")[0] ?? node.status;
+  const held = gpus.reduce((sum, gpu) => sum + gpu.allocated, 0);
+  return (
+    <li className={page.card}>
+      <h2>{node.name}</h2>
+      <p className={page.row}>
+        <Status of={state} />
+        {node.scheduling !== "enabled" && <span className="muted">{node.scheduling}</span>}
+        <span className="muted">{node.nodePool}</span>
+      </p>
+      <p className="muted" style={{ margin: "4px 0 8px" }}>
+        {printGpus(held)} of {gpus.length} GPUs held
+        {node.gpuInfo && ` · ${node.gpuInfo.gpuType}`}
+      </p>
+      <div className={bars.gpus}>
+        {gpus.map((gpu) => (
+          <GpuBox
+            key={gpu.id}
+            label={describe(gpu)}
+            isBroken={gpu.fault !== undefined && gpu.fault !== null}
+            parts={gpu.pods.map(({ id, projectId, share }) => ({
+              id,
+              share,
+              color: projectColor(projectId),
+            }))}
+          />
+        ))}
+      </div>
+    </li>
+  );
+}
+
+/** Who holds how much of a GPU, or why it is out of service. */
+function describe({ index, pods, fault, allocated }: Gpu): string {
+  const holders = pods.map(({ workloadName, share }) => `${workloadName} ${printGpus(share)}`);
+  const rest = holders.length === 0 && allocated > 0 ? [`${printGpus(allocated)} held`] : [];
+  const said = [...holders, ...rest].join(", ") || "free";
+  return `GPU ${index}: ${fault ? `out of service, ${fault.message}` : said}`;
+}

@@ -1,0 +1,201 @@
+// The first page: is anything wrong, who has what, why do things wait, what just happened.
+import { Link } from "wouter";
+
+import { useMay } from "../api/session";
+import type { Project } from "../api/types";
+import { LendingBar } from "../kit/LendingBar";
+import page from "../kit/page.module.css";
+import { NoRight, Skeleton } from "../kit/States";
+import { Code, countGpus, printGpus, projectColor } from "../kit/Status";
+import { Clock } from "../kit/time";
+import { useAll, useCounts } from "../live/client";
+import type { WorkloadCounts } from "../live/protocol";
+
+export default function Overview(): React.ReactNode {
+  const mayRead = useMay("workloads", "read");
+  const counts = useCounts();
+  const projects = useAll("project", "name");
+  if (!mayRead) return <NoRight what="workloads" />;
+  return (
+    <>
+      <div className={page.top}>
+        <h1>Overview</h1>
+      </div>
+      <div className={page.scroll}>
+        {counts && projects ? (
+          <div className={page.stack}>
+            <Tiles counts={counts} />
+            <div className={page.columns}>
+              <WhoHasWhat projects={projects} />
+              <WhyWaiting counts={counts} />
+              <JustHappened counts={counts} />
+            </div>
+          </div>
+        ) : (
+          <Skeleton rows={4} height={80} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
+  const nodes = useAll("node", "name") ?? [];
+  const devices = useAll("gpu", "index") ?? [];
+  const mayNodes = useMay("nodes", "read");
+  const ready = nodes.filter(({ status }) => status.startsWith("Ready")).length;
+  const broken = devices.filter(({ fault }) => fault).length;
+  const held = devices.reduce((sum, { allocated }) => sum + allocated, 0);
+  return (
+    <ul className={page.tilesRow}>
+      {mayNodes && (
+        <>
+          <Figure name="Ready nodes" value={`${ready} / ${nodes.length}`} to="/nodes" />
+          <Figure
+            name="Allocated GPUs"
+            value={`${printGpus(held)} / ${devices.length}`}
+            detail={broken > 0 ? `× ${broken} out of service` : undefined}
+            to="/nodes"
+          />
+        </>
+      )}
+      <Figure
+        name="Running workloads"
+        value={String(counts.phases.Running ?? 0)}
+        to="/workloads?f=phase%3D%3DRunning"
+      />
+      <Figure
+        name="Pending workloads"
+        value={String(counts.phases.Pending ?? 0)}
+        detail={counts.gpusWaiting > 0 ? `wait for ${countGpus(counts.gpusWaiting)}` : undefined}
+        to="/workloads?f=phase%3D%3DPending"
+      />
+    </ul>
+  );
+}
+
+interface FigureProps {
+  name: string;
+  value: string;
+  detail?: string | undefined;
+  to: string;
+}
+
+function Figure({ name, value, detail, to }: FigureProps): React.ReactNode {
+  return (
+    <li className={page.card}>
+      <Link href={to}>{name}</Link>
+      <p className={page.figure}>{value}</p>
+      <p className="muted">{detail ?? "\u00A0"}</p>
+    </li>
+  );
+}
+
+/** The fair share, which the API sends beside what is described. */
+function fairShare(project: Project): number | undefined {
+  const { fairShare: share } = project.status.additionalStatusData as {
+    fairShare?: { gpu?: number };
+  };
+  return share?.gpu;
+}
+
+/** Projects shown; the others are on their page. */
+const SHOWN = 12;
+
+function gpus(project: Project): number {
+  return project.status.quotaStatus.allocated.gpu;
+}
+
+function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
+  const sorted = projects.toSorted((a, b) => gpus(b) - gpus(a)).slice(0, SHOWN);
+  const full = Math.max(
+    1,
+    ...sorted.flatMap((project) => [
+      gpus(project),
+      project.totalResources.gpuQuota,
+      fairShare(project) ?? 0,
+    ]),
+  );
+  return (
+    <section className={page.card}>
+      <h2>Who has what</h2>
+      {projects.length === 0 && (
+        <p className="muted">
+          There is no project yet. <Link href="/projects">Create one</Link>
+        </p>
+      )}
+      <div className={page.lend}>
+        {sorted.map((project) => {
+          const quota = project.totalResources.gpuQuota;
+          return [
+            <Link
+              key="name"
+              href={`/workloads?f=projectName%3D%3D${encodeURIComponent(project.name)}`}
+            >
+              {project.name}
+            </Link>,
+            <LendingBar
+              key="bar"
+              allocated={gpus(project)}
+              quota={quota}
+              fairShare={fairShare(project) ?? quota}
+              color={projectColor(project.id)}
+              full={full}
+            />,
+            <span key="text" className="muted">
+              {printGpus(gpus(project))} of {printGpus(quota)}
+              {gpus(project) > quota && ` · ${printGpus(gpus(project) - quota)} borrowed`}
+            </span>,
+          ];
+        })}
+      </div>
+      {projects.length > SHOWN && (
+        <p style={{ marginTop: 8 }}>
+          <Link href="/projects">{projects.length - SHOWN} more projects</Link>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function WhyWaiting({ counts }: { counts: WorkloadCounts }): React.ReactNode {
+  const waiting = counts.phases.Pending ?? 0;
+  return (
+    <section className={page.card}>
+      <h2>
+        {waiting === 0 ? "Nothing waits" : `Why ${waiting} ${waiting === 1 ? "waits" : "wait"}`}
+      </h2>
+      <ul className={page.lines}>
+        {counts.waiting.map(({ code, message, count, gpus: wanted }) => (
+          <li key={code}>
+            <Code>{code}</Code> {message}
+            <p className="muted">
+              {count} {count === 1 ? "workload" : "workloads"}, {countGpus(wanted)}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function JustHappened({ counts }: { counts: WorkloadCounts }): React.ReactNode {
+  if (counts.evictions.length === 0) return null;
+  return (
+    <section className={page.card}>
+      <h2>Last stopped or moved</h2>
+      <ul className={page.lines}>
+        {counts.evictions.map(({ id, name, projectName, code, message, at }) => (
+          <li key={id}>
+            <span className="muted">
+              <Clock at={at} />
+            </span>{" "}
+            <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{code}</Code>{" "}
+            <Link href={`/workloads/${id}/explain`}>{name}</Link> of {projectName}
+            <p className="muted">{message}</p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,140 @@
+// The page of projects: who has what quota, and the form of a new one.
+import { useState } from "react";
+
+import { useMay } from "../api/session";
+import type { Project } from "../api/types";
+import { Button } from "../kit/Button";
+import { LendingBar } from "../kit/LendingBar";
+import type { Column } from "../kit/grid/columns";
+import page from "../kit/page.module.css";
+import { Empty, NoRight } from "../kit/States";
+import { printGpus, projectColor } from "../kit/Status";
+import { Age } from "../kit/time";
+import { useAll } from "../live/client";
+import { LiveGrid } from "../live/LiveGrid";
+import { ProjectForm } from "./ProjectForm";
+
+const allocated = (project: Project) => project.status.quotaStatus.allocated.gpu;
+
+const COLUMNS: Column<Project>[] = [
+  {
+    id: "name",
+    name: "Project",
+    width: 130,
+    grows: true,
+    rank: 0,
+    sort: "name",
+    cell: (project) => <b style={{ fontWeight: 600 }}>{project.name}</b>,
+  },
+  {
+    id: "department",
+    name: "Department",
+    width: 120,
+    rank: 4,
+    sort: "parent.name",
+    cell: (project) => project.parent.name,
+  },
+  {
+    id: "quota",
+    name: "GPU quota",
+    width: 96,
+    rank: 1,
+    isNumber: true,
+    sort: "totalResources.gpuQuota",
+    cell: (project) => printGpus(project.totalResources.gpuQuota),
+  },
+  {
+    id: "allocated",
+    name: "Allocated GPUs",
+    width: 124,
+    rank: 2,
+    isNumber: true,
+    sort: "status.quotaStatus.allocated.gpu",
+    cell: (project) => printGpus(allocated(project)),
+  },
+  {
+    id: "bar",
+    name: "Quota and use",
+    width: 200,
+    grows: true,
+    rank: 3,
+    cell: (project) => (
+      <LendingBar
+        allocated={allocated(project)}
+        quota={project.totalResources.gpuQuota}
+        color={projectColor(project.id)}
+        full={Math.max(allocated(project), project.totalResources.gpuQuota, 1)}
+      />
+    ),
+  },
+  {
+    id: "requested",
+    name: "Requested GPUs",
+    width: 128,
+    rank: 6,
+    isNumber: true,
+    sort: "status.quotaStatus.requested.gpu",
+    cell: (project) => printGpus(project.status.quotaStatus.requested.gpu),
+  },
+  {
+    id: "age",
+    name: "Age",
+    width: 84,
+    rank: 5,
+    isNumber: true,
+    sort: "createdAt",
+    cell: (project) => <Age of={project.createdAt} />,
+  },
+];
+
+export default function Projects(): React.ReactNode {
+  const mayRead = useMay("project", "read");
+  const mayCreate = useMay("project", "create");
+  const departments = useAll("department", "name");
+  const [isOpen, setOpen] = useState(false);
+  const [made, setMade] = useState<string>();
+  if (!mayRead) return <NoRight what="projects" />;
+  return (
+    <>
+      <div className={page.top}>
+        <h1>Projects</h1>
+        <span className={page.grow} />
+        {mayCreate && (
+          <Button kind="main" onPress={() => setOpen(true)}>
+            +NEW PROJECT
+          </Button>
+        )}
+      </div>
+      <LiveGrid
+        kind="project"
+        label="Projects"
+        columns={COLUMNS}
+        filters={[
+          {
+            field: "parent.name",
+            name: "Department",
+            values: departments?.map(({ name }) => name) ?? [],
+          },
+        ]}
+        sort="name"
+        selected={made}
+        empty={
+          <Empty title="No projects yet">
+            <p className="muted">
+              A project is a team with a quota of GPUs. Workloads belong to one.
+            </p>
+            {mayCreate && <Button onPress={() => setOpen(true)}>Create the first</Button>}
+            <code>elastane project create team-a --gpu-quota 2</code>
+          </Empty>
+        }
+      />
+      {isOpen && (
+        <ProjectForm
+          departments={departments ?? []}
+          onCreated={setMade}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+// The pane of a workload: its head with actions, and the tabs.
+import { useMay, useSession } from "../api/session";
+import { Button } from "../kit/Button";
+import page from "../kit/page.module.css";
+import { Status } from "../kit/Status";
+import { Tabs } from "../kit/Tabs";
+import { Age } from "../kit/time";
+import type { WorkloadRow } from "../live/rows";
+import type { ActionName } from "./Act";
+import { isEnded } from "./columns";
+import { Details } from "./Details";
+import { Explain } from "./Explain";
+import { History } from "./History";
+import { Pods } from "./Pods";
+
+interface Props {
+  row: WorkloadRow;
+  gone: boolean;
+  tab: string | undefined;
+  onTab: (tab: string) => void;
+  onClose: () => void;
+  onAct: (action: ActionName) => void;
+}
+
+export function Pane({ row, gone, tab, onTab, onClose, onAct }: Props): React.ReactNode {
+  const mayUpdate = useMay("trainings", "update") && !gone;
+  const mayDelete = useMay("trainings", "delete") && !gone;
+  const { info } = useSession();
+  const own =
+    !info?.rights.every(({ ownOnly }) => ownOnly) || row.submittedBy === info.principal.name;
+  const waits = row.phase === "Pending" || row.lastEviction !== undefined;
+  return (
+    <section
+      className={page.pane}
+      aria-label={`Workload ${row.name}`}
+      onKeyDown={(event) => event.key === "Escape" && onClose()}
+    >
+      <div className={page.paneHead}>
+        <div className={page.paneTitle}>
+          <h2>{row.name}</h2>
+          {own && mayUpdate && !isEnded(row) && <Button onPress={() => onAct("STOP")}>STOP</Button>}
+          {own && mayUpdate && isEnded(row) && <Button onPress={() => onAct("RUN")}>RUN</Button>}
+          {own && mayDelete && <Button onPress={() => onAct("DELETE")}>DELETE</Button>}
+          <Button kind="plain" aria-label="Close the pane" onPress={onClose}>
+            ✕
+          </Button>
+        </div>
+        <div className={page.row}>
+          {gone ? (
+            <b>was deleted</b>
+          ) : (
+            <Status of={row.phase}>
+              <Age of={row.phaseUpdatedAt} />
+            </Status>
+          )}
+          <span className="muted">
+            {row.type} · {row.projectName}
+          </span>
+        </div>
+      </div>
+      <Tabs
+        label={`About ${row.name}`}
+        value={tab ?? (waits ? "explain" : "events")}
+        onChange={onTab}
+        tabs={[
+          { id: "explain", name: "Explain", content: <Explain row={row} /> },
+          { id: "events", name: "Event history", content: <History row={row} /> },
+          { id: "pods", name: "Pods", content: <Pods row={row} /> },
+          { id: "details", name: "Details", content: <Details row={row} /> },
+        ]}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,119 @@
+// The page of workloads: the grid, and the pane of the one that is chosen.
+import { useState } from "react";
+import { useLocation, useParams, useSearch } from "wouter";
+
+import { useMay } from "../api/session";
+import { Menu } from "../kit/Menu";
+import page from "../kit/page.module.css";
+import { Empty, NoRight } from "../kit/States";
+import { PHASES } from "../kit/Status";
+import { useAll, useView } from "../live/client";
+import { LiveGrid } from "../live/LiveGrid";
+import type { WorkloadRow } from "../live/rows";
+import { Act, type ActionName } from "./Act";
+import { COLUMNS } from "./columns";
+import { Pane } from "./Pane";
+
+const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
+
+export default function Workloads(): React.ReactNode {
+  const { id, tab } = useParams<{ id?: string; tab?: string }>();
+  const query = useSearch();
+  const [, navigate] = useLocation();
+  const mayRead = useMay("workloads", "read");
+  const mayCreate = useMay("trainings", "create");
+  const mayChange = useMay("trainings", "update");
+  const projects = useAll("project", "name")?.map((project) => project.name) ?? [];
+  const [act, setAct] = useState<{ id: string; action: ActionName }>();
+  const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
+  if (!mayRead) return <NoRight what="workloads" />;
+  const create = () => navigate("/workloads/new/training");
+  return (
+    <>
+      <div className={page.top}>
+        <h1>Workloads</h1>
+        <span className={page.grow} />
+        {mayCreate && (
+          <Menu
+            kind="main"
+            label="+NEW WORKLOAD"
+            name="+NEW WORKLOAD"
+            actions={[{ id: "training", name: "Training", keys: "c t", run: create }]}
+          />
+        )}
+      </div>
+      <div className={page.split} data-open={id !== undefined || undefined}>
+        <LiveGrid
+          kind="workload"
+          label="Workloads"
+          columns={COLUMNS}
+          filters={[
+            { field: "phase", name: "Status", values: PHASES },
+            { field: "projectName", name: "Project", values: projects },
+          ]}
+          sort="createdAt"
+          descending
+          selected={id}
+          onOpen={(next) => to(`/workloads/${next}`)}
+          onKey={(key, focused) => {
+            if (key === "Escape") to("/workloads");
+            const action = KEYS[key];
+            if (action && focused && mayChange) setAct({ id: focused, action });
+            return key === "Escape" || action !== undefined;
+          }}
+          empty={
+            <Empty title="No workloads yet">
+              <p className="muted">A workload is what runs on GPUs: a training, a workspace.</p>
+              <code>runai submit train1 -i IMAGE -g 1 -p PROJECT</code>
+            </Empty>
+          }
+        />
+        {id && (
+          <Chosen id={id}>
+            {(row, gone) => (
+              <Pane
+                row={row}
+                gone={gone}
+                tab={tab}
+                onTab={(next) => to(`/workloads/${id}/${next}`)}
+                onClose={() => to("/workloads")}
+                onAct={(action) => setAct({ id, action })}
+              />
+            )}
+          </Chosen>
+        )}
+      </div>
+      {act && (
+        <Chosen id={act.id}>
+          {(row) => <Act row={row} action={act.action} onClose={() => setAct(undefined)} />}
+        </Chosen>
+      )}
+    </>
+  );
+}
+
+interface ChosenProps {
+  id: string;
+  children: (row: WorkloadRow, gone: boolean) => React.ReactNode;
+}
+
+/** The live row of one workload; the last one that was seen after it is gone. */
+function Chosen({ id, children }: ChosenProps): React.ReactNode {
+  const answer = useView({
+    kind: "workload",
+    conditions: [{ field: "id", operator: "==", value: id }],
+  });
+  const row = answer?.rows[0]?.object;
+  const [last, setLast] = useState<WorkloadRow>();
+  if (row && row !== last) setLast(row);
+  const shown = row ?? (last?.id === id ? last : undefined);
+  if (shown) return children(shown, row === undefined);
+  if (!answer) return null;
+  return (
+    <div className={page.pane}>
+      <Empty title="There is no workload with this id">
+        <p className="muted">It was deleted, or your roles do not allow you to see it.</p>
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+// Columns of the grid of workloads.
+import type { Column } from "../kit/grid/columns";
+import { Code, printGpus, Status } from "../kit/Status";
+import { Age } from "../kit/time";
+import type { WorkloadRow } from "../live/rows";
+
+const ENDED = new Set(["Completed", "Failed", "Stopped"]);
+
+/** Why it waits, was stopped or failed; the code first, since the end is what gets cut. */
+export function Why({ of: row }: { of: WorkloadRow }): React.ReactNode {
+  const [first] = row.reasons ?? [];
+  if (row.phase === "Running") {
+    return <span className="muted">{row.overQuota ? "over quota" : "in quota"}</span>;
+  }
+  if (!first && !row.lastEviction) return null;
+  return (
+    <>
+      {row.lastEviction && row.phase === "Pending" && (
+        <span title={row.lastEviction.message}>
+          <span style={{ color: "var(--evicted)" }}>▲</span> <Code>{row.lastEviction.code}</Code>{" "}
+          stopped{first && " · "}
+        </span>
+      )}
+      {first && (
+        <>
+          {first.code && <Code>{first.code}</Code>} {first.message}
+        </>
+      )}
+    </>
+  );
+}
+
+export const COLUMNS: Column<WorkloadRow>[] = [
+  {
+    id: "name",
+    name: "Workload",
+    width: 130,
+    rank: 0,
+    sort: "name",
+    cell: (row) => <b style={{ fontWeight: 600 }}>{row.name}</b>,
+  },
+  { id: "type", name: "Type", width: 96, rank: 6, sort: "type", cell: (row) => row.type },
+  {
+    id: "phase",
+    name: "Status",
+    width: 152,
+    rank: 1,
+    sort: "phase",
+    cell: (row) => (
+      <Status of={row.phase}>
+        <Age of={row.phaseUpdatedAt} />
+      </Status>
+    ),
+  },
+  {
+    id: "why",
+    name: "Why",
+    width: 220,
+    grows: true,
+    rank: 3,
+    sort: "why",
+    cell: (row) => <Why of={row} />,
+  },
+  {
+    id: "projectName",
+    name: "Project",
+    width: 110,
+    rank: 4,
+    sort: "projectName",
+    cell: (row) => row.projectName,
+  },
+  {
+    id: "gpus",
+    name: "GPUs",
+    width: 76,
+    rank: 2,
+    isNumber: true,
+    sort: "gpusAllocated",
+    cell: (row) => `${printGpus(row.gpusAllocated)} / ${printGpus(row.gpusRequested)}`,
+  },
+  {
+    id: "pods",
+    name: "Pods",
+    width: 76,
+    rank: 7,
+    isNumber: true,
+    sort: "podsRunning",
+    cell: (row) => `${row.podsRunning} / ${row.podsRequested}`,
+  },
+  {
+    id: "age",
+    name: "Age",
+    width: 84,
+    rank: 5,
+    isNumber: true,
+    sort: "createdAt",
+    cell: (row) => <Age of={row.createdAt} />,
+  },
+  {
+    id: "submittedBy",
+    name: "Created by",
+    width: 140,
+    rank: 8,
+    sort: "submittedBy",
+    cell: (row) => row.submittedBy,
+  },
+];
+
+/** Whether it ended, and can be run again. */
+export function isEnded(row: WorkloadRow): boolean {
+  return ENDED.has(row.phase);
+}

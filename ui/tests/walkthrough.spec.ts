@@ -1,0 +1,114 @@
+// The published over-quota walk-through, step by step as printed, by a browser.
+import { AxeBuilder } from "./axe";
+import { expect, type Page, test } from "./fixture";
+
+async function project(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: "+NEW PROJECT" }).click();
+  const sheet = page.getByRole("dialog", { name: "New project" });
+  await sheet.getByLabel("Project name").fill(name);
+  await sheet.getByLabel(/^GPU devices/u).fill("2");
+  await sheet.getByRole("button", { name: "CREATE PROJECT" }).click();
+  await expect(sheet).toBeHidden();
+  await expect(page.getByRole("rowheader", { name })).toBeVisible();
+}
+
+interface Training {
+  name: string;
+  project: string;
+  compute: string;
+}
+
+/** Steps 1 to 7 of the page: up to CONTINUE. */
+async function stepOne(page: Page, { name, project: of }: Training): Promise<void> {
+  await page.getByRole("navigation").getByRole("link", { name: "Workloads" }).click();
+  await page.getByRole("button", { name: "+NEW WORKLOAD" }).click();
+  await page.getByRole("menuitem", { name: "Training" }).click();
+  await page.getByRole("radio", { name: of }).check({ force: true });
+  await page.getByRole("radio", { name: "Start from scratch" }).check({ force: true });
+  await page.getByLabel("Training name").fill(name);
+  await page.getByRole("button", { name: "CONTINUE" }).click();
+}
+
+async function newEnvironment(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "+NEW ENVIRONMENT" }).click();
+  const sheet = page.getByRole("dialog", { name: "New environment" });
+  await sheet.getByLabel("Name", { exact: true }).fill("quickstart");
+  await sheet.getByLabel("Image URL").fill("runai.jfrog.io/demo/quickstart");
+  await sheet.getByRole("button", { name: "CREATE ENVIRONMENT" }).click();
+  await expect(sheet).toBeHidden();
+  // The newly created environment is selected.
+  await expect(page.getByRole("radio", { name: /^quickstart/u })).toBeChecked();
+}
+
+async function newCompute(page: Page, name: string, devices: string): Promise<void> {
+  await page.getByRole("button", { name: "+NEW COMPUTE RESOURCE" }).click();
+  const sheet = page.getByRole("dialog", { name: "New compute resource" });
+  await sheet.getByLabel("Name", { exact: true }).fill(name);
+  await sheet.getByLabel("GPU devices per pod").fill(devices);
+  await expect(sheet.getByRole("button", { name: "% (of device)" })).toBeVisible();
+  await sheet.getByLabel("Request").fill("100");
+  await sheet.getByRole("button", { name: "CREATE COMPUTE RESOURCE" }).click();
+  await expect(sheet).toBeHidden();
+  await expect(page.getByRole("radio", { name: new RegExp(`^${name}`, "u") })).toBeChecked();
+}
+
+async function create(page: Page, { name, compute }: Training): Promise<void> {
+  await page.getByRole("radio", { name: /^quickstart/u }).check({ force: true });
+  await page.getByRole("radio", { name: new RegExp(`^${compute}`, "u") }).check({ force: true });
+  await page.getByRole("button", { name: "CREATE TRAINING" }).click();
+  // It is added to the table, and its pane is open.
+  await expect(page.getByRole("region", { name: `Workload ${name}` })).toBeVisible();
+  await page.getByRole("button", { name: "Close the pane" }).click();
+  await expect(row(page, name)).toContainText("Running");
+}
+
+function row(page: Page, name: string) {
+  return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+}
+
+test("over quota, then fairness by preemption, as printed", async ({ app: page }) => {
+  await page.getByRole("navigation").getByRole("link", { name: "Projects" }).click();
+  await project(page, "team-a");
+  await project(page, "team-b");
+
+  const a2 = { name: "a2", project: "team-a", compute: "two-gpus" };
+  const a1 = { name: "a1", project: "team-a", compute: "one-gpu" };
+  await stepOne(page, a2);
+  await newEnvironment(page);
+  if ((await page.getByRole("radio", { name: /^one-gpu/u }).count()) === 0) {
+    await newCompute(page, "one-gpu", "1");
+    await newCompute(page, "two-gpus", "2");
+  }
+  await create(page, a2);
+  await stepOne(page, a1);
+  await create(page, a1);
+  await stepOne(page, { name: "b1", project: "team-b", compute: "one-gpu" });
+  await create(page, { name: "b1", project: "team-b", compute: "one-gpu" });
+
+  // Over quota: a1 is the third GPU of team-a.
+  await expect(row(page, "a1")).toContainText("over quota");
+  await expect(row(page, "a2")).toContainText("2 / 2");
+
+  await stepOne(page, { name: "b2", project: "team-b", compute: "one-gpu" });
+  await create(page, { name: "b2", project: "team-b", compute: "one-gpu" });
+  // Without a reload: a1 is preempted, and says why.
+  await expect(row(page, "a1")).toContainText("Pending", { timeout: 2000 });
+  await expect(row(page, "a1")).toContainText("E101");
+  await row(page, "a1").click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await expect(pane.getByRole("tab", { name: "Explain" })).toHaveAttribute("aria-selected", "true");
+  await expect(pane).toContainText("team-b/b2");
+  await expect(pane).toContainText("What would let it start");
+  expect(await new AxeBuilder(page).violations()).toEqual([]);
+
+  await pane.getByRole("tab", { name: "Event history" }).click();
+  await expect(pane.getByRole("listitem").filter({ hasText: "E101" })).toBeVisible();
+  await pane.getByRole("tab", { name: "Pods" }).click();
+  await expect(pane).toContainText("a1-0-1");
+  await pane.getByRole("tab", { name: "Details" }).click();
+  await expect(pane).toContainText("runai.jfrog.io/demo/quickstart");
+
+  // A name that is taken is refused while it is typed.
+  await stepOne(page, { name: "b2", project: "team-b", compute: "one-gpu" });
+  await expect(page.getByText("the name is taken in team-b")).toBeVisible();
+});
