@@ -16,8 +16,8 @@ SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build runai ui ui-dev ui-check ui-test ui-shots need-node test lint bench gpu-check soak install package package-test \
-  record need
+.PHONY: help run build runai ui ui-dev ui-check ui-test need-node test lint bench gpu-check soak install package \
+  package-test record need
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -57,11 +57,8 @@ ui-dev: need-node ## Show the web interface of ui/ on port 5173, with a server a
 ui-check: need-node ## Check types, lints, format and units of the web interface
 	@cd ui && npm run --silent check
 
-ui-test: need-node build ## Test the web interface in a browser (needs chromium-headless-shell)
-	@cd ui && ELASTANE_BIN="$$(cd ../$(BIN) && pwd)" npm run --silent browser
-
-ui-shots: need-node build ## Take pictures of every page into ui/shots
-	@cd ui && ELASTANE_SHOTS=1 ELASTANE_BIN="$$(cd ../$(BIN) && pwd)" npm run --silent browser -- shots
+ui-test: need-node $(if $(PROGRAMS),,build) ## Test the web interface in a browser (needs chromium-headless-shell)
+	@cd ui && ELASTANE_BIN="$$(cd ../$(or $(PROGRAMS),$(BIN)) && pwd)" npm run --silent browser
 
 run: build ## Build what is missing and start the product
 	@if [ "$$(command -v runai || true)" = "" ]; then \
