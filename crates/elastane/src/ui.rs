@@ -15,7 +15,8 @@ pub(super) async fn run(state_dir: &Path, print: bool) -> Result<(), Error> {
     let mut out = std::io::stdout();
     writeln!(out, "{}", link.url)?;
     out.flush()?;
-    if !print && !(has_display() && opens(&link.url)) {
+    let opened = !print && has_display() && opens(&link.url);
+    if !print && !opened {
         print_note(
             "No browser opens here; open the address in one. It logs in once, within ten minutes",
         );

@@ -16,8 +16,12 @@ const LINES_MAX: usize = 300;
 const FILES: [&str; 5] =
     ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"];
 /// Folders below `src` that every page may import, and what they may import themselves.
-const SHARED: [(&str, &[&str]); 4] =
-    [("kit", &[]), ("api", &[]), ("live", &["kit", "api"]), ("asset-forms", &["kit", "api", "live"])];
+const SHARED: [(&str, &[&str]); 4] = [
+    ("kit", &[]),
+    ("api", &[]),
+    ("live", &["kit", "api"]),
+    ("asset-forms", &["kit", "api", "live"]),
+];
 /// The folder that imports the pages.
 const APP: &str = "app";
 
@@ -125,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_page_imports_no_other_page_and_the_kit_nothing() {
-        let page = "// A page.\nimport { a } from \"../kit/a\";\nimport { b } from \"../nodes/b\";\n";
+        let page =
+            "// A page.\nimport { a } from \"../kit/a\";\nimport { b } from \"../nodes/b\";\n";
         let kit = "// A widget.\nimport { a } from \"../../api/a\";\nimport { b } from \"../b\";\n";
         assert_eq!(
             said_of(&[("ui/src/projects/p.tsx", page), ("ui/src/kit/grid/g.ts", kit)]),
