@@ -179,7 +179,8 @@ impl Server {
             }
             (line_of(&of.change), advice, lines)
         };
-        let advice = convert::diagnosis(&found, now).advice;
+        let view = self.machine.view().unwrap();
+        let advice = convert::diagnosis(&found, view, now).advice;
         found.advice.iter().zip(advice).map(with_lines).collect()
     }
 
