@@ -1,7 +1,7 @@
 //! What the test programs left in the folder of a run. Owns: its files. Does not know about: how they
 //! are shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -49,6 +49,8 @@ impl Totals {
 pub(super) struct Records {
     pub all: Vec<Record>,
     pub totals: Totals,
+    /// Tests that failed and passed when they were tried again: each is a defect.
+    pub unsteady: Vec<String>,
     /// A line for each test that was skipped, and for each reason.
     pub skipped: Vec<String>,
 }
@@ -76,11 +78,27 @@ pub(super) fn read(folder: &Path) -> Result<Records> {
         .iter()
         .map(|line| serde_json::from_str(line).with_context(|| format!("{FILE}: {line}")))
         .collect::<Result<_>>()?;
-    let passed = all.iter().filter(|record| record.passed).count();
-    let totals = Totals { passed, failed: all.len() - passed };
+    let (totals, unsteady) = outcomes(&all);
     let mut skipped = lines(SKIPPED)?;
     skipped.sort();
-    Ok(Records { all, totals, skipped })
+    Ok(Records { all, totals, unsteady, skipped })
+}
+
+/// How many tests passed at last, and which of these had failed before.
+fn outcomes(all: &[Record]) -> (Totals, Vec<String>) {
+    let mut attempts: BTreeMap<(&str, Option<&str>), Vec<bool>> = BTreeMap::new();
+    for record in all {
+        let test = (&*record.binary, record.test.as_deref());
+        attempts.entry(test).or_default().push(record.passed);
+    }
+    let passed = attempts.values().filter(|attempts| attempts.last() == Some(&true)).count();
+    let mixed = attempts
+        .iter()
+        .filter(|(_, attempts)| attempts.last() == Some(&true) && attempts.contains(&false));
+    let name =
+        |(binary, test): &(&str, Option<&str>)| format!("{binary} {}", test.unwrap_or("all"));
+    let unsteady = mixed.map(|(test, _)| name(test)).collect();
+    (Totals { passed, failed: attempts.len() - passed }, unsteady)
 }
 
 #[cfg(test)]
@@ -115,5 +133,19 @@ mod tests {
         let records = read(folder.path()).unwrap();
         assert_eq!((records.passed(), records.skipped.len()), (2, 2));
         assert_eq!(read(&folder.path().join("none")).unwrap().passed(), 0);
+    }
+
+    #[test]
+    fn a_test_that_passes_the_second_time_is_named() {
+        let record = |test: &str, passed| Record {
+            binary: "store".to_owned(),
+            test: Some(test.to_owned()),
+            wall_s: 1.0,
+            cpu_s: 0.5,
+            passed,
+        };
+        let all = [record("a", false), record("b", true), record("c", false), record("a", true)];
+        let expected = (Totals { passed: 2, failed: 1 }, vec!["store a".to_owned()]);
+        assert_eq!(outcomes(&all), expected);
     }
 }

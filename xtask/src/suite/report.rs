@@ -24,6 +24,12 @@ pub(super) fn print(records: &Records, compiled: &Measured, ran: &Measured) -> R
     by_binary(&mut text, records)?;
     slowest(&mut text, records)?;
     writeln!(text, "\ncompiling  {}\nrunning    {}", seconds(compiled), seconds(ran))?;
+    if !records.unsteady.is_empty() {
+        writeln!(text, "\npassed only when tried again, each a defect:")?;
+    }
+    for test in &records.unsteady {
+        writeln!(text, "  {test}")?;
+    }
     if !records.skipped.is_empty() {
         writeln!(text, "\nskipped:")?;
     }
