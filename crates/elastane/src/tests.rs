@@ -502,6 +502,7 @@ fn help_of_the_program() {
         Commands:
           up                   Start the server: API, scheduler and engine in one process
           down                 Stop all workloads, then the server; the next `up` runs them again
+          ui                   Open the web interface in a browser, logged in as the local administrator
           status               Show whether the server runs, its nodes, GPUs and workloads
           config               Show the settings of the server
           project              Create, list, change and delete projects
