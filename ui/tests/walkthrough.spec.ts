@@ -108,6 +108,18 @@ test("over quota, then fairness by preemption, as printed", async ({ app: page }
   await pane.getByRole("tab", { name: "Details" }).click();
   await expect(pane).toContainText("runai.jfrog.io/demo/quickstart");
 
+  // What the explanation names is a link: to who holds the GPUs, and back.
+  await pane.getByRole("tab", { name: "Explain" }).click();
+  await pane.getByRole("link", { name: "team-b/b1", exact: true }).first().click();
+  await expect(page.getByRole("region", { name: "Workload b1" })).toBeVisible();
+  await row(page, "a1").click();
+  await pane.getByRole("link", { name: "node-1", exact: true }).first().click();
+  await expect(page.getByRole("listitem").filter({ hasText: "node-1" })).toHaveAttribute(
+    "aria-current",
+    "true",
+  );
+  expect(await new AxeBuilder(page).violations()).toEqual([]);
+
   // A name that is taken is refused while it is typed.
   await stepOne(page, { name: "b2", project: "team-b", compute: "one-gpu" });
   await expect(page.getByText("the name is taken in team-b")).toBeVisible();

@@ -1,5 +1,5 @@
 // The page of nodes: a grid, with the GPUs of each drawn.
-import { useParams } from "wouter";
+import { Link, useParams } from "wouter";
 
 import { useMay } from "../api/session";
 import type { Gpu, Node } from "../api/types";
@@ -7,7 +7,7 @@ import { GpuBox } from "../kit/GpuBox";
 import bars from "../kit/bars.module.css";
 import page from "../kit/page.module.css";
 import { Empty, NoRight, Skeleton } from "../kit/States";
-import { printGpus, projectColor, Status } from "../kit/Status";
+import { countGpus, printGpus, projectColor, Status } from "../kit/Status";
 import { useAll } from "../live/client";
 
 export default function Nodes(): React.ReactNode {
@@ -95,7 +95,30 @@ function NodeTile({ node, gpus, isMarked }: TileProps): React.ReactNode {
           />
         ))}
       </div>
+      <Holders gpus={gpus} />
     </li>
+  );
+}
+
+/** The workloads on the GPUs of a node, in the colors in which they are drawn. */
+function Holders({ gpus }: { gpus: Gpu[] }): React.ReactNode {
+  const pods = gpus.flatMap((gpu) => gpu.pods);
+  const held = [...Map.groupBy(pods, ({ workloadId }) => workloadId)];
+  return (
+    <ul className={page.holders}>
+      {held.map(([id, [first, ...more]]) => (
+        <li key={id}>
+          <span
+            className={page.swatch}
+            style={{ background: first && projectColor(first.projectId) }}
+          />
+          <Link href={`/workloads/${id}`}>{first?.workloadName}</Link>
+          <span className="muted">
+            {countGpus([first, ...more].reduce((sum, pod) => sum + (pod?.share ?? 0), 0))}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -112,8 +112,7 @@ function WhatHelps({ advice }: { advice: Advice[] }): React.ReactNode {
       <ul className={page.lines}>
         {advice.map((one) => (
           <li key={one.kind + one.message}>
-            <p>{one.message}</p>
-            <LinksOf advice={one} />
+            {one.message} <LinksOf advice={one} />
             {one.commands?.map((command) => (
               <Command key={command} text={command} />
             ))}
@@ -128,13 +127,13 @@ function WhatHelps({ advice }: { advice: Advice[] }): React.ReactNode {
 function LinksOf({ advice: { workload, node, raises } }: { advice: Advice }): React.ReactNode {
   if (!workload && !node && !raises?.length) return null;
   return (
-    <p className={page.links} style={{ marginBottom: 6 }}>
+    <span className={page.links}>
       {workload && <WorkloadLink of={workload} />}
       {node && <NodeLink name={node} />}
       {raises?.map(({ name, resource }) => (
         <ProjectLink key={name + resource} name={name} />
       ))}
-    </p>
+    </span>
   );
 }
 
