@@ -68,6 +68,11 @@ export class Server {
     this.#run("runai", "training", "submit", name, "-i", image, "-g", "1", "-p", project);
   }
 
+  /** Deletes a training, as another user would. */
+  remove(project: string, name: string): void {
+    this.#run("runai", "training", "delete", name, "-p", project);
+  }
+
   #run(program: string, ...args: string[]): string {
     const env = {
       ...process.env,
