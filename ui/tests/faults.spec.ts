@@ -56,11 +56,13 @@ test("no violation on any page, light, dark and on a phone", async ({ app: page 
 test("no SharedWorker, and storage refused", async ({ page, server }) => {
   await page.addInitScript(() => {
     Reflect.deleteProperty(globalThis, "SharedWorker");
-    const refused = () => {
-      throw new DOMException("refused", "SecurityError");
-    };
-    Object.defineProperty(globalThis, "localStorage", { get: refused });
-    Object.defineProperty(globalThis, "sessionStorage", { get: refused });
+    for (const storage of ["localStorage", "sessionStorage"]) {
+      Object.defineProperty(globalThis, storage, {
+        get: () => {
+          throw new DOMException("refused", "SecurityError");
+        },
+      });
+    }
   });
   const faults = watch(page, server.url);
   await page.goto(server.link());
