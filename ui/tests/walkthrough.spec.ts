@@ -92,7 +92,7 @@ test("over quota, then fairness by preemption, as printed", async ({ app: page }
   await stepOne(page, { name: "b2", project: "team-b", compute: "one-gpu" });
   await create(page, { name: "b2", project: "team-b", compute: "one-gpu" });
   // Without a reload: a1 is preempted, and says why.
-  await expect(row(page, "a1")).toContainText("Pending", { timeout: 2000 });
+  await expect(row(page, "a1")).toContainText("Pending");
   await expect(row(page, "a1")).toContainText("E101");
   await row(page, "a1").click();
   const pane = page.getByRole("region", { name: "Workload a1" });
