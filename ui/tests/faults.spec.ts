@@ -1,6 +1,6 @@
 // Faults: the server goes, the session ends, texts are hostile. Each test is named by its fault.
 import { AxeBuilder } from "./axe";
-import { expect, test } from "./fixture";
+import { expect, test, watch } from "./fixture";
 
 test("server gone, and restarted", async ({ app: page, server }) => {
   await expect(page.getByText("live", { exact: true })).toBeVisible();
@@ -51,4 +51,37 @@ test("no violation on any page, light, dark and on a phone", async ({ app: page 
   await page.setViewportSize({ width: 320, height: 640 });
   const sideways = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(sideways).toBeLessThanOrEqual(320);
+});
+
+test("no SharedWorker, and storage refused", async ({ page, server }) => {
+  await page.addInitScript(() => {
+    Reflect.deleteProperty(globalThis, "SharedWorker");
+    for (const storage of ["localStorage", "sessionStorage"]) {
+      Object.defineProperty(globalThis, storage, {
+        get: () => {
+          throw new DOMException("refused", "SecurityError");
+        },
+      });
+    }
+  });
+  const faults = watch(page, server.url);
+  await page.goto(server.link());
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  // The stream is in a worker of this page alone.
+  expect(page.workers()).toHaveLength(1);
+  server.submit("team-a", "a1");
+  await page.getByRole("navigation").getByRole("link", { name: "Workloads" }).click();
+  await expect(page.getByRole("row").filter({ hasText: "a1" })).toContainText("Running");
+  expect(faults).toEqual([]);
+});
+
+test("a workload deleted while its pane is open, by another", async ({ app: page, server }) => {
+  server.submit("team-a", "a1");
+  await page.getByRole("navigation").getByRole("link", { name: "Workloads" }).click();
+  await page.getByRole("rowheader", { name: "a1" }).click();
+  const pane = page.getByRole("region", { name: "Workload a1" });
+  await pane.getByRole("tab", { name: "Details" }).click();
+  server.remove("team-a", "a1");
+  await expect(pane).toContainText("was deleted");
+  await expect(pane.getByRole("button", { name: "DELETE" })).toBeHidden();
 });

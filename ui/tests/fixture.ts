@@ -1,5 +1,5 @@
 // A real server with simulated nodes for a test, and a page that may do nothing it should not.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -54,6 +54,34 @@ export class Server {
     const link = this.#links.pop();
     if (!link) throw new Error("the link was used");
     return link;
+  }
+
+  /** A new user's first password. */
+  newUser(email: string): string {
+    return this.#run("elastane", "user", "create", email).trim().split("\n").at(-1) ?? "";
+  }
+
+  /** A training with one GPU in a new project. */
+  submit(project: string, name: string): void {
+    this.#run("elastane", "project", "create", project, "--gpu-quota", "2");
+    const image = "runai.jfrog.io/demo/quickstart";
+    this.#run("runai", "training", "submit", name, "-i", image, "-g", "1", "-p", project);
+  }
+
+  /** Deletes a training, as another user would. */
+  remove(project: string, name: string): void {
+    this.#run("runai", "training", "delete", name, "-p", project);
+  }
+
+  #run(program: string, ...args: string[]): string {
+    const env = {
+      ...process.env,
+      HOME: this.home,
+      XDG_STATE_HOME: join(this.home, "state"),
+      ELASTANE_STATE_DIR: join(this.home, "state"),
+    };
+    const bin = process.env.ELASTANE_BIN ?? "";
+    return execFileSync(join(bin, program), args, { env, encoding: "utf8" });
   }
 
   async stop(): Promise<void> {

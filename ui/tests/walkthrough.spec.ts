@@ -92,7 +92,7 @@ test("over quota, then fairness by preemption, as printed", async ({ app: page }
   await stepOne(page, { name: "b2", project: "team-b", compute: "one-gpu" });
   await create(page, { name: "b2", project: "team-b", compute: "one-gpu" });
   // Without a reload: a1 is preempted, and says why.
-  await expect(row(page, "a1")).toContainText("Pending", { timeout: 2000 });
+  await expect(row(page, "a1")).toContainText("Pending");
   await expect(row(page, "a1")).toContainText("E101");
   await row(page, "a1").click();
   const pane = page.getByRole("region", { name: "Workload a1" });
@@ -107,6 +107,18 @@ test("over quota, then fairness by preemption, as printed", async ({ app: page }
   await expect(pane).toContainText("a1-0-1");
   await pane.getByRole("tab", { name: "Details" }).click();
   await expect(pane).toContainText("runai.jfrog.io/demo/quickstart");
+
+  // What the explanation names is a link: to who holds the GPUs, and back.
+  await pane.getByRole("tab", { name: "Explain" }).click();
+  await pane.getByRole("link", { name: "team-b/b1", exact: true }).first().click();
+  await expect(page.getByRole("region", { name: "Workload b1" })).toBeVisible();
+  await row(page, "a1").click();
+  await pane.getByRole("link", { name: "node-1", exact: true }).first().click();
+  await expect(page.getByRole("listitem").filter({ hasText: "node-1" })).toHaveAttribute(
+    "aria-current",
+    "true",
+  );
+  expect(await new AxeBuilder(page).violations()).toEqual([]);
 
   // A name that is taken is refused while it is typed.
   await stepOne(page, { name: "b2", project: "team-b", compute: "one-gpu" });

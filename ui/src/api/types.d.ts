@@ -10,7 +10,10 @@ export interface Advice {
   disturbs: number;
   kind: string;
   message: string;
+  node?: string | null;
+  raises?: Array<Raise>;
   to?: string | null;
+  workload?: null | WorkloadName;
 }
 
 export interface AllocatedResources {
@@ -122,8 +125,11 @@ export interface Diagnosis {
   complete: boolean;
   holders: Array<string>;
   lines: Array<string>;
+  nodeClasses?: Array<NodesAlike>;
   nodes: Array<string>;
+  projectHoldings?: Array<ProjectHolding>;
   searches: Array<Search>;
+  workloadHoldings?: Array<WorkloadHolding>;
 }
 
 export type DistFramework = "MPI" | "PyTorch" | "TF" | "XGBoost";
@@ -391,6 +397,12 @@ export interface NodeTypesPerWorkload {
   workspace?: Array<string>;
 }
 
+export interface NodesAlike {
+  like: string;
+  nodes: number;
+  room: number;
+}
+
 export interface Parent {
   id: string;
   name: string;
@@ -478,6 +490,15 @@ export interface ProjectEffective {
   schedulingRules: SchedulingRules;
 }
 
+export interface ProjectHolding {
+  allocated: number;
+  fairShare: number;
+  held: number;
+  name: string;
+  quota: number;
+  resource: ResourceKind;
+}
+
 export interface ProjectStatus {
   additionalStatusData: Record<string, unknown>;
   lastUpdatedTime: Time;
@@ -498,6 +519,13 @@ export interface QuotaStatus {
   allocated: QuotaResource;
   allocatedNonPreemptible: QuotaResource;
   requested: QuotaResource;
+}
+
+export interface Raise {
+  from: number;
+  name: string;
+  resource: ResourceKind;
+  to: number;
 }
 
 export type Rank = "VeryLow" | "Low" | "MediumLow" | "Medium" | "MediumHigh" | "High" | "VeryHigh";
@@ -531,6 +559,8 @@ export interface RequestedPods {
   number: number;
   parallelism?: number | null;
 }
+
+export type ResourceKind = "cpu" | "gpu" | "memory";
 
 export interface ResourceShare {
   deserved?: number | null;
@@ -688,6 +718,19 @@ export interface WorkloadExtras {
   restarts?: number;
   startedAt?: Time | null;
   training?: JobTraining | null;
+}
+
+export interface WorkloadHolding {
+  held: number;
+  resource: ResourceKind;
+  standing: string;
+  workload: WorkloadName;
+}
+
+export interface WorkloadName {
+  id?: string | null;
+  name: string;
+  projectName: string;
 }
 
 export interface WorkloadRefAndStatus {

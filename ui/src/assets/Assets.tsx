@@ -79,7 +79,7 @@ const COMPUTE: Column<Asset>[] = [
   {
     id: "gpus",
     name: "GPU devices × memory",
-    width: 160,
+    width: 190,
     rank: 1,
     sort: "spec.gpuDevicesRequest",
     cell: (asset) => printCompute(spec(asset)),
@@ -164,6 +164,7 @@ export default function Assets(): React.ReactNode {
         empty={
           <Empty title={`No ${title.toLowerCase()} yet`}>
             <p className="muted">{about}</p>
+            {mayCreate && <Button onPress={() => setOpen(true)}>Create the first</Button>}
           </Empty>
         }
       />

@@ -49,6 +49,7 @@ export function printSpan(seconds: number): string {
 
 const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const SECONDS = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
 /** The exact time with the zone of the reader. */
@@ -57,10 +58,10 @@ export function printExact(time: string): string {
 }
 
 /** The time of day, and the day where it is not today. */
-export function printClock(time: string): string {
+export function printClock(time: string, clock = CLOCK): string {
   const at = new Date(time);
   const today = at.toDateString() === new Date(Date.now() + offset).toDateString();
-  return today ? CLOCK.format(at) : `${DAY.format(at)} ${CLOCK.format(at)}`;
+  return today ? clock.format(at) : `${DAY.format(at)} ${clock.format(at)}`;
 }
 
 /** How long ago it was. */
@@ -73,11 +74,17 @@ export function Age({ of }: { of: string }): React.ReactNode {
   );
 }
 
+interface ClockProps {
+  at: string;
+  /** Where much happens in a minute. */
+  seconds?: boolean;
+}
+
 /** When it was, by the clock. */
-export function Clock({ at }: { at: string }): React.ReactNode {
+export function Clock({ at, seconds }: ClockProps): React.ReactNode {
   return (
     <time dateTime={at} title={printExact(at)} className="nowrap">
-      {printClock(at)}
+      {printClock(at, seconds ? SECONDS : CLOCK)}
     </time>
   );
 }

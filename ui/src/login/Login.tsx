@@ -69,7 +69,7 @@ export function Login({ isEmbedded }: { isEmbedded?: boolean }): React.ReactNode
   return (
     <Page title="Log in">
       {form}
-      <p className="muted">
+      <p className={`muted ${css.hint}`}>
         On the machine of the server <code>elastane ui</code> opens this page logged in.
       </p>
     </Page>

@@ -1,17 +1,21 @@
 // The page of nodes: a grid, with the GPUs of each drawn.
+import { Link, useParams } from "wouter";
+
 import { useMay } from "../api/session";
 import type { Gpu, Node } from "../api/types";
 import { GpuBox } from "../kit/GpuBox";
 import bars from "../kit/bars.module.css";
 import page from "../kit/page.module.css";
 import { Empty, NoRight, Skeleton } from "../kit/States";
-import { printGpus, projectColor, Status } from "../kit/Status";
+import { countGpus, printGpus, projectColor, Status } from "../kit/Status";
 import { useAll } from "../live/client";
 
 export default function Nodes(): React.ReactNode {
   const mayRead = useMay("nodes", "read");
   const nodes = useAll("node", "name");
   const gpus = useAll("gpu", "index");
+  // What a link from elsewhere points at.
+  const { name: marked } = useParams<{ name?: string }>();
   if (!mayRead) return <NoRight what="nodes" />;
   const byNode = Map.groupBy(gpus ?? [], ({ nodeName }) => nodeName);
   const free = (gpus ?? []).reduce((sum, gpu) => sum + (gpu.fault ? 0 : 1 - gpu.allocated), 0);
@@ -34,7 +38,12 @@ export default function Nodes(): React.ReactNode {
         )}
         <ul className={page.nodes}>
           {nodes?.map((node) => (
-            <NodeTile key={node.id} node={node} gpus={byNode.get(node.name) ?? []} />
+            <NodeTile
+              key={node.id}
+              node={node}
+              gpus={byNode.get(node.name) ?? []}
+              isMarked={node.name === marked}
+            />
           ))}
         </ul>
       </div>
@@ -42,11 +51,26 @@ export default function Nodes(): React.ReactNode {
   );
 }
 
-function NodeTile({ node, gpus }: { node: Node; gpus: Gpu[] }): React.ReactNode {
+interface TileProps {
+  node: Node;
+  gpus: Gpu[];
+  isMarked: boolean;
+}
+
+/** Brings what is marked into view, once, when it appears. */
+function showOnce(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: "nearest" });
+}
+
+function NodeTile({ node, gpus, isMarked }: TileProps): React.ReactNode {
   const state = node.status.split(",")[0] ?? node.status;
   const held = gpus.reduce((sum, gpu) => sum + gpu.allocated, 0);
   return (
-    <li className={page.card}>
+    <li
+      className={page.card}
+      aria-current={isMarked || undefined}
+      ref={isMarked ? showOnce : undefined}
+    >
       <h2>{node.name}</h2>
       <p className={page.row}>
         <Status of={state} />
@@ -71,7 +95,30 @@ function NodeTile({ node, gpus }: { node: Node; gpus: Gpu[] }): React.ReactNode 
           />
         ))}
       </div>
+      <Holders gpus={gpus} />
     </li>
+  );
+}
+
+/** The workloads on the GPUs of a node, in the colors in which they are drawn. */
+function Holders({ gpus }: { gpus: Gpu[] }): React.ReactNode {
+  const pods = gpus.flatMap((gpu) => gpu.pods);
+  const held = [...Map.groupBy(pods, ({ workloadId }) => workloadId)];
+  return (
+    <ul className={page.holders}>
+      {held.map(([id, [first, ...more]]) => (
+        <li key={id}>
+          <span
+            className={page.swatch}
+            style={{ background: first && projectColor(first.projectId) }}
+          />
+          <Link href={`/workloads/${id}`}>{first?.workloadName}</Link>
+          <span className="muted">
+            {countGpus([first, ...more].reduce((sum, pod) => sum + (pod?.share ?? 0), 0))}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -143,7 +143,7 @@ function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
               full={full}
             />,
             <span key="text" className="muted">
-              {printGpus(gpus(project))} of {printGpus(quota)}
+              {printGpus(gpus(project))} of {countGpus(quota)}
               {gpus(project) > quota && ` · ${printGpus(gpus(project) - quota)} borrowed`}
             </span>,
           ];

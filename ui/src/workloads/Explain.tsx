@@ -2,7 +2,8 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { get } from "../api/http";
-import type { Advice, Explanation, StartEstimate } from "../api/types";
+import type { Advice, Diagnosis, Explanation, StartEstimate } from "../api/types";
+import { NodeLink, ProjectLink, WorkloadLink } from "../kit/links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
 import { Code, printGpus } from "../kit/Status";
@@ -52,8 +53,8 @@ export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
       )}
       <Quota of={said} />
       {diagnosis && diagnosis.advice.length > 0 && <WhatHelps advice={diagnosis.advice} />}
-      <Sentences title="Who holds what it needs" of={diagnosis?.holders} />
-      <Sentences title="Where it does not fit" of={diagnosis?.nodes} />
+      {diagnosis && <Holders of={diagnosis} />}
+      {diagnosis && <Where of={diagnosis} />}
       {diagnosis && diagnosis.searches.length > 0 && (
         <div className={page.card}>
           <h3>Why nothing was moved or taken for it</h3>
@@ -109,10 +110,10 @@ function WhatHelps({ advice }: { advice: Advice[] }): React.ReactNode {
         What would let it start <span className="muted">· each tried out</span>
       </h3>
       <ul className={page.lines}>
-        {advice.map(({ kind, message, commands }) => (
-          <li key={kind + message}>
-            <p style={{ marginBottom: commands?.length ? 6 : 0 }}>{message}</p>
-            {commands?.map((command) => (
+        {advice.map((one) => (
+          <li key={one.kind + one.message}>
+            {one.message} <LinksOf advice={one} />
+            {one.commands?.map((command) => (
               <Command key={command} text={command} />
             ))}
           </li>
@@ -122,8 +123,54 @@ function WhatHelps({ advice }: { advice: Advice[] }): React.ReactNode {
   );
 }
 
-function Sentences({ title, of }: { title: string; of: string[] | undefined }): React.ReactNode {
-  if (!of || of.length === 0) return null;
+/** Where the workload, the node and the projects of a change are. */
+function LinksOf({ advice: { workload, node, raises } }: { advice: Advice }): React.ReactNode {
+  if (!workload && !node && !raises?.length) return null;
+  return (
+    <span className={page.links}>
+      {workload && <WorkloadLink of={workload} />}
+      {node && <NodeLink name={node} />}
+      {raises?.map(({ name, resource }) => (
+        <ProjectLink key={name + resource} name={name} />
+      ))}
+    </span>
+  );
+}
+
+function Holders({ of }: { of: Diagnosis }): React.ReactNode {
+  const projects = new Set(of.projectHoldings?.map(({ name }) => name));
+  const workloads = of.workloadHoldings ?? [];
+  return (
+    <Sentences title="Who holds what it needs" of={of.holders}>
+      {[...projects].map((name) => (
+        <ProjectLink key={name} name={name} />
+      ))}
+      {workloads.map(({ workload, resource }) => (
+        <WorkloadLink key={`${workload.projectName}/${workload.name} ${resource}`} of={workload} />
+      ))}
+    </Sentences>
+  );
+}
+
+function Where({ of }: { of: Diagnosis }): React.ReactNode {
+  return (
+    <Sentences title="Where it does not fit" of={of.nodes}>
+      {of.nodeClasses?.map(({ like }) => (
+        <NodeLink key={like} name={like} />
+      ))}
+    </Sentences>
+  );
+}
+
+interface SentencesProps {
+  title: string;
+  of: string[];
+  /** Links to what the sentences name. */
+  children: React.ReactNode;
+}
+
+function Sentences({ title, of, children }: SentencesProps): React.ReactNode {
+  if (of.length === 0) return null;
   return (
     <div className={page.card}>
       <h3>{title}</h3>
@@ -132,6 +179,7 @@ function Sentences({ title, of }: { title: string; of: string[] | undefined }): 
           <li key={sentence}>{sentence}</li>
         ))}
       </ul>
+      <p className={page.links}>{children}</p>
     </div>
   );
 }

@@ -25,7 +25,7 @@ export function History({ row }: { row: WorkloadRow }): React.ReactNode {
         <li key={id} style={{ fontSize: 13 }}>
           <span className={page.row}>
             <span className="muted">
-              <Clock at={createdAt} />
+              <Clock at={createdAt} seconds />
             </span>
             {CODE.test(reason) ? <Code>{reason}</Code> : <b>{reason}</b>}
             {type === "Warning" && <span style={{ color: "var(--evicted)" }}>▲ warning</span>}

@@ -37,13 +37,17 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     width: 130,
     rank: 0,
     sort: "name",
-    cell: (row) => <b style={{ fontWeight: 600 }}>{row.name}</b>,
+    cell: (row) => (
+      <b style={{ fontWeight: 600 }} title={row.name}>
+        {row.name}
+      </b>
+    ),
   },
   { id: "type", name: "Type", width: 96, rank: 6, sort: "type", cell: (row) => row.type },
   {
     id: "phase",
     name: "Status",
-    width: 152,
+    width: 148,
     rank: 1,
     sort: "phase",
     cell: (row) => (
@@ -57,7 +61,8 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     name: "Why",
     width: 220,
     grows: true,
-    rank: 3,
+    least: 96,
+    rank: 2,
     sort: "why",
     cell: (row) => <Why of={row} />,
   },
@@ -73,7 +78,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     id: "gpus",
     name: "GPUs",
     width: 76,
-    rank: 2,
+    rank: 3,
     isNumber: true,
     sort: "gpusAllocated",
     cell: (row) => `${printGpus(row.gpusAllocated)} / ${printGpus(row.gpusRequested)}`,

@@ -143,25 +143,27 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
             <Skeleton rows={8} />
           </div>
         )}
-        <div role="rowgroup" style={{ position: "relative", height: total * size.row }}>
-          {rows?.map((row, index) => (
-            <Row
-              key={row.id}
-              row={row.object}
-              id={row.id}
-              index={from + index}
-              top={(from + index) * size.row}
-              gone={row.gone === true}
-              selected={row.id === props.selected}
-              placed={placed}
-              active={active.row === from + index ? active.column : -1}
-              onFocus={focusOn}
-              onOpen={onOpen}
-            />
-          ))}
-        </div>
-        {rows && total === 0 && props.empty}
+        {total > 0 && (
+          <div role="rowgroup" style={{ position: "relative", height: total * size.row }}>
+            {rows?.map((row, index) => (
+              <Row
+                key={row.id}
+                row={row.object}
+                id={row.id}
+                index={from + index}
+                top={(from + index) * size.row}
+                gone={row.gone === true}
+                selected={row.id === props.selected}
+                placed={placed}
+                active={active.row === from + index ? active.column : -1}
+                onFocus={focusOn}
+                onOpen={onOpen}
+              />
+            ))}
+          </div>
+        )}
       </div>
+      {rows && total === 0 && <div className={css.empty}>{props.empty}</div>}
       {props.fresh > 0 && (
         <div className={css.fresh}>
           <Button onPress={thaw}>{props.fresh} new ↑</Button>

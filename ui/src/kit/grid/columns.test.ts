@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+
+import { type Column, place } from "./columns";
+
+const column = (id: string, rank: number, more?: Partial<Column<null>>): Column<null> => ({
+  id,
+  name: id,
+  width: 100,
+  rank,
+  cell: () => null,
+  ...more,
+});
+
+const COLUMNS = [
+  column("name", 0),
+  column("status", 1),
+  column("why", 2, { width: 200, grows: true, least: 80 }),
+  column("gpus", 3),
+];
+
+test("columns leave by importance, and one is cut before it leaves", () => {
+  for (const [room, sizes] of [
+    [600, { name: 100, status: 100, why: 300, gpus: 100 }],
+    [500, { name: 100, status: 100, why: 200, gpus: 100 }],
+    [499, { name: 100, status: 100, why: 299 }],
+    [290, { name: 100, status: 100, why: 90 }],
+    [279, { name: 100, status: 100 }],
+    [120, { name: 100 }],
+  ] as const) {
+    const placed = place(COLUMNS, room);
+    expect(Object.fromEntries(placed.map(({ id, size }) => [id, size]))).toEqual(sizes);
+  }
+});
