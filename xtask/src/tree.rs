@@ -15,7 +15,8 @@ pub(crate) type Tree = BTreeMap<String, String>;
 /// Folders that are not the repository's; in a linked worktree `.git` is a file.
 const SKIPPED: [&str; 4] = [".git", "target", "node_modules", "dist"];
 
-/// Reads every text file of the repository. Files that are not UTF-8 do not count.
+/// Reads every file of the repository. Those that are not UTF-8, such as pictures, are there without
+/// a text.
 ///
 /// # Errors
 /// A folder or a file cannot be read.
@@ -35,9 +36,8 @@ pub(crate) fn read(root: &Path) -> Result<Tree> {
                 folders.push(path);
             } else if kind.is_file() {
                 let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-                if let (Ok(text), Ok(relative)) =
-                    (String::from_utf8(bytes), path.strip_prefix(root))
-                {
+                if let Ok(relative) = path.strip_prefix(root) {
+                    let text = String::from_utf8(bytes).unwrap_or_default();
                     tree.insert(relative.to_string_lossy().into_owned(), text);
                 }
             }

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { get } from "../api/http";
 import type { Advice, Diagnosis, Explanation, StartEstimate } from "../api/types";
-import { NodeLink, ProjectLink, WorkloadLink } from "../kit/links";
+import { NodeLink, ProjectLink, WorkloadLink } from "./links";
 import page from "../kit/page.module.css";
 import { Command, Failure, Skeleton } from "../kit/States";
 import { Code, printGpus } from "../kit/Status";
