@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use axum::http::StatusCode;
+use fixture::STUCK_AFTER;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -12,8 +13,6 @@ use crate::iam::{call, get, give, user};
 use crate::server::{Server, read};
 
 const CHANGES: &str = "/elastane/v1/changes";
-/// Only as long as this if something is broken.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Objects by their kind and id.
 type Objects = BTreeMap<(String, String), Value>;
@@ -64,7 +63,7 @@ impl Reader {
     /// The next event, applied; none at the end of the stream.
     async fn next(&mut self) -> Option<Value> {
         // Also with heartbeats in between.
-        let until = tokio::time::Instant::now() + PATIENCE;
+        let until = tokio::time::Instant::now() + STUCK_AFTER;
         loop {
             if let Some((frame, rest)) = self.text.split_once("\n\n") {
                 let line = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name));
@@ -171,7 +170,7 @@ impl Reader {
             if own == lists && !self.listing {
                 return;
             }
-            let next = tokio::time::timeout(PATIENCE / 2, self.next()).await;
+            let next = tokio::time::timeout(STUCK_AFTER / 2, self.next()).await;
             assert!(next.is_ok(), "{:#?}", differing(&own, &lists));
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use fixture::STUCK_AFTER;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,8 +13,6 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::iam::{give, program};
 use crate::server::Server;
 
-/// How long a value may take to come; long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(90);
 /// The id of the role Viewer.
 const VIEWER: u64 = 9;
 
@@ -98,7 +97,7 @@ impl Prometheus {
 
     /// Waits until a query comes to that.
     async fn reads(&self, query: &str, value: Option<f64>, dir: &Path) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + STUCK_AFTER;
         loop {
             let got = self.query(query).await;
             if got == value {

@@ -9,6 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
 use control::{Clock, Handle, NodeAccess, Options, Service, SystemClock};
+use fixture::STUCK_AFTER;
 use http_kit::Shutdown;
 use iam::LoginProvider;
 use orchestrator::NodeList;
@@ -17,9 +18,6 @@ use spec::{NodeGpu, NodeSpec};
 use tower::ServiceExt as _;
 
 use crate::engine_double::EngineDouble;
-
-/// How long a state may take to come; long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Server {
     pub(crate) router: Router,
@@ -236,7 +234,7 @@ impl Server {
 
     /// Waits until what a path shows is as wanted.
     pub(crate) async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + STUCK_AFTER;
         loop {
             let last = self.get(path).await;
             if wanted(&last) {

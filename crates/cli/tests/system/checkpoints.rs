@@ -1,11 +1,8 @@
 //! Scripts that report their checkpoints, over a killed server and an eviction. Owns: what a script of a
 //! shell and one of Python see.
 
-use std::time::Duration;
-
 use crate::sandbox::{Sandbox, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Saves every fifth of a second, and says how that was taken.
 const SAVES: &str = r#"step=0; while sleep 0.2; do step=$((step + 1)); file=$ELASTANE_CHECKPOINT_DIR/model
 echo "weights $step" > $file.new; mv $file.new $file
@@ -29,7 +26,7 @@ echo "saves $step within $within s"; elastane checkpoint $file --step $step && s
 
 fn says(sandbox: &Sandbox, line: &str, part: &str) {
     let mut text = String::new();
-    let said = wait_until(PATIENCE, || {
+    let said = wait_until(|| {
         text = sandbox.shell(line).text;
         text.contains(part)
     });
@@ -58,7 +55,7 @@ fn a_script_reports_checkpoints_and_is_stopped_after_one() {
     sandbox.kill_server();
     sandbox.start_server(UP);
     let before = saved(&sandbox);
-    assert!(wait_until(PATIENCE, || saved(&sandbox) > before), "{}", sandbox.server_text());
+    assert!(wait_until(|| saved(&sandbox) > before), "{}", sandbox.server_text());
     let taker = "runai submit taker -p team-b -i x -g 1 --command -- sleep 600";
     assert_eq!(sandbox.shell(taker).code, Some(0));
     says(&sandbox, "runai describe job saves", "[AwaitsCheckpoint]");

@@ -9,9 +9,6 @@ use rustix::process::Signal;
 use crate::sandbox::{Sandbox, finish, wait_until};
 use crate::sessions::end;
 
-/// Long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 fn printed(sandbox: &Sandbox, line: &str) -> String {
     let output = sandbox.shell(line);
     assert_eq!(output.code, Some(0), "{line}\n{}", output.text);
@@ -21,7 +18,7 @@ fn printed(sandbox: &Sandbox, line: &str) -> String {
 /// Waits until a command that goes on has written this into a file.
 fn await_in(sandbox: &Sandbox, file: &str, part: &str) {
     let text = || std::fs::read_to_string(sandbox.home().join(file)).unwrap_or_default();
-    assert!(wait_until(PATIENCE, || text().contains(part)), "{file} lacks {part:?}\n{}", text());
+    assert!(wait_until(|| text().contains(part)), "{file} lacks {part:?}\n{}", text());
 }
 
 const MANIFEST: &str = r#"
@@ -359,7 +356,7 @@ fn an_upgrade_that_is_refused_or_interrupted_leaves_the_program_as_it_was() {
     printed(&sandbox, as_it_was);
     let waits = sandbox.begin(&upgrade(hands_out(PROGRAM, 2 * PROGRAM.len())));
     let begun = || sandbox.shell("ls -A bin | grep '^[.]runai'").code == Some(0);
-    assert!(wait_until(PATIENCE, begun));
+    assert!(wait_until(begun));
     end(&sandbox, "bin/runai upgrade", Signal::TERM);
     assert_eq!(finish(waits).code, Some(143));
     printed(&sandbox, as_it_was);

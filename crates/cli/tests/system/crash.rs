@@ -12,7 +12,6 @@ use crate::sandbox::{Process, Sandbox, environment, every_process, finish, kill,
 
 const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const GPUS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Each time that a run is lost the next waits twice as long, so people give up.
 const STRUCK_MAX: u32 = 3;
 
@@ -178,7 +177,7 @@ impl Story {
     fn await_truth(&mut self, round: u64) {
         let since = Instant::now();
         let (mut told, mut running) = (Vec::new(), BTreeMap::new());
-        let truth = wait_until(PATIENCE, || {
+        let truth = wait_until(|| {
             (told, running) = (self.told(), self.running());
             let ending = |name: &str| told.iter().any(|(n, s)| n == name && s == "Terminating");
             running.retain(|name, _| !ending(name));
@@ -267,7 +266,7 @@ impl Story {
     /// Waits until as many workloads run as there is room for, each once.
     fn settle(&self, round: u64) {
         let expected = self.believed.len().min(GPUS);
-        let settled = wait_until(PATIENCE, || {
+        let settled = wait_until(|| {
             self.check_once(round);
             self.running().len() == expected
         });
@@ -298,10 +297,10 @@ impl Story {
             let output = self.sandbox.shell(&format!("runai delete {}", names.join(" ")));
             assert_eq!(output.code, Some(0), "{}", output.text);
         }
-        let gone = wait_until(PATIENCE, || self.listed().is_empty());
+        let gone = wait_until(|| self.listed().is_empty());
         assert!(gone, "still listed: {:?}", self.listed());
         self.sandbox.kill_server();
-        let quiet = wait_until(PATIENCE, || self.sandbox.processes().is_empty());
+        let quiet = wait_until(|| self.sandbox.processes().is_empty());
         assert!(quiet, "orphans: {:?}", self.sandbox.processes());
     }
 }

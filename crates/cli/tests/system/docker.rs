@@ -10,9 +10,6 @@ use engine_docker::testing::{DockerServer, IMAGE, restart_containers};
 use crate::crash::{Random, number_from};
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
-/// Long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// What is killed, without a warning.
 #[derive(Debug, Clone, Copy)]
 enum Blow {
@@ -44,18 +41,9 @@ impl Story {
         output.text
     }
 
-    fn await_text(&self, line: &str, wanted: &str) {
-        let mut text = String::new();
-        let seen = wait_until(PATIENCE, || {
-            text = self.sandbox.shell(line).text;
-            text.contains(wanted)
-        });
-        assert!(seen, "{line} lacks {wanted:?}:\n{text}\n{}", self.sandbox.server_text());
-    }
-
     fn await_containers(&self, count: usize) -> Vec<String> {
         let mut found = Vec::new();
-        let seen = wait_until(PATIENCE, || {
+        let seen = wait_until(|| {
             found = self.daemon.containers();
             found.len() == count
         });
@@ -72,9 +60,9 @@ impl Story {
         let script = "echo begun; while :; do sleep 0.1; done";
         let line = format!("runai submit t{round} -i {IMAGE} -g 0.5 --command -- sh -c '{script}'");
         self.run(&line);
-        self.await_text(&format!("runai logs q{round}"), "training on");
-        self.await_text(&format!("runai logs t{round}"), "begun");
-        self.await_text(&format!("runai describe job t{round}"), "[Started]");
+        self.sandbox.await_text(&format!("runai logs q{round}"), "training on");
+        self.sandbox.await_text(&format!("runai logs t{round}"), "begun");
+        self.sandbox.await_text(&format!("runai describe job t{round}"), "[Started]");
         let before = self.await_containers(2);
         std::thread::sleep(Duration::from_millis(random.below(300)));
         let stay: &[String] = match blow {
@@ -104,7 +92,7 @@ impl Story {
         };
         self.await_truth((round, blow));
         self.await_those(&before, stay, (round, blow));
-        self.await_text("runai list jobs", &format!("q{round}"));
+        self.sandbox.await_text("runai list jobs", &format!("q{round}"));
         self.run(&format!("runai delete q{round}; runai delete t{round}"));
         self.await_containers(0);
     }
@@ -115,7 +103,7 @@ impl Story {
         for name in &names {
             let script = "echo begun; exec sleep 600";
             self.run(&format!("runai submit {name} -i {IMAGE} --command -- sh -c '{script}'"));
-            self.await_text(&format!("runai logs {name}"), "begun");
+            self.sandbox.await_text(&format!("runai logs {name}"), "begun");
         }
         self.run(&format!("runai delete {}", names.join(" ")));
     }
@@ -128,7 +116,7 @@ impl Story {
     /// Waits until as many workloads are reported as running as run.
     fn await_truth(&mut self, what: (u64, Blow)) {
         let since = Instant::now();
-        let truth = wait_until(PATIENCE, || self.told_to_run() == self.daemon.containers().len());
+        let truth = wait_until(|| self.told_to_run() == self.daemon.containers().len());
         assert!(truth, "{what:?}: {}\n{}", self.told_to_run(), self.sandbox.server_text());
         self.untrue_max = self.untrue_max.max(since.elapsed());
     }
@@ -137,7 +125,7 @@ impl Story {
     /// should stay.
     fn await_those(&self, before: &[String], stay: &[String], what: (u64, Blow)) {
         let mut found = Vec::new();
-        let seen = wait_until(PATIENCE, || {
+        let seen = wait_until(|| {
             found = self.daemon.containers();
             assert!(found.len() <= 2, "{what:?}: {found:?}");
             let kept = found.iter().filter(|one| before.contains(one));
@@ -176,16 +164,6 @@ fn a_shell_that_is_not_in_the_image_is_named_once_and_no_other() {
     sandbox.shell("elastane down");
 }
 
-/// Waits until a command prints a text.
-fn await_text(sandbox: &Sandbox, line: &str, wanted: &str) {
-    let mut text = String::new();
-    let seen = wait_until(PATIENCE, || {
-        text = sandbox.shell(line).text;
-        text.contains(wanted)
-    });
-    assert!(seen, "{line} lacks {wanted:?}:\n{text}\n{}", sandbox.server_text());
-}
-
 #[test]
 fn an_image_that_cannot_be_pulled_now_is_shown_as_such_and_tried_again() {
     let Some(daemon) = DockerServer::shared() else { return };
@@ -194,16 +172,16 @@ fn an_image_that_cannot_be_pulled_now_is_shown_as_such_and_tried_again() {
     sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
     let away = format!("127.0.0.1:{}/away:1", free_port());
     sandbox.shell(&format!("runai submit t -i {away} -g 1"));
-    await_text(&sandbox, "runai list", "ImagePullBackOff");
-    await_text(&sandbox, "runai training list", "ImagePullBackOff");
-    await_text(&sandbox, "runai explain t", &format!("image `{away}` cannot be pulled"));
-    await_text(&sandbox, "runai describe job t", "IMAGEPULLBACKOFF");
-    await_text(&sandbox, "runai describe job t", "pulled again in 10 s (failed once)");
+    sandbox.await_text("runai list", "ImagePullBackOff");
+    sandbox.await_text("runai training list", "ImagePullBackOff");
+    sandbox.await_text("runai explain t", &format!("image `{away}` cannot be pulled"));
+    sandbox.await_text("runai describe job t", "IMAGEPULLBACKOFF");
+    sandbox.await_text("runai describe job t", "pulled again in 10 s (failed once)");
     sandbox.kill_server();
     sandbox.start_server("elastane up");
-    await_text(&sandbox, "runai list", "ImagePullBackOff");
+    sandbox.await_text("runai list", "ImagePullBackOff");
     sandbox.shell("runai delete t");
-    await_text(&sandbox, "runai list; echo end", "SERVICE URL(S)\nend");
+    sandbox.await_text("runai list; echo end", "SERVICE URL(S)\nend");
     sandbox.shell("elastane down");
 }
 
@@ -217,12 +195,12 @@ fn a_daemon_that_does_not_answer_is_told_with_everything_that_is_shown() {
     sandbox.await_status("runai list", "t", "Running");
     assert!(!sandbox.shell("runai list").text.contains("Warning"));
     daemon.stop();
-    await_text(&sandbox, "runai list 2>&1 >/dev/null", "does not answer");
-    await_text(&sandbox, "runai describe job t", "States of workloads are those of 20");
-    await_text(&sandbox, "elastane status", "what follows is as of 20");
-    await_text(&sandbox, "runai list nodes", "NotReady");
+    sandbox.await_text("runai list 2>&1 >/dev/null", "does not answer");
+    sandbox.await_text("runai describe job t", "States of workloads are those of 20");
+    sandbox.await_text("elastane status", "what follows is as of 20");
+    sandbox.await_text("runai list nodes", "NotReady");
     daemon.up();
-    let back = wait_until(PATIENCE, || {
+    let back = wait_until(|| {
         !sandbox.shell("elastane status; runai list").text.contains("does not answer")
     });
     assert!(back, "{}", sandbox.server_text());
@@ -252,7 +230,7 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
     story.leave("killed");
     story.sandbox.kill_server();
     story.start_server();
-    let gone = wait_until(PATIENCE, || story.daemon.left().is_empty());
+    let gone = wait_until(|| story.daemon.left().is_empty());
     assert!(gone, "{:?}\n{}", story.daemon.left(), story.sandbox.server_text());
     story.leave("last");
     story.run("elastane down");
@@ -271,13 +249,13 @@ fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
     sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
     let script = "while :; do /usr/local/bin/gpu-check 9GiB 7GiB; sleep 1; done";
     sandbox.shell(&format!("runai submit t -i {IMAGE} {HALF} --command -- sh -c '{script}'"));
-    await_text(&sandbox, "runai logs t", "7168 MiB: granted");
+    sandbox.await_text("runai logs t", "7168 MiB: granted");
     sandbox.kill_server();
     // Longer than a simulated GPU lives that no program holds.
     std::thread::sleep(Duration::from_secs(5));
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     let mut logs = String::new();
-    let is_refused = wait_until(PATIENCE, || {
+    let is_refused = wait_until(|| {
         logs = sandbox.shell("runai logs t").text;
         logs.matches("9216 MiB: refused: out of memory (CUDA error 2)").count() >= 3
     });
@@ -303,14 +281,14 @@ fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
     let script =
         format!("echo {marker}; while :; do /usr/local/bin/gpu-check 9GiB 7GiB; sleep 1; done");
     sandbox.shell(&format!("runai submit t -i {IMAGE} {HALF} --command -- sh -c '{script}'"));
-    await_text(&sandbox, "runai logs t", "7168 MiB: granted");
+    sandbox.await_text("runai logs t", "7168 MiB: granted");
     sandbox.await_status("runai list", "other", "Running");
     // The server would take its end for that of the run.
     sandbox.kill_server();
     assert_eq!(restart_containers(&daemon, &marker), 1);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     let mut logs = String::new();
-    let is_refused = wait_until(PATIENCE, || {
+    let is_refused = wait_until(|| {
         logs = sandbox.shell("runai logs t").text;
         let since = logs.rsplit(&marker).next().unwrap_or_default();
         logs.matches(&marker).count() == 2 && since.contains("9216 MiB: refused: out of memory")
@@ -330,14 +308,14 @@ fn a_container_whose_limit_would_not_hold_does_not_start() {
         sandbox.shell(&line);
     };
     submit("mounts", "--add-capability SYS_ADMIN");
-    await_text(&sandbox, "runai describe job mounts", "could lift the limit");
+    sandbox.await_text("runai describe job mounts", "could lift the limit");
     let library = sandbox.state_dir().join("fraction/container-lib/limited-simulated/libcuda.so.1");
     std::fs::write(&library, "broken").expect("a broken library");
     submit("broken", "");
-    await_text(&sandbox, "runai describe job broken", "its part of the GPU would not be kept");
+    sandbox.await_text("runai describe job broken", "its part of the GPU would not be kept");
     sandbox.kill_server();
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     sandbox.shell(&format!("runai submit whole -i {IMAGE} {HALF} --command -- nope"));
-    await_text(&sandbox, "runai describe job whole", "exec nope failed: No such file or directory");
+    sandbox.await_text("runai describe job whole", "exec nope failed: No such file or directory");
     sandbox.shell("elastane down");
 }

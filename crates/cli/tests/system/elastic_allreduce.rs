@@ -1,9 +1,7 @@
 //! Elastic trainings whose workers add up their gradients. Owns: that they survive what those with
 //! parameter servers survive. Does not know about: rounds and their bytes (`sdk/python/tests`).
 
-use crate::elastic_training::{
-    MASTER, PATIENCE, TRAINING_PATIENCE, WORKER, await_text, kill_pod, running, with_zoo,
-};
+use crate::elastic_training::{MASTER, WORKER, kill_pod, running, with_zoo};
 use crate::sandbox::{Sandbox, wait_until};
 
 /// Waits until the job is in this epoch, or a later one: its master says a line a second.
@@ -11,7 +9,7 @@ fn await_epoch(sandbox: &Sandbox, least: u32) {
     let log = || sandbox.shell("elasticdl logs a").text;
     let epoch = |line: &str| line.strip_prefix("epoch ")?.split_once(':')?.0.parse::<u32>().ok();
     let is_there = || log().lines().filter_map(epoch).any(|epoch| epoch >= least);
-    assert!(wait_until(TRAINING_PATIENCE, is_there), "epoch {least}: {}", log());
+    assert!(wait_until(is_there), "epoch {least}: {}", log());
 }
 
 #[test]
@@ -30,7 +28,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
     await_epoch(&sandbox, 1);
     let stopped = sandbox.shell("runai suspend a");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
-    await_text(&sandbox, "elasticdl logs a", "stopped; the model is saved", PATIENCE);
+    sandbox.await_text("elasticdl logs a", "stopped; the model is saved");
     sandbox.await_status("runai list jobs", "a", "Suspended");
     let again = sandbox.shell("runai resume a");
     assert_eq!(again.code, Some(0), "{}", again.text);
@@ -43,7 +41,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
     await_epoch(&sandbox, 6);
     kill_pod(&sandbox, "elasticdl-a-master", MASTER);
     let ended = "job a succeeded: 30000 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs a", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs a", ended);
     let log = sandbox.shell("elasticdl logs a").text;
     let own = log.lines().rfind(|line| line.starts_with("job a succeeded")).unwrap_or_default();
     let lost = [", 0 were lost", ", 1 were lost", ", 2 were lost"];
@@ -56,7 +54,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
          --checkpoint_dir_for_init=$PWD/model {model}"
     ));
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
-    await_text(&sandbox, "elasticdl logs e", "job e succeeded: 297", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs e", "job e succeeded: 297");
     let log = sandbox.shell("elasticdl logs e").text;
     let accuracy = log.lines().find_map(|line| {
         line.strip_prefix("measured: 297 records: accuracy ")?.parse::<f64>().ok()

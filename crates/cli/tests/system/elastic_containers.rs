@@ -7,8 +7,8 @@ use std::path::Path;
 
 use engine_docker::testing::{DockerServer, Image};
 
-use crate::elastic_training::{EXAMPLES, MODEL, PATIENCE, PLAIN, TRAINING_PATIENCE};
-use crate::elastic_training::{await_second_epoch, await_text, submit_with, submit_with_servers};
+use crate::elastic_training::{EXAMPLES, MODEL, PLAIN};
+use crate::elastic_training::{await_second_epoch, submit_with, submit_with_servers};
 use crate::sandbox::{Sandbox, environment, every_process, kill, wait_until};
 use crate::workers;
 
@@ -40,7 +40,7 @@ fn kill_pod(pod: &str) {
         name.is_some_and(|name| name == pod)
     };
     let mut found = BTreeSet::new();
-    let seen = wait_until(PATIENCE, || {
+    let seen = wait_until(|| {
         found = every_process().into_iter().map(|one| one.pid).filter(|pid| is_its(*pid)).collect();
         !found.is_empty()
     });
@@ -64,7 +64,7 @@ fn a_killed_parameter_server_comes_again_where_the_others_look_for_it() {
     await_second_epoch(&sandbox, "p");
     kill_pod("elasticdl-p-ps-1");
     let ended = "job p succeeded: 6000 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs p", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs p", ended);
     let log = sandbox.shell("elasticdl logs p").text;
     assert!(log.contains(", 0 were lost with a worker, 0 failed"), "{log}");
     sandbox.shell("elastane down");
@@ -88,17 +88,17 @@ fn workers_in_containers_add_up_their_gradients_and_one_that_is_killed_is_replac
     let log_of = |number: u32| format!("elasticdl logs r --pod elasticdl-r-worker-{number}");
     let is_first = |number: &u32| sandbox.shell(&log_of(*number)).text.contains(": rank 0 of 2");
     let mut found = None;
-    wait_until(TRAINING_PATIENCE, || {
+    wait_until(|| {
         found = [0, 1].into_iter().find(is_first);
         found.is_some()
     });
     let Some(first) = found else { panic!("{}", sandbox.shell("elasticdl logs r").text) };
-    await_text(&sandbox, &log_of(1 - first), ": rank 1 of 2", PATIENCE);
+    sandbox.await_text(&log_of(1 - first), ": rank 1 of 2");
     await_second_epoch(&sandbox, "r");
     kill_pod(&format!("elasticdl-r-worker-{first}"));
-    await_text(&sandbox, &log_of(1 - first), ": rank 0 of 2", TRAINING_PATIENCE);
+    sandbox.await_text(&log_of(1 - first), ": rank 0 of 2");
     let ended = "job r succeeded: 45000 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs r", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs r", ended);
     let log = sandbox.shell("elasticdl logs r").text;
     assert!(log.contains(", 0 failed"), "{log}");
     let kept = sandbox.shell("ls kept").text;
@@ -110,14 +110,14 @@ fn workers_in_containers_add_up_their_gradients_and_one_that_is_killed_is_replac
 fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
     let Some((sandbox, image)) = served() else { return };
     submit_with(&sandbox, "c", MODEL, image.name());
-    await_text(&sandbox, "elasticdl logs c", "epoch 0: ", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs c", "epoch 0: ");
     kill_pod("elasticdl-worker-c-0");
-    await_text(&sandbox, "elasticdl pods", "elasticdl-worker-c-2", PATIENCE);
+    sandbox.await_text("elasticdl pods", "elasticdl-worker-c-2");
     await_second_epoch(&sandbox, "c");
     // It comes again with its journal and its checkpoint, under the name where the workers look.
     kill_pod("elasticdl-master-c");
     let ended = "job c succeeded: 4500 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs c", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs c", ended);
     let log = sandbox.shell("elasticdl logs c").text;
     let own = log.lines().rfind(|line| line.starts_with("job c succeeded")).unwrap_or_default();
     let lost = [", 0 were lost", ", 1 were lost", ", 2 were lost"];

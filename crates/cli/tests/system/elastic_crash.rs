@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::crash::{Random, number_from};
-use crate::elastic_training::{
-    MASTER, PATIENCE, PLAIN, SERVER, TRAINING_PATIENCE, WORKER, await_text, running,
-};
+use crate::elastic_training::{MASTER, PLAIN, SERVER, WORKER, running};
 use crate::sandbox::{Sandbox, kill, wait_until};
 use crate::workers;
 
@@ -74,7 +72,7 @@ impl Story {
         ));
         assert_eq!(submitted.code, Some(0), "{}", submitted.text);
         let log = format!("elasticdl logs {job}");
-        await_text(&self.sandbox, &log, "epoch 0: ", TRAINING_PATIENCE);
+        self.sandbox.await_text(&log, "epoch 0: ");
         for _ in 0..blows {
             std::thread::sleep(Duration::from_millis(self.random.below(1000)));
             let (name, part) = PARTS[usize::try_from(self.random.below(3)).expect("an index")];
@@ -87,7 +85,7 @@ impl Story {
             *self.hit.entry(name).or_default() += 1;
         }
         let ended = format!("job {job} succeeded: {} records (0 unreadable) in ", EPOCHS * RECORDS);
-        await_text(&self.sandbox, &log, &ended, TRAINING_PATIENCE);
+        self.sandbox.await_text(&log, &ended);
         self.sandbox.await_status("runai list jobs", &job, "Succeeded");
         let judged = self.sandbox.shell(&format!("python3 judge.py out/{job}/*.npz"));
         let right = judged.text.split_whitespace().find_map(|word| word.parse::<u32>().ok());
@@ -95,7 +93,7 @@ impl Story {
         let deleted = self.sandbox.shell(&format!("elasticdl delete {job}"));
         assert_eq!(deleted.code, Some(0), "{}", deleted.text);
         let left = || PARTS.map(|(_, part)| running(&self.sandbox, part));
-        let is_clean = wait_until(PATIENCE, || left().iter().all(BTreeMap::is_empty));
+        let is_clean = wait_until(|| left().iter().all(BTreeMap::is_empty));
         assert!(is_clean, "{job} left {:?}", left());
     }
 }

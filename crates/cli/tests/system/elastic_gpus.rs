@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::elastic_training::{PATIENCE, PLAIN, TRAINING_PATIENCE, WORKER, await_text};
+use crate::elastic_training::{PLAIN, WORKER};
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 use crate::workers;
 
@@ -32,7 +32,7 @@ fn await_processes(sandbox: &Sandbox, pods: [&str; 2]) -> BTreeMap<(String, Stri
         let of: BTreeSet<_> = found.keys().map(|(pod, _)| pod.as_str()).collect();
         found.len() == 4 && of == pods.into()
     };
-    let seen = wait_until(PATIENCE, is_there);
+    let seen = wait_until(is_there);
     assert!(seen, "{found:?}: {}", sandbox.shell("elasticdl pods && runai describe job g").text);
     found
 }
@@ -61,7 +61,7 @@ fn each_gpu_of_a_worker_has_a_process_and_a_pod_that_loses_one_is_replaced() {
     // One world of all of them, which is more than there are pods.
     let of_four =
         format!("elasticdl logs g | grep -c '{first}/0, {first}/1, {second}/0, {second}/1'");
-    let seen = wait_until(TRAINING_PATIENCE, || sandbox.shell(&of_four).code == Some(0));
+    let seen = wait_until(|| sandbox.shell(&of_four).code == Some(0));
     assert!(seen, "{}", sandbox.shell("elasticdl logs g").text);
 
     // One of the processes of a pod: the other one hands back, and another pod begins.
@@ -73,7 +73,7 @@ fn each_gpu_of_a_worker_has_a_process_and_a_pod_that_loses_one_is_replaced() {
     await_processes(&sandbox, [&third, &fourth]);
 
     let ended = "job g succeeded: 45000 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs g", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs g", ended);
     let log = sandbox.shell("elasticdl logs g").text;
     assert!(log.contains(", 0 failed"), "{log}");
 }

@@ -2,14 +2,10 @@
 //! about: how records are counted (`elastic`), the published tutorial (`walkthroughs`).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 use crate::workers;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// Trainings take longer to get somewhere.
-pub(crate) const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
 pub(crate) const EXAMPLES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
 pub(crate) const PLAIN: &str =
@@ -60,17 +56,12 @@ pub(crate) fn submit_with(sandbox: &Sandbox, job: &str, model: &str, python: &st
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 }
 
-pub(crate) fn await_text(sandbox: &Sandbox, line: &str, text: &str, patience: Duration) {
-    let seen = wait_until(patience, || sandbox.shell(line).text.contains(text));
-    assert!(seen, "`{line}` never has `{text}`:\n{}", sandbox.shell(line).text);
-}
-
 /// Waits until a job is beyond its first epoch. The log has a line each second, which may be two epochs.
 pub(crate) fn await_second_epoch(sandbox: &Sandbox, job: &str) {
     let line = format!("elasticdl logs {job}");
     let is_later = |line: &str| line.starts_with("epoch ") && !line.starts_with("epoch 0:");
     let log = || sandbox.shell(&line).text;
-    assert!(wait_until(TRAINING_PATIENCE, || log().lines().any(is_later)), "{}", log());
+    assert!(wait_until(|| log().lines().any(is_later)), "{}", log());
 }
 
 /// What the main process of each part of a job has in its command line.
@@ -113,18 +104,18 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
     let Some(sandbox) = prepared() else { return };
     submit(&sandbox, "j", MODEL);
     let describe = "runai describe job j";
-    await_text(&sandbox, describe, " samples/s; model of version ", PATIENCE);
-    await_text(&sandbox, describe, "elasticdl-worker-j-1  ", PATIENCE);
+    sandbox.await_text(describe, " samples/s; model of version ");
+    sandbox.await_text(describe, "elasticdl-worker-j-1  ");
     await_second_epoch(&sandbox, "j");
     let stopped = sandbox.shell("runai suspend j");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
-    await_text(&sandbox, "elasticdl logs j", "stopped; the model is saved", PATIENCE);
+    sandbox.await_text("elasticdl logs j", "stopped; the model is saved");
     sandbox.await_status("runai list jobs", "j", "Suspended");
     let again = sandbox.shell("runai resume j");
     assert_eq!(again.code, Some(0), "{}", again.text);
     // Each record once, so no task was in the hands of a worker that was gone.
     let ended = "job j succeeded: 4500 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs j", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs j", ended);
     let log = sandbox.shell("elasticdl logs j").text;
     assert!(log.contains(", 0 were lost with a worker, 0 failed"), "{log}");
     // A picture has both runs of the master.
@@ -135,9 +126,9 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
     await_second_epoch(&sandbox, "k");
     kill_pod(&sandbox, "elasticdl-worker-k-0", WORKER);
     // The master waits a minute for one that is silent; the scheduler knows that it is gone.
-    await_text(&sandbox, "elasticdl pods", "elasticdl-worker-k-2", PATIENCE);
+    sandbox.await_text("elasticdl pods", "elasticdl-worker-k-2");
     let ended = "job k succeeded: 4500 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs k", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs k", ended);
     let log = sandbox.shell("elasticdl logs k").text;
     let own = log.lines().rfind(|line| line.starts_with("job k succeeded")).unwrap_or_default();
     let lost = [", 0 were lost", ", 1 were lost", ", 2 were lost"];
@@ -149,7 +140,7 @@ fn the_parts_of_a_job_encrypt_what_they_send_if_that_is_asked_for() {
     let Some(sandbox) = with_zoo() else { return };
     submit_with_servers(&sandbox, "t", "$(command -v python3)", "--tls");
     // The server reads this of the master, and workers of both servers.
-    await_text(&sandbox, "runai describe job t", " samples/s; model of version ", PATIENCE);
+    sandbox.await_text("runai describe job t", " samples/s; model of version ");
     let addresses = |pid: u32| environment(pid).expect("its variables").remove("MASTER_ADDR");
     let master = running(&sandbox, WORKER).into_values().find_map(addresses).expect("an address");
     let look = format!(
@@ -161,7 +152,7 @@ fn the_parts_of_a_job_encrypt_what_they_send_if_that_is_asked_for() {
     // One that comes later has the same certificate.
     kill_pod(&sandbox, "elasticdl-t-worker-0", WORKER);
     let ended = "job t succeeded: 6000 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs t", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs t", ended);
 }
 
 #[test]
@@ -169,8 +160,8 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
     let Some(sandbox) = with_zoo() else { return };
     submit_with_servers(&sandbox, "p", "$(command -v python3)", "");
     let servers = "elasticdl pods -l elasticdl_job_name=p,elasticdl-replica-type=ps --no-headers";
-    await_text(&sandbox, servers, "elasticdl-p-ps-0  ", PATIENCE);
-    await_text(&sandbox, servers, "elasticdl-p-ps-1  ", PATIENCE);
+    sandbox.await_text(servers, "elasticdl-p-ps-0  ");
+    sandbox.await_text(servers, "elasticdl-p-ps-1  ");
     assert_eq!(sandbox.shell(servers).text.lines().count(), 2);
     let first =
         "elasticdl pods -l elasticdl-replica-type=ps,elasticdl-replica-index=0 --no-headers";
@@ -180,16 +171,16 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
     await_second_epoch(&sandbox, "p");
     let stopped = sandbox.shell("runai suspend p");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
-    await_text(&sandbox, "elasticdl logs p", "stopped; the model is saved", PATIENCE);
+    sandbox.await_text("elasticdl logs p", "stopped; the model is saved");
     sandbox.await_status("runai list jobs", "p", "Suspended");
     let again = sandbox.shell("runai resume p");
     assert_eq!(again.code, Some(0), "{}", again.text);
     // One that is killed comes again in its place, with its part of the newest checkpoint; what came
     // after that is trained again, and counts once.
-    await_text(&sandbox, "elasticdl logs p", "epoch 2: ", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs p", "epoch 2: ");
     kill_pod(&sandbox, "elasticdl-p-ps-1", SERVER);
     let ended = "job p succeeded: 6000 records (0 unreadable) in ";
-    await_text(&sandbox, "elasticdl logs p", ended, TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs p", ended);
     let log = sandbox.shell("elasticdl logs p").text;
     assert!(log.contains(", 0 were lost with a worker, 0 failed"), "{log}");
     let table = sandbox.shell("elasticdl pods -l elasticdl_job_name=p").text;
@@ -216,7 +207,7 @@ fn a_trained_model_is_measured_and_predicts() {
     submit(
         "train --job_name=t --training_data=$PWD/plain/train --num_epochs=3 --checkpoint_dir=$PWD/model",
     );
-    await_text(&sandbox, "elasticdl logs t", "job t succeeded: 4500", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs t", "job t succeeded: 4500");
 
     let drawn =
         sandbox.shell("elasticdl plot t -o t.svg && cat t.svg; elasticdl plot none -o n.svg");
@@ -229,7 +220,7 @@ fn a_trained_model_is_measured_and_predicts() {
 
     let init = "--checkpoint_dir_for_init=$PWD/model";
     submit(&format!("evaluate --job_name=e --validation_data=$PWD/plain/test {init}"));
-    await_text(&sandbox, "elasticdl logs e", "job e succeeded: 297", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs e", "job e succeeded: 297");
     let log = sandbox.shell("elasticdl logs e").text;
     let accuracy = log.lines().find_map(|line| {
         line.strip_prefix("measured: 297 records: accuracy ")?.parse::<f64>().ok()
@@ -239,7 +230,7 @@ fn a_trained_model_is_measured_and_predicts() {
     // As published: one checkpoint.
     let one = "--checkpoint_dir_for_init=$(ls -d $PWD/model/version-* | tail -n 1)";
     submit(&format!("predict --job_name=p --prediction_data=$PWD/plain/test {one}"));
-    await_text(&sandbox, "elasticdl logs p", "job p succeeded: 297", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs p", "job p succeeded: 297");
     let outputs = sandbox.shell(
         "for pod in $(elasticdl pods -l elasticdl_job_name=p,elasticdl-replica-type=worker \
          --no-headers | cut -d' ' -f1); do elasticdl logs p --pod $pod; done",
@@ -284,7 +275,7 @@ fn a_job_runs_without_a_server_and_ctrl_c_saves_its_model() {
     assert_eq!(stopped.code, Some(143), "{}", stopped.text);
     let kept = "stopped; the model is in ";
     assert!(stopped.text.contains(kept), "{}", stopped.text);
-    let ended = wait_until(PATIENCE, || running(&sandbox, WORKER).is_empty());
+    let ended = wait_until(|| running(&sandbox, WORKER).is_empty());
     assert!(ended, "{:?}", running(&sandbox, WORKER));
     // What was saved goes on.
     let again = sandbox.shell(&format!(
@@ -340,10 +331,10 @@ fn gradients_that_are_too_old_are_rejected_where_a_job_says_so() {
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
     let both = "elasticdl-r-worker-0, elasticdl-r-worker-1";
     let trained = || sandbox.shell("elasticdl logs r").text.matches(both).count() >= 5;
-    assert!(wait_until(TRAINING_PATIENCE, trained), "{}", sandbox.shell("elasticdl logs r").text);
+    assert!(wait_until(trained), "{}", sandbox.shell("elasticdl logs r").text);
     let stopped = sandbox.shell("runai suspend r");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
-    await_text(&sandbox, "elasticdl logs r", "stopped; the model is saved", PATIENCE);
+    sandbox.await_text("elasticdl logs r", "stopped; the model is saved");
     // Each gradient is an update, so the other worker's next one is of an old version.
     let log = sandbox.shell("elasticdl logs r").text;
     let counts = log.lines().find(|line| line.starts_with("gradients: "));
@@ -371,7 +362,7 @@ fn a_python_without_the_workers_is_the_reason_that_people_see() {
     let said = "bare-python: No module named 'elastane'";
     assert!(waited.code == Some(1) && waited.text.contains(said), "{}", waited.text);
     for line in ["elasticdl jobs", "elasticdl status bare", "runai explain bare"] {
-        await_text(&sandbox, line, said, PATIENCE);
+        sandbox.await_text(line, said);
     }
 }
 
@@ -385,7 +376,7 @@ fn a_training_whose_code_is_wrong_says_what_is() {
     sandbox.await_status("runai list jobs", "wrong", "Failed");
     let said = "No module named 'nothing_of_this_name'";
     for line in ["elasticdl status wrong", "elasticdl logs wrong", "runai explain wrong"] {
-        await_text(&sandbox, line, said, PATIENCE);
+        sandbox.await_text(line, said);
     }
     let waited = sandbox.shell("elasticdl wait wrong");
     assert!(waited.code == Some(1) && waited.text.contains(said), "{}", waited.text);
@@ -395,5 +386,5 @@ fn a_training_whose_code_is_wrong_says_what_is() {
     let gone = sandbox.shell("elasticdl delete wrong");
     assert_eq!(gone.code, Some(0), "{}", gone.text);
     submit(&sandbox, "wrong", MODEL);
-    await_text(&sandbox, "elasticdl logs wrong", "job wrong succeeded: 4500", TRAINING_PATIENCE);
+    sandbox.await_text("elasticdl logs wrong", "job wrong succeeded: 4500");
 }

@@ -13,8 +13,6 @@ use crate::document::{self, Step};
 use crate::matching::compare;
 use crate::sandbox::{Sandbox, end, free_port};
 
-/// How long a command that only looks is repeated until it shows what it should.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The ports in the documents: the server's, and the one on the reader's machine.
 const SERVER_PORT: &str = "7070";
 const LOCAL_PORT: &str = "8080";

@@ -3,13 +3,10 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The tests here; their pods run the same program with the same name, and get the address to
 /// meet at.
@@ -47,7 +44,7 @@ fn member() {
     let place = (told("MASTER_ADDR"), told("MASTER_PORT").parse::<u16>().expect("a port"));
     let sum = if rank == 0 { lead(&place, size) } else { follow(&place, rank) };
     writeln!(std::io::stdout(), "rank {rank} of {size} knows {sum}").expect("written");
-    assert!(wait_until(PATIENCE * 5, || Path::new(&folder).join("go").exists()));
+    assert!(wait_until(|| Path::new(&folder).join("go").exists()));
 }
 
 fn lead(place: &(String, u16), size: usize) -> usize {
@@ -69,7 +66,7 @@ fn follow(place: &(String, u16), rank: usize) -> usize {
         way = TcpStream::connect((place.0.as_str(), place.1)).ok();
         way.is_some()
     };
-    assert!(wait_until(PATIENCE, found), "nobody is at {place:?}");
+    assert!(wait_until(found), "nobody is at {place:?}");
     let mut way = way.expect("a connection");
     writeln!(way, "{rank}").expect("heard");
     let mut line = String::new();
@@ -127,7 +124,7 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     let output = |pod: &str| sandbox.shell(&format!("runai logs d -p team-a --pod {pod}")).text;
     for (rank, pod) in ["d-master-0", "d-worker-0", "d-worker-1"].into_iter().enumerate() {
         let knows = || output(pod).contains(&format!("rank {rank} of 3 knows 3"));
-        assert!(wait_until(PATIENCE, knows), "{}", output(pod));
+        assert!(wait_until(knows), "{}", output(pod));
     }
     let port = std::fs::read_to_string(folder.join("failed")).expect("the first port");
     let ports = |pid| crate::sandbox::environment(pid).map(|of| of["MASTER_PORT"].clone());
@@ -138,7 +135,7 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     sandbox.start_server("elastane up --gpus 4x1GiB");
     assert_eq!((phase(&sandbox, id), members(&sandbox, TEST)), (json!("Running"), before));
     std::fs::write(folder.join("go"), "").expect("a file");
-    assert!(wait_until(PATIENCE, || phase(&sandbox, id) == "Completed"));
+    assert!(wait_until(|| phase(&sandbox, id) == "Completed"));
 }
 
 /// What each pod of a group runs: the worker tells its number to the leader, which tells it the sum.
@@ -150,7 +147,7 @@ fn group_member() {
     let place = (told("LWS_LEADER_ADDRESS"), port);
     let sum = if index == 0 { lead(&place, size) } else { follow(&place, index) };
     writeln!(std::io::stdout(), "{index} of {size} knows {sum}").expect("written");
-    assert!(wait_until(PATIENCE * 5, || Path::new(&told("MEETING")).join("go").exists()));
+    assert!(wait_until(|| Path::new(&told("MEETING")).join("go").exists()));
 }
 
 /// The processes of the groups beside the first, which goes on.
@@ -165,7 +162,7 @@ fn beside(sandbox: &Sandbox, first: &[u32]) -> Vec<u32> {
 fn met(sandbox: &Sandbox, pod: &str, index: usize) {
     let output = || sandbox.shell(&format!("runai logs s --pod {pod}")).text;
     let knows = || output().contains(&format!("{index} of 2 knows 1"));
-    assert!(wait_until(PATIENCE, knows), "{pod}: {}\n{}", output(), sandbox.server_text());
+    assert!(wait_until(knows), "{pod}: {}\n{}", output(), sandbox.server_text());
 }
 
 #[test]
@@ -185,7 +182,7 @@ fn groups_meet_each_on_its_own_and_begin_again_alone() {
     );
     assert_eq!(made.code, Some(0), "{}", made.text);
     let busy = &id_of(&sandbox, "busy");
-    assert!(wait_until(PATIENCE, || phase(&sandbox, busy) == "Running"));
+    assert!(wait_until(|| phase(&sandbox, busy) == "Running"));
     let made = sandbox.shell("runai workload submit -f s.yaml");
     assert!(made.text.contains("Creating workload s..."), "{}", made.text);
     let id = &id_of(&sandbox, "s");
@@ -207,10 +204,10 @@ fn groups_meet_each_on_its_own_and_begin_again_alone() {
         let now = beside(&sandbox, &first);
         now.len() == 2 && now.iter().all(|pid| !before.contains(pid))
     };
-    assert!(wait_until(PATIENCE, again), "{}", sandbox.shell("runai describe job s").text);
+    assert!(wait_until(again), "{}", sandbox.shell("runai describe job s").text);
     met(&sandbox, "s-1-1", 1);
     let shown = sandbox.shell("runai describe job s").text;
     assert!(["s-0", "s-0-1", "s-1", "s-1-1"].iter().all(|pod| shown.contains(pod)), "{shown}");
     assert_eq!(sandbox.shell("runai delete s").code, Some(0));
-    assert!(wait_until(PATIENCE, || members(&sandbox, GROUPS_TEST).is_empty()));
+    assert!(wait_until(|| members(&sandbox, GROUPS_TEST).is_empty()));
 }

@@ -9,12 +9,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fixture::STUCK_AFTER;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, end, free_port, wait_until};
-
-/// Long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The one test here; its replicas run the same program with the same name, and get their
 /// port.
@@ -97,7 +95,7 @@ impl Client {
     /// Status, head and body; none if there was no connection.
     fn send(&self, line: &str, headers: &str, body: &[u8]) -> Option<(u16, String, String)> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(STUCK_AFTER)).ok()?;
         let length = body.len();
         let head = format!(
             "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n\
@@ -207,7 +205,7 @@ fn replicas_come_with_requests_and_go_without() {
     assert_eq!(client.ask("", 0)["version"], "2");
     assert!(before.as_str().is_some_and(|pod| pod.starts_with("svc.2")));
 
-    assert!(wait_until(PATIENCE, || wanted() == Some(0) && replicas(&sandbox) == 0));
+    assert!(wait_until(|| wanted() == Some(0) && replicas(&sandbox) == 0));
     let path = format!("GET /api/v1/workloads/{id}/events?limit=500");
     let events = client.api(&path, &Value::Null);
     let told = |reason: &str| {
@@ -224,7 +222,7 @@ fn replicas_come_with_requests_and_go_without() {
     assert!(deleted.contains("Job svc deleted successfully."), "{deleted}");
     let own = format!("Authorization: Bearer {}\r\n", client.token());
     let gone = || client.of_svc().send("GET /", &own, b"").is_some_and(|it| it.0 == 404);
-    assert!(wait_until(PATIENCE, gone));
+    assert!(wait_until(gone));
 }
 
 /// Under load there are three, and a new revision takes over without a request lost.
@@ -244,7 +242,7 @@ fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str
             })
             .collect();
         let mut answered = BTreeSet::new();
-        let all_answer = wait_until(PATIENCE, || {
+        let all_answer = wait_until(|| {
             answered.insert(client.ask("", 0)["pod"].to_string());
             answered.len() == 3
         });
@@ -258,10 +256,10 @@ fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str
             let all = all["revisions"].as_array().expect("a list").iter();
             all.map(|one| one["phase"].as_str().expect("a phase").to_owned()).collect()
         };
-        let taken_over = wait_until(PATIENCE, || phases() == ["Stopped", "Running"]);
+        let taken_over = wait_until(|| phases() == ["Stopped", "Running"]);
         assert!(taken_over, "{:?}\n{}", phases(), client.shown(id));
         let mut newer = BTreeSet::new();
-        let several_answer = wait_until(PATIENCE, || {
+        let several_answer = wait_until(|| {
             let said = client.ask("", 0);
             assert_eq!(said["version"], "2");
             newer.insert(said["pod"].as_str().expect("a name").to_owned());
@@ -283,7 +281,7 @@ fn the_declared_port_leads_to_a_replica(sandbox: &Sandbox, client: &Client) {
     let line = format!("exec runai inference port-forward svc -p team-a --port {here}:8000");
     let mut forward = sandbox.begin(&line);
     let direct = Client { port: here, token_file: PathBuf::new(), host: "localhost" };
-    let answered = wait_until(PATIENCE, || {
+    let answered = wait_until(|| {
         client.ask("", 0);
         direct.send("GET /direct", "", b"").is_some_and(|(_, _, body)| body.contains("get /direct"))
     });
@@ -315,7 +313,7 @@ fn what_passes_through(client: &Client, me: &str) {
     }
 
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, client.port)).expect("the server");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    stream.set_read_timeout(Some(STUCK_AFTER)).expect("a limit");
     let head =
         format!("GET /ws HTTP/1.1\r\nHost: {SVC}\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("sent");

@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use rustix::process::getuid;
 use serde_json::Value;
@@ -12,7 +11,6 @@ use skip::skipped;
 
 use crate::sandbox::{Process, Sandbox, end, environment, every_process, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(120);
 /// The first id of the usual pool.
 const POOL: u32 = 1_900_000_000;
 /// Starts a server as a user without rights.
@@ -82,7 +80,7 @@ impl Lab {
     /// The process that matches; it is there.
     fn process(&self, is: impl Fn(&Process) -> bool) -> u32 {
         let mut found = None;
-        let there = wait_until(PATIENCE, || {
+        let there = wait_until(|| {
             found = self.0.processes().into_iter().find(&is);
             found.is_some()
         });

@@ -3,13 +3,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, groups_of, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
     let output = sandbox.shell(line);
@@ -83,7 +80,7 @@ fn limits_outlive_the_server_and_end_with_the_workload() {
     sandbox.start_server("elastane up --gpus 2x1GiB");
     says(&sandbox, "runai describe job slow", 0, &["STATUS: RUNNING"]);
     says(&sandbox, "runai delete slow", 0, &["deleted"]);
-    assert!(wait_until(PATIENCE, || groups(&sandbox).is_empty()), "its group is gone");
+    assert!(wait_until(|| groups(&sandbox).is_empty()), "its group is gone");
 }
 
 #[test]
@@ -102,6 +99,6 @@ fn where_the_machine_keeps_no_limits_a_workload_runs_and_everyone_is_told() {
     says(&sandbox, "runai wait big --for running", 0, &[]);
     let warning = "it may use more than its limit of 2 cores and 64MiB of memory";
     let told = || sandbox.shell("runai describe job big").text.contains(warning);
-    assert!(wait_until(PATIENCE, told), "{}", sandbox.shell("runai describe job big").text);
+    assert!(wait_until(told), "{}", sandbox.shell("runai describe job big").text);
     says(&sandbox, "elastane status", 0, &["not all are kept: control groups cannot be made"]);
 }

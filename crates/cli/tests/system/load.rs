@@ -16,7 +16,6 @@ const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const CLIENTS: usize = 16;
 /// Workloads that each client creates at least.
 const EACH: usize = 25;
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The answers that one client got.
 #[derive(Default)]
@@ -66,7 +65,7 @@ fn create(
         let name = format!("w{client}-{number}");
         let body = creation(&name, place);
         let mut in_doubt = false;
-        let there = wait_until(PATIENCE, || {
+        let there = wait_until(|| {
             match door.ask("POST", "/api/v1/workloads/trainings", &body) {
                 Some((202, _)) => true,
                 // It was there when an earlier answer was lost; without one no other client made it.

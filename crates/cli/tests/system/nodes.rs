@@ -2,13 +2,10 @@
 //! that would stop workloads without a word.
 
 use std::os::unix::net::UnixListener;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sandbox::{Output, Sandbox, finish, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server with a workload on the last of two nodes.
 fn with_a_workload_on_node_2() -> Sandbox {
@@ -19,7 +16,7 @@ fn with_a_workload_on_node_2() -> Sandbox {
                  runai submit two -i ubuntu -g 1 --command -- sleep 1000";
     assert_eq!(sandbox.shell(lines).code, Some(0));
     let both = || sandbox.shell("runai list | tail -n +3 | grep -c Running").text == "2\n";
-    assert!(wait_until(PATIENCE, both), "{}", sandbox.shell("runai list").text);
+    assert!(wait_until(both), "{}", sandbox.shell("runai list").text);
     sandbox.kill_server();
     sandbox
 }
@@ -64,7 +61,7 @@ fn nodes_on_which_workloads_would_lose_their_place_are_refused_with_their_names(
     }
     assert_eq!(sleeps(&sandbox), before, "a refused start stops nothing");
     sandbox.start_server("elastane up --nodes 1x2x16GiB --replace-nodes");
-    let kept = wait_until(PATIENCE, || {
+    let kept = wait_until(|| {
         let now = sleeps(&sandbox);
         now.len() == 2 && now.iter().filter(|pid| before.contains(pid)).count() == 1
     });
@@ -93,7 +90,7 @@ fn a_signal_ends_a_server_in_order_while_it_starts() {
 /// Whether a workload runs on a node.
 fn runs_on(sandbox: &Sandbox, name: &str, node: &str) -> bool {
     let line = format!("runai list | grep -E '^{name} +Running .* {node} '");
-    wait_until(PATIENCE, || sandbox.shell(&line).code == Some(0))
+    wait_until(|| sandbox.shell(&line).code == Some(0))
 }
 
 #[test]
@@ -115,7 +112,7 @@ fn simulated_nodes_come_and_go_and_are_the_same_after_the_server_was_killed() {
     assert!(sandbox.server_text().contains("extra: 1x simulated 16GiB, zone=b"));
     assert_eq!(sleeps(&sandbox), before);
     assert_eq!(sandbox.shell("elastane simulate drain extra").code, Some(0));
-    assert!(wait_until(PATIENCE, || sleeps(&sandbox).is_empty()));
+    assert!(wait_until(|| sleeps(&sandbox).is_empty()));
     let listed = sandbox.shell("elastane node list").text;
     assert!(listed.contains("Ready,SchedulingDisabled") && !listed.contains("node-1"), "{listed}");
     assert_eq!(sandbox.shell("elastane node uncordon extra").code, Some(0));

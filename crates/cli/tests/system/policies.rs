@@ -1,12 +1,8 @@
 //! Policies at the terminal: a submission is filled and judged there as it is anywhere else.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::sandbox::{Sandbox, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sets the policy of the tenant for a kind of workload.
 fn set(sandbox: &Sandbox, kind: &str, policy: &serde_json::Value) {
@@ -42,7 +38,7 @@ fn what_is_submitted_at_the_terminal_keeps_policies_or_is_told_the_rule() {
     let output = sandbox.shell(line);
     assert_eq!(output.code, Some(0), "{}", output.text);
     let said = || sandbox.shell("runai logs b -p team-a").text;
-    assert!(wait_until(PATIENCE, || said().contains("at north")), "{}", said());
+    assert!(wait_until(|| said().contains("at north")), "{}", said());
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! A recording of a server, played elsewhere.
 
-use std::time::Duration;
-
 use crate::sandbox::{Sandbox, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(120);
 const SERVER: &str = "elastane up --nodes 2x2x16GiB";
 
 /// Runs a command line that succeeds.
@@ -16,7 +13,7 @@ fn done(sandbox: &Sandbox, line: &str) -> String {
 
 fn becomes(sandbox: &Sandbox, line: &str, text: &str) {
     let is = || sandbox.shell(line).text.contains(text);
-    assert!(wait_until(PATIENCE, is), "{line}: {}", sandbox.shell(line).text);
+    assert!(wait_until(is), "{line}: {}", sandbox.shell(line).text);
 }
 
 /// Work in both dialects, a failure, a lost GPU, and a server that is killed and started again;

@@ -1,8 +1,6 @@
 //! Copies of Git repositories, as a person gets them: by the flags of both dialects and by a data
 //! source, with a login that stays nowhere, and while the server is killed.
 
-use std::time::Duration;
-
 use engine_conformance::GitServer;
 use serde_json::{Value, json};
 
@@ -11,7 +9,6 @@ use crate::secrets::{ask, holding};
 
 const HUSH: &str = "hush-70f3d2";
 const WRONG: &str = "wrong-4be1a9";
-const PATIENCE: Duration = Duration::from_secs(120);
 const UP: &str = "elastane up --gpus 1x16GiB --log trace";
 /// What a workload does with its copy.
 const READ: &str = "--command -- sh -c 'cat $ELASTANE_MOUNTS_DIR/code/hello; pwd; sleep 1000'";
@@ -31,15 +28,6 @@ fn sandbox() -> Sandbox {
 fn run(sandbox: &Sandbox, line: &str) {
     let output = sandbox.shell(line);
     assert_eq!(output.code, Some(0), "{line}: {}", output.text);
-}
-
-fn await_text(sandbox: &Sandbox, line: &str, wanted: &str) {
-    let mut text = String::new();
-    let seen = wait_until(PATIENCE, || {
-        text = sandbox.shell(line).text;
-        text.contains(wanted)
-    });
-    assert!(seen, "{line} lacks {wanted:?}:\n{text}\n{}", sandbox.server_text());
 }
 
 /// No password is on a command line of this machine or in a file of this sandbox.
@@ -79,10 +67,10 @@ fn a_workload_reads_its_copy_and_the_login_stays_nowhere() {
     run(&sandbox, &v2);
     let named = "runai training submit c --datasource type=git,name=side -i ubuntu";
     run(&sandbox, &format!("{named} {READ}"));
-    await_text(&sandbox, "runai logs a", "new\n");
-    await_text(&sandbox, "runai logs b", "old\n");
-    await_text(&sandbox, "runai logs b", "/mounts/code\n");
-    await_text(&sandbox, "runai logs c", "side\n");
+    sandbox.await_text("runai logs a", "new\n");
+    sandbox.await_text("runai logs b", "old\n");
+    sandbox.await_text("runai logs b", "/mounts/code\n");
+    sandbox.await_text("runai logs c", "side\n");
     for (name, wanted, source) in [
         ("d", "check user and password of its credential", "secret=wrong"),
         ("e", "it wants a login", "branch=main"),
@@ -92,8 +80,8 @@ fn a_workload_reads_its_copy_and_the_login_stays_nowhere() {
             &sandbox,
             &format!("runai submit {name} -i ubuntu --git-sync source={http},{source} {READ}"),
         );
-        await_text(&sandbox, &format!("runai describe job {name}"), wanted);
-        await_text(&sandbox, &format!("runai describe job {name}"), "copying repository");
+        sandbox.await_text(&format!("runai describe job {name}"), wanted);
+        sandbox.await_text(&format!("runai describe job {name}"), "copying repository");
     }
     nobody_knows_a_password(&sandbox);
     let shown: String = ('a'..='f')
@@ -115,7 +103,7 @@ fn a_server_that_is_killed_while_it_copies_begins_anew() {
     server.silence().await_leaving();
     server.silence().be(false);
     sandbox.start_server(UP);
-    await_text(&sandbox, "runai logs a", "new\n");
+    sandbox.await_text("runai logs a", "new\n");
     let copies = || sandbox.state_dir().join("runs").read_dir().expect("runs").count();
-    assert!(wait_until(PATIENCE, || copies() == 1), "of the first attempt nothing is left");
+    assert!(wait_until(|| copies() == 1), "of the first attempt nothing is left");
 }

@@ -15,10 +15,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use fixture::STUCK_AFTER;
 use rustix::process::{Pid, Signal, kill_process};
-
-/// Long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a command printed (both streams, as a terminal shows them) and ended with.
 #[derive(Debug)]
@@ -157,7 +155,7 @@ impl Sandbox {
     /// may contain it.
     pub(crate) fn await_status(&self, list: &str, name: &str, status: &str) {
         let wanted = (name.to_owned(), status.to_owned());
-        let seen = wait_until(PATIENCE, || self.statuses(list).contains(&wanted));
+        let seen = wait_until(|| self.statuses(list).contains(&wanted));
         assert!(
             seen,
             "{name} never is {status}: {}\n{}\n{}",
@@ -165,6 +163,25 @@ impl Sandbox {
             self.shell(&format!("runai describe job {name}")).text,
             self.server_text()
         );
+    }
+
+    /// Waits until a command line prints a text. As long as it prints something else each time, as the
+    /// log of a training does, nothing is stuck.
+    pub(crate) fn await_text(&self, line: &str, wanted: &str) {
+        let (mut last, mut since) = (String::new(), Instant::now());
+        loop {
+            let text = self.shell(line).text;
+            if text.contains(wanted) {
+                return;
+            }
+            if text != last {
+                (last, since) = (text, Instant::now());
+            }
+            if since.elapsed() > STUCK_AFTER {
+                panic!("`{line}` never has `{wanted}`:\n{last}\n{}", self.server_text());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Runs a command line in a shell without waiting; see [`finish`].
@@ -189,7 +206,7 @@ impl Sandbox {
             .spawn()
             .expect("a server process");
         self.server = Some(child);
-        let ready = wait_until(PATIENCE, || {
+        let ready = wait_until(|| {
             self.server_ended() || self.get("/healthz").is_some_and(|(code, _)| code == 200)
         });
         assert!(ready && !self.server_ended(), "the server did not start:\n{}", self.server_text());
@@ -384,14 +401,14 @@ pub(crate) fn environment(pid: u32) -> Option<BTreeMap<String, String>> {
     Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// Asks again and again, for at most `patience`.
-pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+/// Asks again and again; false when it never comes.
+pub(crate) fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let since = Instant::now();
     loop {
         if done() {
             return true;
         }
-        if since.elapsed() > patience {
+        if since.elapsed() > STUCK_AFTER {
             return false;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -450,7 +467,7 @@ fn nothing_outlives_a_sandbox() {
     let output = sandbox.shell("setsid sleep 1000 > /dev/null 2>&1 & echo started; exit 3");
     assert_eq!((output.code, output.text.as_str()), (Some(3), "started\n"));
     let mut sleepers = Vec::new();
-    assert!(wait_until(PATIENCE, || {
+    assert!(wait_until(|| {
         sleepers = sandbox.processes();
         sleepers.iter().any(|process| process.command == "sleep 1000")
     }));

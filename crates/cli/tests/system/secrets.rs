@@ -2,14 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, environment, every_process, wait_until};
 
 const HUSH: &str = "hush-51e0c7";
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A request that is granted.
 pub(crate) fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) {
@@ -87,11 +85,7 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
     assert_eq!(sandbox.get(&path).expect("an answer").0, 400);
 
     submit(&sandbox, "t");
-    assert!(
-        wait_until(PATIENCE, || output(&sandbox, "t").contains(&got())),
-        "{}",
-        output(&sandbox, "t")
-    );
+    assert!(wait_until(|| output(&sandbox, "t").contains(&got())), "{}", output(&sandbox, "t"));
     no_program_of_ours_knows_it(&sandbox);
     let root = sandbox.state_dir().join("..");
     let kept = holding(&root, HUSH);
@@ -111,13 +105,13 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
         all["entries"][0]["spec"]["genericSecret"]["keyId"].as_u64()
     };
     let new = rotated.text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
-    assert!(wait_until(PATIENCE, || number(&sandbox) == new), "{new:?}");
+    assert!(wait_until(|| number(&sandbox) == new), "{new:?}");
     let both = fs::read_to_string(&key).expect("keys");
     fs::write(&key, both.replace(&before, "")).expect("written");
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 2x16GiB --log trace");
     submit(&sandbox, "u");
-    assert!(wait_until(PATIENCE, || output(&sandbox, "u").contains(&got())));
+    assert!(wait_until(|| output(&sandbox, "u").contains(&got())));
     let saved = sandbox.shell("elastane backup state.jsonl");
     assert_eq!(saved.code, Some(0), "{}", saved.text);
 
@@ -125,15 +119,13 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
     sandbox.kill_server();
     fs::remove_file(&key).expect("removed");
     sandbox.start_server("elastane up --gpus 2x16GiB --log trace");
-    assert!(wait_until(PATIENCE, || sandbox
-        .server_text()
-        .contains("credential `keys` stays as it")));
+    assert!(wait_until(|| sandbox.server_text().contains("credential `keys` stays as it")));
     submit(&sandbox, "v");
     let why = || sandbox.shell("runai describe job v -p team-a").text;
-    assert!(wait_until(PATIENCE, || why().contains("bring that file back")), "{}", why());
+    assert!(wait_until(|| why().contains("bring that file back")), "{}", why());
 
     sandbox.shell("runai delete t u v -p team-a");
-    assert!(wait_until(PATIENCE, || holding(&root, HUSH).is_empty()), "{:?}", holding(&root, HUSH));
+    assert!(wait_until(|| holding(&root, HUSH).is_empty()), "{:?}", holding(&root, HUSH));
 }
 
 #[test]
@@ -155,7 +147,7 @@ fn a_credential_comes_from_a_file_and_is_used_replaced_and_deleted_by_its_name()
             "runai submit {pass} -i ubuntu -e PASS=SECRET:keys,password --command -- {script}"
         ));
         let told = format!("{pass}\n");
-        assert!(wait_until(PATIENCE, || run(&format!("runai logs {pass}")).text == told));
+        assert!(wait_until(|| run(&format!("runai logs {pass}")).text == told));
     }
     assert!(good("runai credential list").contains("keys"));
     let literal = run(&format!("{set} --from-literal password=x"));

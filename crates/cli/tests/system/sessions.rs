@@ -9,6 +9,7 @@ use std::process::Child;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use fixture::STUCK_AFTER;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -16,8 +17,6 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use crate::crash::number_from;
 use crate::sandbox::{Sandbox, finish, free_port, wait_until};
 
-/// Long, because a loaded machine is no fault.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// A page that is drawn is on its way so soon; one that is not is asked for again.
 const DRAWN_WITHIN: Duration = Duration::from_secs(2);
 /// What a pod sends through a forwarded port.
@@ -40,11 +39,7 @@ fn running(sandbox: &Sandbox, submit: &str, name: &str) {
     let submitted = sandbox.shell(submit);
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
     let runs = || sandbox.shell(&format!("runai exec {name} -- true")).code == Some(0);
-    assert!(
-        wait_until(PATIENCE, runs),
-        "{}",
-        sandbox.shell(&format!("runai describe job {name}")).text
-    );
+    assert!(wait_until(runs), "{}", sandbox.shell(&format!("runai describe job {name}")).text);
 }
 
 /// Sends a signal to the command that begins so, and to none above it.
@@ -93,7 +88,7 @@ impl Terminal {
     /// Waits until this is shown, and forgets what came before.
     pub(crate) fn sees(&mut self, text: &str) {
         while !self.seen.contains(text) {
-            let more = self.shown.recv_timeout(PATIENCE);
+            let more = self.shown.recv_timeout(STUCK_AFTER);
             let more =
                 more.unwrap_or_else(|_| panic!("waits for {text:?}; there is {:?}", self.seen));
             self.seen.push_str(&String::from_utf8_lossy(&more));
@@ -105,7 +100,7 @@ impl Terminal {
     /// Waits for a line `end`, before which no line is longer than this.
     fn sees_lines_within(&mut self, columns: usize) {
         while !self.seen.contains("end\r\n") {
-            let more = self.shown.recv_timeout(PATIENCE).expect("it ends");
+            let more = self.shown.recv_timeout(STUCK_AFTER).expect("it ends");
             self.seen.push_str(&String::from_utf8_lossy(&more));
         }
         for line in self.seen.lines() {
@@ -123,7 +118,7 @@ impl Terminal {
     /// Waits until a word is on the page of a program that draws only what changes; all of it when
     /// the size does.
     pub(crate) fn shows(&mut self, word: &str) {
-        let shown = wait_until(PATIENCE, || {
+        let shown = wait_until(|| {
             self.seen.clear();
             self.resize((self.size.0, self.size.1 ^ 1));
             let until = Instant::now() + DRAWN_WITHIN;
@@ -357,7 +352,7 @@ fn lines_are_told_with_their_times_also_through_a_restart() {
     let submit = format!("runai submit old -i ubuntu --command -- sh -c '{script}'");
     running(&sandbox, &submit, "old");
     let following = sandbox.begin("runai logs -f --timestamps old 2>/dev/null | tee told");
-    assert!(wait_until(PATIENCE, || told(&sandbox, "told").ends_with(" a\n")));
+    assert!(wait_until(|| told(&sandbox, "told").ends_with(" a\n")));
     // Nothing comes for a while.
     std::thread::sleep(Duration::from_secs(3));
     sandbox.kill_server();
@@ -393,7 +388,7 @@ fn output_is_followed_through_a_restart() {
     );
     let following = sandbox.begin("runai logs -f count 2>/dev/null | tee all");
     let tail = sandbox.begin("sleep 0.5; runai logs -f -t 1 count 2>/dev/null | tee tail");
-    let begun = |file| wait_until(PATIENCE, || told(&sandbox, file).contains('\n'));
+    let begun = |file| wait_until(|| told(&sandbox, file).contains('\n'));
     assert!(begun("all") && begun("tail"));
     for _ in 0..2 {
         sandbox.kill_server();
@@ -417,7 +412,7 @@ fn output_is_followed_from_one_run_to_the_next_until_the_job_is_over() {
         format!("runai submit again -i ubuntu --backoff-limit 1 --command -- sh -c '{script}'");
     running(&sandbox, &submit, "again");
     let following = sandbox.begin("runai logs -f again 2>/dev/null | tee told");
-    assert!(wait_until(PATIENCE, || told(&sandbox, "told") == "try\n"));
+    assert!(wait_until(|| told(&sandbox, "told") == "try\n"));
     std::fs::write(go, "").expect("a file");
     let following = finish(following);
     assert_eq!((following.code, following.text.as_str()), (Some(0), "try\ntry\n"));
@@ -471,7 +466,7 @@ fn a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server() {
     let forward = sandbox.begin(&format!("exec runai port-forward flood --port {here}:{there}"));
     let (none, idle) =
         (Duration::ZERO, Duration::from_secs(number_from("ELASTANE_SOAK_IDLE_S", 1)));
-    assert!(wait_until(PATIENCE, || arrived(here, FLOOD_BYTES, none, none) == FLOOD_BYTES));
+    assert!(wait_until(|| arrived(here, FLOOD_BYTES, none, none) == FLOOD_BYTES));
     // More than lies in any buffer on the way.
     let some = FLOOD_BYTES / 16;
     let later = [(idle, none), (none, idle)];
@@ -484,7 +479,7 @@ fn a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server() {
     assert_eq!(arrived(here, FLOOD_BYTES, none, none), 0, "nobody answers");
     sandbox.start_server("elastane up --gpus 1x16GiB");
     let mut first = [0; 1];
-    assert!(wait_until(PATIENCE, || {
+    assert!(wait_until(|| {
         let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, here)) else { return false };
         stream.write_all(&[1; 8]).is_ok() && stream.read(&mut first).is_ok_and(|count| count == 1)
     }));

@@ -1,11 +1,7 @@
 //! Statuses of the first dialect as a person meets them, of jobs that run, fall over and are
 //! stopped.
 
-use std::time::Duration;
-
 use crate::sandbox::{Sandbox, free_port, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
     let output = sandbox.shell(line);
@@ -18,7 +14,7 @@ fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
 /// Waits until a command that only looks says all of this.
 fn comes_to_say(sandbox: &Sandbox, line: &str, parts: &[&str]) {
     let mut last = String::new();
-    let said = wait_until(PATIENCE, || {
+    let said = wait_until(|| {
         last = sandbox.shell(line).text;
         parts.iter().all(|part| last.contains(part))
     });
@@ -157,7 +153,7 @@ fn a_replica_that_listens_elsewhere_says_which_port_was_tried() {
         port.trim()
     );
     let mut server = sandbox.begin(&listen);
-    let ready = wait_until(PATIENCE, || !sandbox.shell("runai explain svc").text.contains("E210"));
+    let ready = wait_until(|| !sandbox.shell("runai explain svc").text.contains("E210"));
     crate::sandbox::end(&mut server);
     assert!(ready, "{}", sandbox.shell("runai explain svc").text);
 }

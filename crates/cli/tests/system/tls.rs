@@ -2,13 +2,10 @@
 //! certificate.
 
 use std::fs;
-use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use crate::sandbox::{Sandbox, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
@@ -48,7 +45,7 @@ fn an_encrypted_server_is_used_from_here_and_from_elsewhere() {
     let server = sandbox.begin(&format!("{line} --listen 127.0.0.1:{port} > server.txt 2>&1"));
     // On this machine no certificate is needed: the kernel says whose server it is.
     let here = || sandbox.shell("elastane status");
-    assert!(wait_until(PATIENCE, || here().code == Some(0)), "{}", here().text);
+    assert!(wait_until(|| here().code == Some(0)), "{}", here().text);
     assert!(here().text.contains(&format!("https://127.0.0.1:{port}")), "{}", here().text);
 
     let token = sandbox.shell("elastane token").text.trim().to_owned();
@@ -71,14 +68,14 @@ fn an_encrypted_server_is_used_from_here_and_from_elsewhere() {
     issue(&sandbox);
     look_again();
     let renewed = || elsewhere("ELASTANE_CA=ca.pem").code == Some(0);
-    assert!(wait_until(PATIENCE, renewed), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
+    assert!(wait_until(renewed), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
 
     // What `openssl req -x509` makes unless told otherwise.
     let own = authority();
     write(&sandbox, &own.pem(), &own.pem(), &own.key().serialize_pem());
     look_again();
     let told = || elsewhere("ELASTANE_CA=ca.pem").text.contains("CA:FALSE");
-    assert!(wait_until(PATIENCE, told), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
+    assert!(wait_until(told), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
     assert_eq!(sandbox.shell("elastane down").code, Some(0));
     crate::sandbox::finish(server);
 }

@@ -1,8 +1,6 @@
 //! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are held,
 //! and nothing measures them.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 
 use crate::sandbox::{Sandbox, wait_until};
@@ -23,7 +21,7 @@ fn top_shows_what_nodes_and_jobs_use() {
     // The server looks every 15 s. What is asked for is there at once; what is used has its part of
     // that.
     let is_used = || says("runai top job", 0).contains("m (");
-    assert!(wait_until(Duration::from_secs(120), is_used), "{}", says("runai top job", 0));
+    assert!(wait_until(is_used), "{}", says("runai top job", 0));
     let nodes = says("runai top node -d", 0);
     assert!(nodes.contains("GPU MEMORY") && nodes.contains("IDLE TIME"), "{nodes}");
     assert!(nodes.lines().any(|line| line.starts_with("0    -")), "simulated:\n{nodes}");

@@ -4,12 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 
-/// Each restart waits until `torchrun` has given up the worker that is gone.
-const PATIENCE: Duration = Duration::from_secs(120);
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 /// The example, which waits after each step until the file `go` is there: in step, and
 /// in communication that ends when a worker is lost.
@@ -68,7 +65,7 @@ fn log(sandbox: &Sandbox, name: &str, pod: &str) -> String {
 fn says(sandbox: &Sandbox, (name, pod): (&str, &str), part: &str, times: usize) {
     let said = || log(sandbox, name, pod).matches(part).count() >= times;
     assert!(
-        wait_until(PATIENCE, said),
+        wait_until(said),
         "{pod} of {name} does not say {part:?} {times} times:\n{}\n{}\n{}",
         log(sandbox, name, pod),
         sandbox.shell(&format!("runai describe job {name}")).text,

@@ -1,7 +1,5 @@
 //! Changes to workloads that exist, and lists that ask for no more than they print, as typed.
 
-use std::time::Duration;
-
 use crate::sandbox::{Sandbox, wait_until};
 
 fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
@@ -15,7 +13,7 @@ fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
 fn runs(sandbox: &Sandbox, name: &str) {
     let line = "runai training list -o 'jsonpath={.items[?(@.phase==\"Running\")].name}'";
     let mut last = String::new();
-    let ran = wait_until(Duration::from_secs(120), || {
+    let ran = wait_until(|| {
         last = sandbox.shell(line).text;
         last.split_whitespace().any(|running| running == name)
     });

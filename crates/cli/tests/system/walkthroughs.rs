@@ -5,11 +5,12 @@ use std::fs;
 use std::time::Duration;
 
 use engine_docker::testing::DockerServer;
+use fixture::STUCK_AFTER;
 
 use crate::document::Step;
 use crate::elastic_containers;
-use crate::elastic_training::{EXAMPLES, TRAINING_PATIENCE};
-use crate::follow::{PATIENCE, folder, follow_on, read};
+use crate::elastic_training::EXAMPLES;
+use crate::follow::{folder, follow_on, read};
 use crate::sandbox::Sandbox;
 use crate::workers;
 
@@ -18,7 +19,7 @@ const ELSEWHERE: &str = "elastic-keras";
 
 /// Follows a document on a fresh machine; the error says which line did not do what it says.
 fn follow(text: &str) -> Result<(), String> {
-    follow_on(Sandbox::new(), text, |_| PATIENCE)
+    follow_on(Sandbox::new(), text, |_| STUCK_AFTER)
 }
 
 /// One test per document, and the list of them.
@@ -58,7 +59,7 @@ walkthroughs! {
 fn fractions_with_containers() {
     let Some(daemon) = DockerServer::shared() else { return };
     for name in ["fractions", "fractions-limits"] {
-        if let Err(what) = follow_on(Sandbox::with_docker(&daemon), &read(name), |_| PATIENCE) {
+        if let Err(what) = follow_on(Sandbox::with_docker(&daemon), &read(name), |_| STUCK_AFTER) {
             panic!("docs/walkthroughs/{name}.md with Docker, {what}");
         }
     }
@@ -71,7 +72,7 @@ fn elasticdl() {
     let sandbox = Sandbox::new().with_programs(&programs);
     let copied = sandbox.shell(&format!("cp -r '{EXAMPLES}' . && chmod -R a+rX ."));
     assert_eq!(copied.code, Some(0), "{}", copied.text);
-    if let Err(what) = follow_on(sandbox, &read("elasticdl"), |_| TRAINING_PATIENCE) {
+    if let Err(what) = follow_on(sandbox, &read("elasticdl"), |_| STUCK_AFTER) {
         panic!("docs/walkthroughs/elasticdl.md, {what}");
     }
 }
@@ -81,7 +82,7 @@ fn elasticdl() {
 fn elasticdl_with_containers() {
     let Some((sandbox, image)) = elastic_containers::prepared() else { return };
     let text = read("elasticdl").replace("gcr.io/elasticdl/elasticdl:dev", image.name());
-    if let Err(what) = follow_on(sandbox, &text, |_| TRAINING_PATIENCE) {
+    if let Err(what) = follow_on(sandbox, &text, |_| STUCK_AFTER) {
         panic!("docs/walkthroughs/elasticdl.md with Docker, {what}");
     }
 }
@@ -113,7 +114,7 @@ fn a_wrong_state_in_a_document_is_noticed() {
     let text = format!("{before}{}{}", block(list), block(&lie));
     let patience = |step: &Step| match step.expected.iter().any(|line| line.contains("Pending ")) {
         true => Duration::from_secs(2),
-        false => PATIENCE,
+        false => STUCK_AFTER,
     };
     let what = follow_on(Sandbox::new(), &text, patience).expect_err("train1 is not pending");
     assert!(what.contains("  > train1 Pending"), "{what}");

@@ -1,12 +1,13 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
+use fixture::STUCK_AFTER;
 use orchestrator::OrgChange;
 use spec::{Restart, Rules, WorkloadSpec};
 use view::Phase;
 
 use engine::{Exit, GpuUse, Measured};
 
-use crate::world::{PATIENCE, World, nodes, training, with, workspace};
+use crate::world::{World, nodes, training, with, workspace};
 
 /// The rules of project 1, or of its department.
 pub(crate) async fn limit(w: &World, of_department: bool, training_s: u64, workspace_s: u64) {
@@ -58,7 +59,7 @@ pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
 /// Waits for an event about a workload.
 pub(crate) async fn told(w: &World, name: &str, kind: &str) -> String {
     let id = w.id(name);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + STUCK_AFTER;
     loop {
         let found = w.events(id).await.into_iter().rev().find(|event| event.kind == kind);
         if let Some(event) = found {

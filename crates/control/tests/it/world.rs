@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
 use control::{Handle, Options, Service};
+use fixture::STUCK_AFTER;
 use orchestrator::{Error, NodeList, OrgChange};
 use records::EventFilter;
 use spec::{
@@ -20,9 +21,6 @@ use uuid::Uuid;
 use view::{Event, Phase, ReasonView, View, WorkloadView};
 
 use crate::fake::{FakeEngine, ManualClock};
-
-/// How long a state may take to come; long, because a loaded machine is no fault.
-pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// More than any test records.
 const RECORDING_MAX: u64 = 1 << 30;
@@ -346,7 +344,7 @@ impl World {
 
     /// Waits until the view is as described; returns it.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&View) -> bool) -> Arc<View> {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + STUCK_AFTER;
         loop {
             let view = self.handle.view();
             if holds(&view) {

@@ -9,11 +9,10 @@ use elastic_proto::Credentials;
 use elastic_proto::v1::{
     GetTaskRequest, RegisterRequest, ReportTaskRequest, StatusReply, StatusRequest, TaskOutcome,
 };
+use fixture::STUCK_AFTER;
 use tokio::task::JoinHandle;
 
 use crate::cluster::{client, job};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A clock that is set by hand.
 #[derive(Clone)]
@@ -27,7 +26,7 @@ impl Clock for ByHand {
 
 /// A master in this process.
 async fn open(settings: &Settings, clock: &ByHand) -> (crate::worker::Master, JoinHandle<()>) {
-    let until = tokio::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + STUCK_AFTER;
     let master = loop {
         // The thread of the one before may still have the journal.
         match Master::with_clock(settings.clone(), Print, clock.clone()).await {
@@ -110,7 +109,7 @@ async fn a_master_that_comes_again_after_the_clock_was_set_back_finds_silent_wor
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(status(&mut master).await.workers.len(), 1, "it is not silent for so long yet");
     clock.0.store(2_000 + patience_ms, Ordering::Relaxed);
-    let until = tokio::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + STUCK_AFTER;
     while !status(&mut master).await.workers.is_empty() {
         assert!(tokio::time::Instant::now() < until, "a silent worker is never given up");
         tokio::time::sleep(Duration::from_millis(20)).await;

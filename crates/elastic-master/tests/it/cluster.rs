@@ -13,13 +13,11 @@ use elastic_master::{Ended, JobConfig, Print, Settings, Sync};
 use elastic_proto::Credentials;
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::{JobPhase, StatusReply, StatusRequest};
+use fixture::STUCK_AFTER;
 use tempfile::TempDir;
 use tonic::transport::Channel;
 
 use crate::worker::{Master, channel, until};
-
-/// A training of milliseconds that is not over then will never be.
-pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(300);
 
 pub(crate) const TOKEN: &str = "a-token-of-this-job";
 

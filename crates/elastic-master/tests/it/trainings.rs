@@ -3,10 +3,11 @@
 use elastic::{Epochs, Shard};
 use elastic_master::{JobConfig, Mode};
 use elastic_proto::v1::{JobPhase, PodLeaves, TellRequest, tell_request};
+use fixture::STUCK_AFTER;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, STUCK_AFTER, client, job};
+use crate::cluster::{Cluster, client, job};
 use crate::worker::{Ended, Habits, LINE, SEEN, Signal, Worker, mark};
 
 /// A worker at work, and the way to tell it to leave.

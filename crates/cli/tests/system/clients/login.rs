@@ -6,14 +6,12 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::Duration;
 
 use super::{Failed, passes, step};
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
 /// The provider, at the version that was looked at.
 const PACKAGE: &str = "oidc-provider@9.13.3";
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The provider's library, or why there is none.
 pub(crate) fn library() -> Result<PathBuf, String> {
@@ -70,7 +68,7 @@ impl Scene {
 
     fn wait_for_provider(&self) {
         let answers = || TcpStream::connect((Ipv4Addr::LOCALHOST, self.issuer_port)).is_ok();
-        assert!(wait_until(PATIENCE, answers), "the provider did not start");
+        assert!(wait_until(answers), "the provider did not start");
     }
 
     /// A command of an administrator, on the server's machine.
@@ -103,7 +101,7 @@ impl Scene {
         step("kill", Command::new("kill").arg(pid)).map_err(Failed::from)?;
         self.provider.wait()?;
         let gone = || TcpStream::connect((Ipv4Addr::LOCALHOST, self.issuer_port)).is_err();
-        assert!(wait_until(PATIENCE, gone), "the provider goes on");
+        assert!(wait_until(gone), "the provider goes on");
         Ok(())
     }
 }

@@ -12,6 +12,8 @@ use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fixture::STUCK_AFTER;
+
 use crate::follow;
 use crate::sandbox::{self, Sandbox};
 
@@ -265,6 +267,6 @@ fn elastic_keras(bin: &Path) -> Result<(), Failed> {
     }
     let sandbox = Sandbox::new().with_programs(bin);
     passes(&sandbox, &format!("cp {SDK}/runai/examples/* . && chmod -R a+rX ."))?;
-    let followed = follow::follow_on(sandbox, &follow::read("elastic-keras"), |_| follow::PATIENCE);
+    let followed = follow::follow_on(sandbox, &follow::read("elastic-keras"), |_| STUCK_AFTER);
     followed.map_err(|what| Failed::from(format!("docs/walkthroughs/elastic-keras.md, {what}")))
 }
