@@ -54,8 +54,7 @@ fn main() -> ExitCode {
             package::Options::parse(options).and_then(|options| package::run(&root(), options))
         }
         _ => {
-            // Nothing can be reported when standard error is closed.
-            let _ = std::io::stderr().write_all(USAGE.as_bytes());
+            complain(USAGE);
             return ExitCode::from(2);
         }
     };
@@ -65,10 +64,14 @@ fn main() -> ExitCode {
 /// The exit code of a chore, after its error was printed.
 fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
-        // Nothing can be reported when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "xtask: {error:#}");
+        complain(&format!("xtask: {error:#}\n"));
         ExitCode::FAILURE
     })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
+fn complain(text: &str) {
+    drop(std::io::stderr().write_all(text.as_bytes()));
 }
 
 /// Cargo as a person starts it: without what `cargo run` says about this package, since build scripts

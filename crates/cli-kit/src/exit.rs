@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
-use crate::message::plain;
+use crate::message::{print_always, print_prompt};
 
 /// The command was understood and refused, or it failed half-way.
 pub const FAILED: u8 = 1;
@@ -70,9 +70,7 @@ impl Error {
     pub fn report(&self) -> ExitCode {
         let quiet = self.code() == 0 || matches!(self, Self::Said(_));
         if !quiet {
-            // With stderr closed the message cannot be shown.
-            let text = plain(&self.to_string());
-            drop(writeln!(std::io::stderr(), "error: {text}"));
+            print_always(&format!("error: {self}"));
         }
         ExitCode::from(self.code())
     }
@@ -91,13 +89,12 @@ pub fn without_tip(mut error: clap::Error) -> clap::Error {
 #[must_use]
 pub fn parser_said(error: &clap::Error) -> ExitCode {
     let text = error.render();
-    let sent = if error.use_stderr() {
-        write!(std::io::stderr(), "{text}")
-    } else {
-        write!(std::io::stdout(), "{text}")
-    };
-    drop(sent);
-    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    if error.use_stderr() {
+        print_prompt(&text.to_string());
+        return ExitCode::from(USAGE);
+    }
+    drop(write!(std::io::stdout(), "{text}"));
+    ExitCode::SUCCESS
 }
 
 /// An error with the causes that its own text does not name.

@@ -39,13 +39,26 @@ pub fn print_note(line: &str) {
 
 /// Prints a line even if hints and notes are off.
 pub fn print_always(line: &str) {
-    drop(writeln!(io::stderr(), "{}", plain(line)));
+    print_prompt(&format!("{line}\n"));
+}
+
+/// Prints to the terminal without ending the line.
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
+pub fn print_prompt(text: &str) {
+    drop(io::stderr().write_all(plain(text).as_bytes()));
+}
+
+/// Whether a person sees what is printed here.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "nothing is written")]
+pub fn is_shown() -> bool {
+    io::stderr().is_terminal()
 }
 
 /// Awaits slow work; after a second the terminal shows what is being done.
 pub async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
-    if io::stderr().is_terminal() {
+    if is_shown() {
         tokio::select! {
             done = &mut work => return done,
             () = tokio::time::sleep(SILENT_MAX) => print_note(doing),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use cli_kit::exit::Error;
+use cli_kit::message::print_always;
 
 /// `cdi …`.
 #[derive(Debug, Args)]
@@ -50,7 +51,7 @@ pub(crate) fn run(what: &Cdi) -> Result<(), Error> {
     }
     for words in made.drivers {
         let line = words.join(" ");
-        writeln!(std::io::stderr(), "keep this running for its simulated GPU: elastane {line}")?;
+        print_always(&format!("keep this running for its simulated GPU: elastane {line}"));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use cli_kit::exit::{Error, FAILED, NOT_RUNNING};
+use cli_kit::message::print_always;
 use engine_channel::{CHANNEL_VARIABLE, ClientError, Report, report};
 
 use super::args::Checkpoint;
@@ -42,8 +43,7 @@ fn wanted() -> Result<(), Error> {
         }
         Ok(None) => Err(Error::Said(FAILED)),
         Err(why) => {
-            // With stderr closed the message cannot be shown.
-            drop(writeln!(std::io::stderr(), "error: {why}"));
+            print_always(&format!("error: {why}"));
             Err(Error::Said(NOT_RUNNING))
         }
     }

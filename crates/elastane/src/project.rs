@@ -12,7 +12,7 @@ use super::share::{Share, description_of_rules, given, has_more, rules};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::local_time::moment;
-use cli_kit::message::Plain;
+use cli_kit::message::{Plain, print_always};
 use cli_kit::output::{Format, One, OutputOptions, list, show};
 use cli_kit::suggest;
 use runai::projects_table;
@@ -72,7 +72,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             }
             let project = client.create_project(&request).await?;
             writeln!(out, "project {} created, GPU quota {}", project.name, quota(&project))?;
-            warn(&project)?;
+            warn(&project);
         }
         Project::List(format) => {
             let how = OutputOptions::from(format);
@@ -110,7 +110,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             let project = existing(&client, &name).await?;
             let project = change(&client, project, &share).await?;
             writeln!(out, "project {name} updated, GPU quota {}", quota(&project))?;
-            warn(&project)?;
+            warn(&project);
         }
         Project::Delete { name } => {
             let project = existing(&client, &name).await?;
@@ -141,10 +141,10 @@ fn quota(project: &wire::Project) -> String {
 }
 
 /// Says what is odd about a project as it is now.
-fn warn(project: &wire::Project) -> std::io::Result<()> {
+fn warn(project: &wire::Project) {
     match project.status.phase_message.as_str() {
-        "" => Ok(()),
-        odd => writeln!(Plain(std::io::stderr()), "warning: {odd}"),
+        "" => {}
+        odd => print_always(&format!("warning: {odd}")),
     }
 }
 

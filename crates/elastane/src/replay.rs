@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cli_kit::exit::{self, Error};
 use cli_kit::local_time::{self, exact};
-use cli_kit::message::Plain;
+use cli_kit::message::{Plain, print_always};
 use cli_kit::parse_number::whole;
 use recording::{FOLDER, Outcome, Played, RELEASE, Replay};
 use serde_json::json;
@@ -134,14 +134,11 @@ pub(super) fn replay(flags: &Play, out: &mut dyn Write) -> Result<(), Error> {
     let mut sums = Sums::default();
     let quiet = flags.snapshot || !flags.submit.is_empty();
     let played = play(flags, &mut replay, &mut sums, out);
-    let mut err = Plain(std::io::stderr());
-    for notice in &sums.notices {
-        writeln!(err, "{notice}")?;
-    }
+    sums.notices.iter().for_each(|notice| print_always(notice));
     let verdict = if played.is_ok() { "the same again" } else { "the same again up to there" };
     let text = sums.text(verdict);
     if quiet || flags.json {
-        writeln!(err, "{text}")?;
+        print_always(&text);
     } else {
         writeln!(out, "{text}")?;
     }
@@ -189,7 +186,7 @@ fn play(
                     show(flags, &outcome, out)?;
                 }
                 if let Some((then, now)) = &outcome.difference {
-                    differs(&outcome, then, now)?;
+                    differs(&outcome, then, now);
                     return Err(Error::Said(exit::FAILED));
                 }
                 if flags.until.is_some_and(|stop| stop.is_behind(&outcome)) {
@@ -204,12 +201,11 @@ fn fault(name: &dyn std::fmt::Display, fault: &recording::Fault) -> Error {
     Error::Failed(format!("{name}: {fault}"))
 }
 
-fn differs(outcome: &Outcome, then: &str, now: &str) -> Result<(), Error> {
+fn differs(outcome: &Outcome, then: &str, now: &str) {
     let (number, at) = (outcome.number, exact(outcome.at.0));
-    let mut err = Plain(std::io::stderr());
-    writeln!(err, "batch {number} ({at}) comes to something else")?;
-    writeln!(err, "  then: {then}\n  now:  {now}")?;
-    Ok(())
+    print_always(&format!(
+        "batch {number} ({at}) comes to something else\n  then: {then}\n  now:  {now}"
+    ));
 }
 
 /// What is asked for of a batch.

@@ -53,17 +53,32 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
     settings::variables::warn();
     let config = config::resolve(state_dir.as_deref(), flags, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))?;
+    let log = telemetry::Log::to_stderr()
+        .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
+    let writer = log.clone();
     tracing_subscriber::fmt()
         .with_max_level(config.settings.log)
-        .with_writer(std::io::stderr)
+        .with_writer(move || writer.clone())
         .with_ansi(false)
         .init();
+    let ended = serve_on(runtime, &config, signals);
+    log.finish();
+    say(&ended?);
+    Ok(())
+}
+
+/// Serves to the end; the text is what to say then.
+fn serve_on(
+    runtime: tokio::runtime::Runtime,
+    config: &Config,
+    signals: Signals,
+) -> Result<String, Error> {
     // The files of the server are its user's business, those of workloads theirs.
     let umask = umask(Mode::RWXG | Mode::RWXO).as_raw_mode();
     let served = runtime.block_on(async {
         let shutdown = http_kit::Shutdown::default();
         let by_signal = stop_on(signals, shutdown.clone());
-        serve(&config, umask, shutdown, by_signal).await
+        serve(config, umask, shutdown, by_signal).await
     });
     // Whatever still holds the store lets go of it now, so that a process that waits for
     // `server.json` to vanish may start the next server at once.
@@ -72,7 +87,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
     // A fault of the server matters more than one of tidying up after it.
     let farewell = served?;
     withdrawn?;
-    say(&farewell)
+    Ok(farewell)
 }
 
 /// Takes `server.json` away, unless another server has written its own by now.
@@ -126,7 +141,7 @@ async fn serve(
     if !by_signal.load(Ordering::Relaxed) {
         let link = login_link(&server.state.authority, &url)?;
         let (urls, dir) = ((&*url, link.as_deref()), &config.settings.state_dir);
-        say(&banner(urls, dir, runtime, &found, &server.state.control))?;
+        say(&banner(urls, dir, runtime, &found, &server.state.control));
     }
 
     let Server { listener, tls, service, state, engine, .. } = server;
@@ -490,12 +505,11 @@ fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
     }
 }
 
-/// Prints; a terminal that was closed is no reason to stop serving.
-fn say(text: &str) -> Result<(), Error> {
+/// Prints. A closed terminal and a full disk are no reasons to stop serving.
+fn say(text: &str) {
     let mut out = std::io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        tracing::debug!("cannot be printed: {error}");
     }
 }
 

@@ -35,7 +35,7 @@ use parse::{Asked, Parsed};
 pub fn main(argv: Vec<OsString>) -> ExitCode {
     if argv.len() < 2 {
         // As published: the help, as an error.
-        drop(write!(std::io::stderr(), "{}", parse::tree().render_help()));
+        cli_kit::message::print_prompt(&parse::tree().render_help().to_string());
         return ExitCode::from(exit::FAILED);
     }
     let Parsed { asked, common, notes } = match parse::parse(&argv) {

@@ -2,7 +2,7 @@
 //! a command after a look. Does not know about: what they do.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -26,7 +26,7 @@ const NOT_FOUND: u8 = 127;
 pub fn gpu_check(args: &[String]) -> Result<String, Error> {
     fraction_agent::gpu_check(args).map_err(|why| {
         if why.starts_with(SILENT) {
-            eprintln!("{why}");
+            say(&why);
             fraction_agent::leave(FAILED);
         }
         Error::Invalid(why)
@@ -93,8 +93,14 @@ pub fn start_checked(args: &[String]) -> ExitCode {
     refuse(&format!("exec {program} failed: {}", reason(&error)), code)
 }
 
+/// Prints for whoever reads the log of the run; it may be on a full disk.
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
+fn say(line: &str) {
+    drop(writeln!(io::stderr(), "{line}"));
+}
+
 fn refuse(why: &str, code: u8) -> ExitCode {
-    eprintln!("{REFUSED}{why}");
+    say(&format!("{REFUSED}{why}"));
     if why.starts_with(SILENT) {
         fraction_agent::leave(code);
     }

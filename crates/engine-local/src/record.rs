@@ -314,7 +314,7 @@ impl RunDir {
         ] {
             if let Err(error) = gone {
                 // Goes to the log of the supervisor or of the server.
-                let _refused = writeln!(io::stderr(), "failed to delete its secrets: {error}");
+                log_line(&format!("failed to delete its secrets: {error}"));
             }
         }
     }
@@ -456,6 +456,7 @@ fn to_json<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
 }
 
 /// A line in `supervisor.log`, which is this process's stderr. The write may fail on a full disk.
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
 pub(crate) fn log_line(text: &str) {
     let _refused = writeln!(io::stderr(), "{text}");
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -246,10 +246,15 @@ pub fn drive(args: &[String]) -> ExitCode {
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("the simulated driver failed: {error}");
+            note(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
+fn note(error: &str) {
+    drop(writeln!(io::stderr(), "the simulated driver failed: {error}"));
 }
 
 fn run(args: &[String]) -> Result<(), String> {

@@ -99,6 +99,7 @@ enum Ending {
     Interrupted,
 }
 
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
 fn complain(what: &str) {
     // There is nowhere left to report that standard error is closed.
     let _ = writeln!(std::io::stderr(), "quickstart: {what}");

@@ -10,7 +10,7 @@ use super::context::{Context, capitalised};
 use super::rows;
 use super::stabilize::{AT_ONCE_MAX, at_once, wait_for_others, wait_until_gone};
 use cli_kit::exit::Error;
-use cli_kit::message::{print_always, with_progress};
+use cli_kit::message::{is_shown, print_always, with_progress};
 use dialects::intent::{Change, Verb};
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
@@ -80,7 +80,7 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
 
 /// Whether a person is there to answer.
 fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    std::io::stdin().is_terminal() && is_shown()
 }
 
 /// What is deleted, and whether it should be.
@@ -139,7 +139,7 @@ async fn named(
                     }
                     out.flush()?;
                     let error = context.no_such(change.noun, name, leaving).await?;
-                    writeln!(std::io::stderr(), "error: {error}")?;
+                    print_always(&format!("error: {error}"));
                     outcome.worst = outcome.worst.or(Some(error.code()));
                 }
             }
@@ -193,7 +193,7 @@ fn say(
             outcome.done.push(workload.clone());
         }
         Err(error) => {
-            writeln!(std::io::stderr(), "error: {}: {error}", workload.name)?;
+            print_always(&format!("error: {}: {error}", workload.name));
             outcome.failed += 1;
             outcome.worst = Some(error.code());
         }

@@ -198,6 +198,7 @@ fn ended(end: SessionEnd) -> Result<(), Error> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the bytes of the program, as they are")]
 async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, Error> {
     loop {
         match from.hears().await? {

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::loopback::{Loopback, code_in};
 use cli_kit::browser::opens;
 use cli_kit::exit::Error;
+use cli_kit::message::{print_note, print_prompt};
 use cli_kit::settings::Session;
 use dialects::intent::Login;
 
@@ -55,7 +56,7 @@ pub(super) async fn run(
     session.write(context.settings.auth_file())?;
     writeln!(out, "Logged in successfully")?;
     if context.settings.token().is_some() {
-        writeln!(std::io::stderr(), "note: RUNAI_TOKEN is set and goes before this login")?;
+        print_note("note: RUNAI_TOKEN is set and goes before this login");
     }
     Ok(())
 }
@@ -193,7 +194,7 @@ fn line(what: &str, secret: bool) -> std::io::Result<String> {
     let before = (secret && stdin.is_terminal()).then(|| tcgetattr(&stdin)).transpose();
     let before = before?;
     if stdin.is_terminal() {
-        write!(std::io::stderr(), "{what}: ")?;
+        print_prompt(&format!("{what}: "));
     }
     if let Some(before) = &before {
         let mut silent = before.clone();
@@ -204,7 +205,7 @@ fn line(what: &str, secret: bool) -> std::io::Result<String> {
     let read = stdin.read_line(&mut line);
     if let Some(before) = &before {
         tcsetattr(&stdin, OptionalActions::Now, before)?;
-        writeln!(std::io::stderr())?;
+        print_prompt("\n");
     }
     read?;
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())

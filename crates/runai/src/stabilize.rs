@@ -1,7 +1,6 @@
 //! The quiet waits after a change, so that a `list` pasted right behind shows the outcome.
 //! Owns how long they are and what they may cost the server.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use api_types::{self as wire, ChangeKind};
@@ -10,6 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::context::Context;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
+use cli_kit::message::print_always;
 
 /// How long the command stays to see its workload settle.
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
@@ -111,21 +111,18 @@ pub(super) async fn wait_until_gone(
         deleted = still;
         let Some(first) = deleted.first() else { return Ok(()) };
         if Instant::now() >= deadline {
-            let mut stderr = std::io::stderr();
-            match deleted.len() {
-                1 => writeln!(
-                    stderr,
+            print_always(&match deleted.len() {
+                1 => format!(
                     "{} is still stopping; it leaves the list when its processes have ended",
                     first.name
-                )?,
-                many => writeln!(
-                    stderr,
-                    "{} and {} more are still stopping; they leave the list when their \
-                     processes have ended",
+                ),
+                many => format!(
+                    "{} and {} more are still stopping; they leave the list when their processes \
+                     have ended",
                     first.name,
                     many - 1
-                )?,
-            }
+                ),
+            });
             return Ok(());
         }
         drop(timeout_at(deadline, pulse.changed(LOOK_EVERY)).await);

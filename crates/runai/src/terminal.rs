@@ -70,6 +70,7 @@ impl Drop for Raw {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
 fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(Before { modes, page }) = before else { return };

@@ -5,6 +5,7 @@ use std::io::Write;
 use api_types::{CreationRequest, PodFate, WouldDo, WouldHappen};
 
 use cli_kit::exit::Error;
+use cli_kit::message::print_note;
 use cli_kit::output::data;
 use cli_kit::table::wrapped;
 use dialects::intent::OutputFormat;
@@ -15,7 +16,7 @@ const DECISIONS_MAX: usize = 20;
 /// Prints what would be submitted, once the server has found nothing wrong with it.
 pub(super) fn dry_run(request: &CreationRequest, out: &mut dyn Write) -> Result<(), Error> {
     data(request, &OutputFormat::Yaml, &[], out)?;
-    writeln!(std::io::stderr(), "Checked and not submitted; --what-if says what would happen")?;
+    print_note("Checked and not submitted; --what-if says what would happen");
     Ok(())
 }
 

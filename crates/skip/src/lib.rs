@@ -12,6 +12,7 @@ pub const FILE: &str = "skipped";
 ///
 /// # Panics
 /// The folder of the run cannot be written.
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
 pub fn skipped(why: &str) {
     let test = std::thread::current();
     let line = format!("{} ({})\n", test.name().unwrap_or("a test"), why.replace('\n', " "));

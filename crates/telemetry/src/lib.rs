@@ -1,9 +1,10 @@
 //! What is measured, and what was: series, counts by group, the ledger of usage, and the gauges
 //! that Prometheus scrapes.
 //!
-//! Owns: their routes, the log line and the latency of each request. Does not know about: how
+//! Owns: their routes, the log line and the latency of each request, and the log. Does not know about: how
 //! anything is measured (`control`), and which routes there are.
 
+mod log;
 mod metrics;
 mod monitoring;
 mod routes;
@@ -17,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use monitoring::Monitor;
 
+pub use log::Log;
 pub use monitoring::{Routes, Watcher, trace};
 pub use routes::routes;
 

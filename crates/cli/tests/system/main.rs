@@ -29,6 +29,7 @@ mod links;
 mod load;
 mod matching;
 mod moved;
+mod no_room;
 mod nodes;
 mod policies;
 mod quickstart;

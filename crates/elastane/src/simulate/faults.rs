@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::Simulate;
 use cli_kit::exit::{self, Error};
+use cli_kit::message::print_always;
 
 pub(super) fn run(flags: &Simulate, seeds: u64, out: &mut dyn Write) -> Result<(), Error> {
     let policy = super::policy(flags)?;
@@ -15,13 +16,11 @@ pub(super) fn run(flags: &Simulate, seeds: u64, out: &mut dyn Write) -> Result<(
             Err(broken) => {
                 write!(out, "{}", broken.history)?;
                 out.flush()?;
-                let mut err = std::io::stderr();
-                writeln!(err, "error: seed {seed}, step {}: {}", broken.step, broken.fault)?;
-                writeln!(
-                    err,
-                    "above is the shortest history found that breaks a rule; --seed {seed} --seeds 1 \
-                     repeats it"
-                )?;
+                print_always(&format!(
+                    "error: seed {seed}, step {}: {}\nabove is the shortest history found that \
+                     breaks a rule; --seed {seed} --seeds 1 repeats it",
+                    broken.step, broken.fault
+                ));
                 return Err(Error::Said(exit::FAILED));
             }
         }

@@ -24,6 +24,7 @@ pub(crate) use args::{Drill, NewNode, Simulate};
 
 use cli_kit::exit::{self, Error};
 use cli_kit::input::read_text;
+use cli_kit::message::print_always;
 
 /// Most workloads that are diagnosed at the end, of those that are alike one.
 const DIAGNOSED_MAX: usize = 8;
@@ -168,16 +169,15 @@ fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
     if outcome.failures.is_empty() {
         return Ok(());
     }
-    let mut err = std::io::stderr();
     for failure in &outcome.failures {
         let place = match failure.line {
             0 => file.display().to_string(),
             line => format!("{}:{line}:{}", file.display(), failure.column),
         };
-        writeln!(err, "{place}: {}", failure.message)?;
+        print_always(&format!("{place}: {}", failure.message));
     }
     let failures = outcome.failures.len();
-    writeln!(err, "error: {failures} thing(s) were not as expected")?;
+    print_always(&format!("error: {failures} thing(s) were not as expected"));
     Err(Error::Said(exit::FAILED))
 }
 

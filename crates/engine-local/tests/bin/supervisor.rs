@@ -1,5 +1,6 @@
 //! The supervisor as a program of its own, so that tests need no other crate's binary.
 //! Owns: only the dispatch of its subcommands.
+#![expect(clippy::print_stderr, reason = "tests read it")]
 
 use std::path::Path;
 use std::process::ExitCode;

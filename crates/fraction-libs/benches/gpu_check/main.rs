@@ -43,10 +43,15 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {
-            let _printed = writeln!(std::io::stderr(), "gpu-check: {why}");
+            complain(&why.to_string());
             ExitCode::FAILURE
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
+fn complain(why: &str) {
+    drop(writeln!(std::io::stderr(), "gpu-check: {why}"));
 }
 
 /// How long is waited for a check: far longer than a slow machine takes for one.

@@ -17,9 +17,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use control::{Clock, Handle};
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
@@ -67,6 +69,18 @@ pub(crate) enum MetricScope {
     Nodes,
 }
 
+/// The lines that the log of this process has lost.
+#[derive(Debug)]
+struct LostLines;
+
+impl Collector for LostLines {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let lost = ConstCounter::new(crate::log::lines_lost());
+        let about = "Lines of the server's log that could not be written.";
+        lost.encode(encoder.encode_descriptor("log_lines_lost", about, None, lost.metric_type())?)
+    }
+}
+
 /// Everything that is scraped.
 pub(crate) struct Monitor {
     all: Registry,
@@ -85,6 +99,7 @@ impl Monitor {
         own.register_collector(Box::new(cluster(MetricScope::All)));
         control.metrics().register(own);
         http.register(own);
+        own.register_collector(Box::new(LostLines));
         let mut nodes = Registry::with_prefix(PREFIX);
         nodes.register_collector(Box::new(cluster(MetricScope::Nodes)));
         Self { all: registry, nodes, http }
