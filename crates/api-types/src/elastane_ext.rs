@@ -125,6 +125,9 @@ pub struct Status {
     /// What does not answer of what runs the pods; left out while all does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+    /// What workloads left and is still being deleted, by folder; left out while there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<Leftover>,
     /// Whether any GPU is simulated.
     pub simulated: bool,
     /// The server's clock, to compute ages with.
@@ -141,6 +144,18 @@ pub struct Status {
     pub projects: u64,
     /// How many workloads are not deleted.
     pub workloads: u64,
+}
+
+/// What is still to be deleted in a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Leftover {
+    /// The folder.
+    pub folder: String,
+    /// Folders and files in it; not more than 1000 are counted.
+    pub entries: u64,
+    /// Why they cannot be deleted now; left out while they are being deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// That what runs the pods, such as Docker, does not answer: states of workloads are those of

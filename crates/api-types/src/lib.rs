@@ -78,9 +78,9 @@ pub use diagnosis::{
 };
 pub use elastane_ext::{
     ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
-    GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage, PodStates, Reason,
-    SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume, Volumes,
-    WebSocketTicket, WorkloadExtras, channel,
+    GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
+    PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
+    Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::Error;
 pub use fraction_limit::FractionLimit;

@@ -121,6 +121,12 @@ impl Handle {
         self.shared.engine.outage()
     }
 
+    /// What is still to be deleted of what workloads left, by folder. Reads these folders.
+    #[must_use]
+    pub fn leftovers(&self) -> Vec<engine::Leftover> {
+        self.shared.engine.leftovers()
+    }
+
     /// What of the node workloads may have.
     #[must_use]
     pub fn node_access(&self) -> &NodeAccess {

@@ -3,7 +3,7 @@
 use access::Family;
 use api_types::{
     ClusterDisplayedStatus, DisplayedCluster, FractionLimit, Gpu, GpuFault, GpuInfo, GpuPod,
-    MigInstance, Millis, Node, NodePatch, NodePlatform, NodeScheduling, NodeStatus,
+    Leftover, MigInstance, Millis, Node, NodePatch, NodePlatform, NodeScheduling, NodeStatus,
     NodeStatusConditionDetails, Outage, SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
 };
 use control::{ClusterInfo, NewNode};
@@ -133,6 +133,12 @@ pub fn new_node(node: SimulatedNode) -> NewNode {
 pub fn outage(outage: &engine::Outage) -> Outage {
     let engine::Outage { who, why, since } = outage;
     Outage { message: format!("{who} does not answer: {why}"), since: (*since).into() }
+}
+
+/// What is still to be deleted in a folder.
+pub fn leftover(left: engine::Leftover) -> Leftover {
+    let engine::Leftover { folder, entries, why } = left;
+    Leftover { folder: folder.display().to_string(), entries, message: why }
 }
 
 /// The same as a line for people.

@@ -40,7 +40,7 @@ pub use address::{
     whose,
 };
 pub use cluster::{
-    ClusterName, cluster, gpu, new_node, node, node_change, node_status, notice, outage,
+    ClusterName, cluster, gpu, leftover, new_node, node, node_change, node_status, notice, outage,
 };
 pub use compute::check_compute;
 pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};

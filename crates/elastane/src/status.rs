@@ -49,6 +49,13 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     if let Some(why) = &status.limits.why {
         writeln!(out, "  Limits     not all are kept: {why}")?;
     }
+    for left in &status.leftovers {
+        let api_types::Leftover { folder, entries, message } = left;
+        writeln!(out, "  Deleting   what workloads left in {folder} (entries: {entries})")?;
+        if let Some(why) = message {
+            writeln!(out, "             *** it cannot go on: {why}")?;
+        }
+    }
     writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
     let mut kinds: Vec<_> =
         status.nodes.iter().filter_map(|node| node.fractions.as_ref()).collect();
@@ -136,4 +143,34 @@ fn await_token(path: &Path, read: &dyn Fn() -> Result<String, Error>) -> Result<
         "{file} was deleted, but no server has written a new one; tokens of a server that has \
          stopped are worth nothing: start one with `elastane up`"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_still_being_deleted_is_said_with_the_reason_why_it_stays() {
+        let status = serde_json::json!({
+            "version": "1", "clusterId": "", "clusterName": "", "runtime": "process",
+            "fractionEnforcement": "none", "simulated": false, "now": "2026-11-28T09:00:00Z",
+            "eventSeq": 1, "gpus": 1, "gpusAllocated": 0, "nodes": [], "projects": 0, "workloads": 0,
+            "leftovers": [
+                {"folder": "/state/trash", "entries": 7},
+                {"folder": "/memory/trash", "entries": 1, "message": "Permission denied"},
+            ],
+        });
+        let status: Status = serde_json::from_value(status).unwrap();
+        let mut out = Vec::new();
+        text(&status, "http://localhost", Path::new("/state"), &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let said: Vec<_> =
+            out.lines().skip_while(|line| !line.contains("Deleting")).take(3).collect();
+        let expected = [
+            "  Deleting   what workloads left in /state/trash (entries: 7)",
+            "  Deleting   what workloads left in /memory/trash (entries: 1)",
+            "             *** it cannot go on: Permission denied",
+        ];
+        assert_eq!(said, expected);
+    }
 }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::launch::launch;
 use crate::record::{ExitFile, SpecFile, StateFile};
-use crate::secrets::{below, forget_folder};
+use crate::secrets::below;
 use crate::shared::Shared;
 
 /// Copies what a run needs, then starts it; the run is registered.
@@ -68,7 +68,7 @@ fn failed_start(error: Error) -> StateFile {
 /// The run ends without having started.
 fn give_up(shared: &Shared, spec: &RunSpec, end: StateFile) {
     let dir = shared.dir(spec.key);
-    for done in [dir.claim(&end).map(drop), forget_folder(&dir.copies())] {
+    for done in [dir.claim(&end).map(drop), shared.trash.discard(&dir.copies())] {
         if let Err(error) = done {
             tracing::warn!("cannot record the end of run {}: {error}", spec.key);
         }

@@ -8,8 +8,8 @@ use std::{fs, io};
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Duplex, Engine, Error, ExecSpec, Fractions, GpuHealth, ListedRun, LogRange,
-    Measured, Observation, RunKey, RunSpec, Session, TerminalSize,
+    Capabilities, Duplex, Engine, Error, ExecSpec, Fractions, GpuHealth, Leftover, ListedRun,
+    LogRange, Measured, Observation, RunKey, RunSpec, Session, TerminalSize,
 };
 use engine_fractions::Added;
 use rustix::io::Errno;
@@ -45,6 +45,10 @@ impl Engine for LocalEngine {
             keeps_limits: self.shared.place.keeps(),
             isolation: self.shared.separator.found().clone(),
         }
+    }
+
+    fn leftovers(&self) -> Vec<Leftover> {
+        self.shared.trash.leftovers()
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
@@ -91,9 +95,9 @@ impl Engine for LocalEngine {
     async fn forget_pod(&self, pod: Uuid) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         blocking(move || {
-            shared.memory.iter().for_each(|memory| memory.forget(pod));
+            shared.memory.iter().for_each(|memory| memory.forget(pod, &shared.trash));
             shared
-                .paths
+                .trash
                 .discard(&shared.paths.pod(pod))
                 .map_err(|source| Error::io(format!("delete the files of pod {pod}"), source))
         })
@@ -353,7 +357,7 @@ fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     if dir.group().is_some_and(|group| !group.end()) {
         tracing::warn!("the control group of the ended run {key} cannot be removed");
     }
-    shared.paths.discard(dir.path()).map_err(failed)?;
+    shared.trash.discard(dir.path()).map_err(failed)?;
     shared.forget(key);
     Ok(())
 }

@@ -44,7 +44,7 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
             // A directory that existed before may have a supervisor that is starting.
             if fresh {
                 shared.fractions.forget(key);
-                if let Err(left) = shared.paths.discard(dir.path()) {
+                if let Err(left) = shared.trash.discard(dir.path()) {
                     tracing::warn!("cannot delete {}: {left}", dir.path().display());
                 }
             }

@@ -7,14 +7,18 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
+use rustix::fs::{CWD, FlockOperation, flock};
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
+use trees::Trash;
 use uuid::Uuid;
 
 use crate::isolation::{Account, Boundary};
@@ -28,6 +32,11 @@ const TMPFS: i64 = 0x0102_1994;
 /// What the folders of state directories begin with, and the link in each to its state directory.
 const PREFIX: &str = "elastane-";
 const OF: &str = "of";
+/// The folder in each for what is to be deleted.
+const TRASH: &str = "trash";
+/// How long the end of a run waits for its memory to be free. What is left then is freed with its
+/// pod.
+const FREE_TIME: Duration = Duration::from_secs(1);
 
 /// Where the copies of a run are, and the program that writes them where they belong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,24 +53,36 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
-    /// None: this machine has no such memory. Folders of pods that are gone are deleted, and those of state
-    /// directories that are gone.
-    pub(crate) fn open(state_dir: &Path, program: &Path, pods: &Path) -> Option<Self> {
+    /// None: this machine has no such memory. Folders of pods that are gone are thrown away, and
+    /// those of state directories that are gone.
+    pub(crate) fn open(
+        state_dir: &Path,
+        program: &Path,
+        pods: &Path,
+        trash: &Trash,
+    ) -> Option<Self> {
         let name = format!("{PREFIX}{:x}", limit_mark(&state_dir.display().to_string()));
         let root = Path::new(MACHINE).join(name);
-        forget_deleted(&root);
-        if let Err(error) = make_root(&root).and_then(|()| note(&root, state_dir)) {
+        let made = make_root(&root).and_then(|()| note(&root, state_dir));
+        if let Err(error) = made.and_then(|()| trash.add(&root.join(TRASH))) {
             tracing::info!("runs have no memory for checkpoints: {}: {error}", root.display());
             return None;
         }
+        forget_deleted(&root, trash);
         let all = Self { root, program: program.to_owned() };
         for entry in fs::read_dir(&all.root).into_iter().flatten().flatten() {
             let pod = entry.file_name().to_str().and_then(|name| name.parse::<Uuid>().ok());
             if let Some(pod) = pod.filter(|pod| !pods.join(pod.to_string()).exists()) {
-                all.forget(pod);
+                all.forget(pod, trash);
             }
         }
         Some(all)
+    }
+
+    /// Keeps other servers from throwing the root away, as long as the handle is open. None: it is
+    /// kept already.
+    pub(crate) fn keep(&self) -> Option<OwnedFd> {
+        locked(&self.root).ok()
     }
 
     /// What runs may not see of each other.
@@ -73,19 +94,18 @@ impl Pods {
         Memory { folder: self.root.join(pod.to_string()), program: self.program.clone() }
     }
 
-    pub(crate) fn forget(&self, pod: Uuid) {
+    pub(crate) fn forget(&self, pod: Uuid, trash: &Trash) {
         let folder = self.root.join(pod.to_string());
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!("cannot delete {}: {error}", folder.display());
-            }
-            _ => {}
+        if let Err(error) = trash.discard(&folder) {
+            tracing::warn!("cannot delete {}: {error}", folder.display());
         }
     }
 }
 
 impl Drop for Pods {
     fn drop(&mut self) {
+        // It stays while something is in it.
+        let _in_use = fs::remove_dir(self.root.join(TRASH));
         let is_note = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|at| at.file_name() == OF);
         let is_unused = fs::read_dir(&self.root).is_ok_and(|mut all| all.all(is_note));
         if is_unused {
@@ -122,8 +142,15 @@ fn is_deleted(root: &Path) -> bool {
     is_there && fs::symlink_metadata(&path).is_err_and(gone)
 }
 
-/// Deletes what state directories have left that were deleted, unless a run of theirs goes on.
-fn forget_deleted(own: &Path) {
+fn locked(root: &Path) -> io::Result<OwnedFd> {
+    let root = trees::open(CWD, root)?;
+    flock(&root, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(root)
+}
+
+/// Throws away what state directories have left that were deleted, unless a server or a run of
+/// theirs goes on.
+fn forget_deleted(own: &Path, trash: &Trash) {
     let is_left = |root: &PathBuf| {
         let is_ours = fs::symlink_metadata(root)
             .is_ok_and(|found| found.is_dir() && found.uid() == getuid().as_raw());
@@ -132,12 +159,15 @@ fn forget_deleted(own: &Path) {
     let all = fs::read_dir(MACHINE).into_iter().flatten().flatten();
     let named =
         all.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()));
-    let left: Vec<_> = named.map(|entry| entry.path()).filter(is_left).collect();
+    // A server that lives has locked its own: it may see its state directory in other mounts.
+    let lock = |root: PathBuf| Some((locked(&root).ok()?, root));
+    let left: Vec<_> = named.map(|entry| entry.path()).filter(is_left).filter_map(lock).collect();
     // Read after that: what runs then has begun before its state directory was deleted.
     let Some(runs) = supervised().filter(|_| !left.is_empty()) else { return };
     let pods: BTreeSet<_> = runs.iter().map(|run| run.pod.to_string()).collect();
-    for root in left.iter().filter(|root| !pods.iter().any(|pod| root.join(pod).exists())) {
-        match fs::remove_dir_all(root) {
+    for (_, root) in left.iter().filter(|(_, root)| !pods.iter().any(|pod| root.join(pod).exists()))
+    {
+        match trash.discard(root) {
             Ok(()) => tracing::info!("{} is deleted, as its state directory was", root.display()),
             Err(error) => tracing::warn!("cannot delete {}: {error}", root.display()),
         }
@@ -172,10 +202,7 @@ impl Memory {
         if engine_channel::has_copies(&self.folder) {
             return self.finish(boundary);
         }
-        match fs::remove_dir_all(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        trees::remove(&self.folder, &trees::within(FREE_TIME)).map(drop)
     }
 
     /// Starts a process that has the rights of the run and outlives its supervisor.

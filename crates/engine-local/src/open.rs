@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,6 +63,8 @@ pub struct Options {
 #[derive(Debug)]
 pub struct LocalEngine {
     pub(crate) shared: Arc<Shared>,
+    /// See [`memory::Pods::keep`].
+    _memory: Option<OwnedFd>,
 }
 
 impl LocalEngine {
@@ -87,7 +90,7 @@ impl LocalEngine {
             .canonicalize()
             .map_err(|source| Error::io(format!("find {}", state_dir.display()), source))?;
         let paths = Paths { root };
-        for folder in [paths.runs(), paths.pods(), paths.shims(), paths.tools(), paths.trash()] {
+        for folder in [paths.runs(), paths.pods(), paths.shims(), paths.tools()] {
             make_dir(&folder)?;
         }
         for name in ["nvidia-smi", "gpu-check"] {
@@ -119,6 +122,9 @@ impl LocalEngine {
         };
         let inherited = environment::inherited();
         let mut shared = Shared::new(paths, supervisor, images, inherited);
+        let trash = shared.paths.trash();
+        let added = shared.trash.add(&trash);
+        added.map_err(|source| Error::io(format!("empty {}", trash.display()), source))?;
         shared.umask = umask;
         shared.place = place;
         shared.separator = separator;
@@ -128,20 +134,20 @@ impl LocalEngine {
         // Landlock can close that folder only with all that is beside it.
         if shared.separator.found().kind != IsolationKind::Landlock {
             let (root, pods) = (&shared.paths.root, shared.paths.pods());
-            shared.memory = memory::Pods::open(root, &shared.supervisor, &pods);
+            shared.memory = memory::Pods::open(root, &shared.supervisor, &pods, &shared.trash);
         }
         let shared = Arc::new(shared);
         recover_all(&shared)?;
         gpu_watch::spawn(&shared);
-        let trash = Arc::clone(&shared);
-        tokio::task::spawn_blocking(move || trash.paths.empty_trash());
-        Ok(Self { shared })
+        let memory = shared.memory.as_ref().and_then(memory::Pods::keep);
+        Ok(Self { shared, _memory: memory })
     }
 }
 
 impl Drop for LocalEngine {
     fn drop(&mut self) {
         self.shared.end_tasks();
+        self.shared.trash.end();
     }
 }
 
@@ -212,9 +218,8 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
                 adopt(shared, key, &dir);
                 finish_start(shared, key, &dir);
             }
-            // Deleted with the trash: copies may be large.
             Ok(Found::Empty) => {
-                if let Err(error) = shared.paths.move_to_trash(dir.path()) {
+                if let Err(error) = shared.trash.discard(dir.path()) {
                     tracing::warn!("cannot take away {}: {error}", dir.path().display());
                 }
             }

@@ -1,8 +1,6 @@
-//! The folders of the state directory. Owns: where each is, how it is created, and that a crash
-//! leaves no folder half deleted.
+//! The folders of the state directory. Owns: where each is, and how it is created.
 
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -45,32 +43,6 @@ impl Paths {
     }
     pub(crate) fn trash(&self) -> PathBuf {
         self.root.join("trash")
-    }
-
-    /// Moves a folder to the trash; the next start deletes it.
-    pub(crate) fn move_to_trash(&self, folder: &Path) -> io::Result<PathBuf> {
-        let grave = self.trash().join(Uuid::new_v4().to_string());
-        fs::rename(folder, &grave).map(|()| grave)
-    }
-
-    /// Moves a folder to the trash, then deletes it. After a crash in between, the next start
-    /// deletes it. An absent folder is no error.
-    pub(crate) fn discard(&self, folder: &Path) -> io::Result<()> {
-        match self.move_to_trash(folder).and_then(fs::remove_dir_all) {
-            // Absent, or another task is deleting it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        }
-    }
-
-    pub(crate) fn empty_trash(&self) {
-        for grave in fs::read_dir(self.trash()).into_iter().flatten().flatten() {
-            if let Err(error) = fs::remove_dir_all(grave.path())
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                tracing::warn!("cannot delete {}: {error}", grave.path().display());
-            }
-        }
     }
 }
 

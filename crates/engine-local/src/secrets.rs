@@ -11,6 +11,7 @@ use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use engine::{Secret, SecretPlace};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub(crate) const FOLDER_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
 pub(crate) const FILE: &str = "secrets.json";
 /// The files.
 pub(crate) const FOLDER: &str = "secrets";
+/// How long the end of a run waits for them to be deleted. Some files take a millisecond.
+const FORGET_TIME: Duration = Duration::from_millis(500);
 
 /// `secrets.json`.
 #[derive(Default, Serialize, Deserialize)]
@@ -79,27 +82,10 @@ pub(crate) fn forget(path: &Path) -> io::Result<()> {
     gone(fs::remove_file(path))
 }
 
-/// Deletes a folder, if it is there, whatever its permissions.
+/// Deletes a folder, if it is there, whatever its permissions. Of one that a run has filled, what
+/// is not deleted in this time goes with the folder of the run.
 pub(crate) fn forget_folder(path: &Path) -> io::Result<()> {
-    match gone(fs::remove_dir_all(path)) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            open_up(path)?;
-            gone(fs::remove_dir_all(path))
-        }
-        done => done,
-    }
-}
-
-/// Restores the owner's permissions on a folder and everything in it.
-fn open_up(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
+    trees::remove(path, &trees::within(FORGET_TIME)).map(drop)
 }
 
 fn gone(done: io::Result<()>) -> io::Result<()> {

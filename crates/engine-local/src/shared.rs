@@ -11,6 +11,7 @@ use engine_channel::{Channels, Opens, Owner, Storage};
 use engine_fractions::Fractions;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use trees::Trash;
 
 use crate::cgroup::Place;
 use crate::image::ImageTable;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) observations: Arc<Observations>,
     /// Where runs report their checkpoints.
     pub(crate) channels: Channels,
+    /// What runs left; dropped before the memory that a part of it is in.
+    pub(crate) trash: Trash,
     /// Where runs keep copies of their checkpoints in memory; none: not on this machine.
     pub(crate) memory: Option<Pods>,
     /// Out-of-memory kills of each run that were reported.
@@ -91,6 +94,7 @@ impl Shared {
             fractions: Fractions::none("nothing was looked for"),
             observations,
             channels,
+            trash: Trash::default(),
             memory: None,
             kills: Mutex::default(),
             states: Mutex::default(),

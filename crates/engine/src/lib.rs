@@ -39,6 +39,8 @@ pub use spec::{
 };
 pub use timestamps::Timestamps;
 
+pub use trees::Leftover;
+
 use async_trait::async_trait;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -153,6 +155,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Since when what runs pods does not answer; none while it does.
     fn outage(&self) -> Option<Outage> {
         None
+    }
+
+    /// What is still to be deleted of what runs and pods left that are forgotten, by folder.
+    fn leftovers(&self) -> Vec<Leftover> {
+        Vec::new()
     }
 
     /// Checks a specification before it is accepted: image known or command given.

@@ -14,9 +14,10 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 59] = [
+const MAY_USE: [(&str, &[&str]); 60] = [
     ("units", &[]),
     ("fixture", &[]),
+    ("trees", &[]),
     ("skip", &["fixture"]),
     ("api-types", &["units"]),
     ("model", &["units"]),
@@ -34,15 +35,27 @@ const MAY_USE: [(&str, &[&str]); 59] = [
     ("fraction-agent", &["units", "fraction-abi", "fraction-broker", "fraction-libs"]),
     ("store", &["units", "spec", "records", "fixture", "skip"]),
     ("buckets", &[]),
-    ("engine", &["units", "spec", "buckets"]),
+    ("engine", &["units", "spec", "trees", "buckets"]),
     ("engine-conformance", &["units", "engine"]),
     ("engine-fractions", &["units", "gpu", "engine", "fraction-agent", "fraction-lease"]),
     ("elastic", &["units"]),
     ("engine-channel", &["units", "elastic", "engine"]),
-    ("engine-local", &["units", "model", "gpu", "engine", "engine-channel", "engine-fractions"]),
+    (
+        "engine-local",
+        &["units", "model", "trees", "gpu", "engine", "engine-channel", "engine-fractions"],
+    ),
     (
         "engine-docker",
-        &["units", "gpu", "engine", "engine-channel", "engine-fractions", "fixture", "skip"],
+        &[
+            "units",
+            "trees",
+            "gpu",
+            "engine",
+            "engine-channel",
+            "engine-fractions",
+            "fixture",
+            "skip",
+        ],
     ),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),

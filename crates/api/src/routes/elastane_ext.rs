@@ -66,6 +66,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         limits: LimitsKept { cpu, memory, why: Some(why).filter(|why| !why.is_empty()) },
         isolation,
         outage: state.control.outage().map(|outage| convert::outage(&outage)),
+        leftovers: state.control.leftovers().into_iter().map(convert::leftover).collect(),
         simulated: view.nodes.iter().any(|node| node.simulated),
         now: context.now.into(),
         event_seq: view.event_seq,

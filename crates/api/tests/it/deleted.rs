@@ -100,3 +100,17 @@ async fn who_sees_the_cluster_sees_what_was_deleted_with_its_project() {
     let (_, list) = get(&server, &token, DELETED).await;
     assert_eq!(names(&list), ["a1"]);
 }
+
+#[tokio::test]
+async fn the_status_says_what_is_still_being_deleted_and_why_it_stays() {
+    let server = Server::new().await;
+    assert!(server.get("/elastane/v1/status").await.get("leftovers").is_none(), "there is nothing");
+    let left = |entries, why: Option<&str>| {
+        let why = why.map(str::to_owned);
+        engine::Leftover { folder: "/state/trash".into(), entries, why }
+    };
+    server.engine.has_leftovers(vec![left(7, None), left(1, Some("Permission denied"))]);
+    let status = server.get("/elastane/v1/status").await;
+    let stuck = json!({"folder": "/state/trash", "entries": 1, "message": "Permission denied"});
+    assert_eq!(status["leftovers"], json!([{"folder": "/state/trash", "entries": 7}, stuck]));
+}

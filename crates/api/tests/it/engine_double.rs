@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use axum::Router;
 use engine::{
     Capabilities, Duplex, Engine, Error, ExecSpec, Exit, Fractions, GpuUse, Input, Isolation,
-    IsolationKind, LimitsKept, ListedRun, LogRange, Measured, Observation, Output, RunKey,
-    RunPlace, RunSpec, RunState, RunUse, Session, TerminalSize,
+    IsolationKind, Leftover, LimitsKept, ListedRun, LogRange, Measured, Observation, Output,
+    RunKey, RunPlace, RunSpec, RunState, RunUse, Session, TerminalSize,
 };
 use http_kit::Shutdown;
 use tokio::io::AsyncWriteExt as _;
@@ -25,6 +25,8 @@ struct Machine {
     busy: Arc<Notify>,
     /// What replicas answer; none = they do not listen.
     replica: Option<Router>,
+    /// What is still to be deleted.
+    leftovers: Vec<Leftover>,
     /// Ports that were found free, and stay so for whom they are given to.
     ports: BTreeMap<u16, TcpListener>,
 }
@@ -61,6 +63,11 @@ impl EngineDouble {
     /// From now on replicas answer like this.
     pub(crate) fn serve(&self, replica: Router) {
         self.0.lock().unwrap().replica = Some(replica);
+    }
+
+    /// From now on this is still to be deleted.
+    pub(crate) fn has_leftovers(&self, leftovers: Vec<Leftover>) {
+        self.0.lock().unwrap().leftovers = leftovers;
     }
 
     pub(crate) fn alive(&self) -> usize {
@@ -125,6 +132,10 @@ impl Engine for EngineDouble {
             keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
             isolation: Isolation { kind: IsolationKind::Accounts, missing: String::new() },
         }
+    }
+
+    fn leftovers(&self) -> Vec<Leftover> {
+        self.0.lock().unwrap().leftovers.clone()
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {

@@ -9,6 +9,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["checkpoint", "--finish", folder] => finish(Path::new(folder)),
+        ["nest", levels] => nest(levels.parse().unwrap_or(0)),
         ["session", run_dir] => engine_local::session(Path::new(run_dir)),
         ["echo", port] => echo(port.parse().unwrap_or(0)),
         ["supervise", run_dir] => engine_local::supervise(Path::new(run_dir)),
@@ -42,6 +43,15 @@ fn finish(folder: &Path) -> ExitCode {
             eprintln!("{left:?}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Makes folders in each other, as a user may.
+fn nest(levels: usize) -> ExitCode {
+    let enter = |_| std::fs::create_dir("d").and_then(|()| std::env::set_current_dir("d"));
+    match (0..levels).try_for_each(enter) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => print(Err(engine::Error::io("nest", error))),
     }
 }
 

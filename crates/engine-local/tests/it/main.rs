@@ -4,6 +4,7 @@ mod bench;
 mod cdi;
 mod conformance;
 mod fractions;
+mod leftovers;
 mod limits;
 mod local;
 mod memory;

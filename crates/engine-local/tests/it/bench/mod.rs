@@ -49,7 +49,22 @@ impl Bench {
         separation: Option<Separation>,
         fractions: FractionOptions,
     ) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::on(tempfile::tempdir().expect("a folder"), supervisor, separation, fractions)
+    }
+
+    /// One on a folder in memory, as some disks take milliseconds for each folder that goes.
+    pub(crate) fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let folder = folder.expect("a folder");
+        Self::on(folder, Path::new(SUPERVISOR), None, FractionOptions::default())
+    }
+
+    fn on(
+        folder: TempDir,
+        supervisor: &Path,
+        separation: Option<Separation>,
+        fractions: FractionOptions,
+    ) -> Self {
         let engine = Some(open(folder.path(), supervisor, separation.clone(), fractions.clone()));
         let supervisor = supervisor.to_owned();
         Self { folder, supervisor, engine, next: AtomicU32::new(0), separation, fractions }
