@@ -14,8 +14,11 @@ use std::time::Duration;
 
 use engine::{Limits, TASKS_MAX};
 use engine_fractions::UNLIMITED;
+use rustix::fs::{AtFlags, CWD, OFlags, unlinkat};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
+use trees::{Entry, Next, Visitor};
 
 pub(crate) use place::Place;
 
@@ -31,6 +34,8 @@ const FREEZE_PAUSE: Duration = Duration::from_millis(1);
 /// How often a group is killed before giving up, and the pause between.
 const KILL_ROUNDS_MAX: u32 = 300;
 const END_PAUSE: Duration = Duration::from_millis(10);
+/// Processes that are signalled after one look at all, one by one: each is an open file meanwhile.
+const KILLED_AT_ONCE: usize = 64;
 
 /// The cgroup version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,23 +233,30 @@ impl Group {
     }
 
     fn kill_each(&self) {
-        for pid in self.processes() {
-            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            // The handle pins the id; that it is still in the group proves that the id was not
+        let found: Vec<i32> = self.processes().into_iter().collect();
+        for ids in found.chunks(KILLED_AT_ONCE) {
+            let handle = |id: &i32| {
+                let handle = pidfd_open(Pid::from_raw(*id)?, PidfdFlags::empty());
+                Some((*id, handle.ok()?))
+            };
+            let handles: Vec<_> = ids.iter().filter_map(handle).collect();
+            // A handle pins its id; that it is still in the group proves that the id was not
             // reused.
-            if self.processes().contains(&pid) {
+            let left = self.processes();
+            for (_, handle) in handles.iter().filter(|(id, _)| left.contains(id)) {
                 let _ended = pidfd_send_signal(handle, Signal::KILL);
             }
         }
     }
 
-    /// The processes that are visible here, without zombies.
-    fn processes(&self) -> Vec<Pid> {
-        let folders = self.places().into_iter().flat_map(|folder| whole(folder));
-        let lists = folders.map(|folder| folder.join("cgroup.procs"));
-        let text: String = lists.filter_map(|list| fs::read_to_string(list).ok()).collect();
-        let found: BTreeSet<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
-        found.into_iter().filter_map(Pid::from_raw).collect()
+    /// The ids of the processes that are visible here, without zombies.
+    fn processes(&self) -> BTreeSet<i32> {
+        let mut found = Members::default();
+        for folder in self.places() {
+            // A group that goes meanwhile has no processes.
+            let _gone = trees::open(CWD, folder).and_then(|group| trees::walk(group, &mut found));
+        }
+        found.0
     }
 
     /// Kills its processes, and removes it. False: something survives. An absent group is no
@@ -266,8 +278,11 @@ impl Group {
     }
 
     fn remove(&self) -> io::Result<()> {
-        let mut all = self.places().into_iter().flat_map(|folder| whole(folder));
-        all.try_for_each(|folder| match fs::remove_dir(folder) {
+        let remove = |folder: &PathBuf| {
+            trees::walk(trees::open(CWD, folder)?, &mut Removal)?;
+            fs::remove_dir(folder)
+        };
+        self.places().into_iter().try_for_each(|folder| match remove(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
@@ -292,12 +307,36 @@ impl Group {
     }
 }
 
-/// A group and the groups that the run created in it, innermost first.
-fn whole(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let inner = inner.flat_map(|entry| whole(&entry.path()));
-    inner.chain([folder.to_owned()]).collect()
+/// The processes of a group and of the groups that the run created in it.
+#[derive(Default)]
+struct Members(BTreeSet<i32>);
+
+impl Visitor for Members {
+    fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next> {
+        if entry.name == c"cgroup.procs" {
+            // A group with threads of its own has no such list; that around it has.
+            let list = entry.open(OFlags::RDONLY).map(File::from).and_then(io::read_to_string);
+            let text = list.unwrap_or_default();
+            self.0.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
+        }
+        Ok(Next::Into)
+    }
+}
+
+/// Removes the groups that the run created, innermost first.
+struct Removal;
+
+impl Visitor for Removal {
+    fn visit(&mut self, _entry: Entry<'_>) -> io::Result<Next> {
+        Ok(Next::Into)
+    }
+
+    fn leave(&mut self, group: Entry<'_>) -> io::Result<()> {
+        match unlinkat(group.parent, group.name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 fn set(file: &Path, value: &str) -> io::Result<()> {

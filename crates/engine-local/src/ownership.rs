@@ -1,16 +1,15 @@
 //! Ownership of the folders of a run. Owns: changing it to the run's account without following
 //! links that the run created. Does not know which folders.
 
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat,
-    statat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat,
 };
+use rustix::io::Errno;
+use trees::{Entry, Next, Visitor};
 
 use crate::isolation::Account;
 
@@ -27,48 +26,68 @@ pub(crate) fn give_handle(file: impl AsFd, account: &Account) -> io::Result<()> 
 /// Gives an account a path and everything below it that had the same owner. A file with further
 /// names may belong to another account and is skipped. An absent path is no error.
 pub(crate) fn give(path: &Path, account: &Account) -> io::Result<()> {
-    let owner = match fs::symlink_metadata(path) {
-        Ok(meta) if (meta.uid(), meta.gid()) == (account.uid, account.gid) => return Ok(()),
-        Ok(meta) => meta.uid(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
+    let pinned = match openat(CWD, path, PINNED, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        opened => opened?,
     };
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
-    match openat(CWD, path, flags, Mode::empty()) {
-        Ok(folder) => give_folder(folder, owner, account),
-        Err(rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
-            let (uid, gid) = ids(account);
-            Ok(chownat(CWD, path, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
-        }
-        Err(error) => Err(error.into()),
+    let about = fstat(&pinned)?;
+    if (about.st_uid, about.st_gid) == (account.uid, account.gid) {
+        return Ok(());
+    }
+    let handover = Handover { owner: about.st_uid, account };
+    if is_dir(&about) {
+        // The content first: after a crash in between, the folder still has its old owner, and all
+        // is repeated.
+        trees::walk(trees::open(&pinned, c".")?, &mut &handover)?;
+    }
+    handover.give(pinned)
+}
+
+/// A handle that pins a file, which may be a link, without opening it.
+const PINNED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Changes the owner of what had the former one.
+struct Handover<'a> {
+    owner: u32,
+    account: &'a Account,
+}
+
+impl Handover<'_> {
+    /// By handle, so that it is the file that was looked at, whatever has its name by now.
+    fn give(&self, pinned: impl AsFd) -> io::Result<()> {
+        let (uid, gid) = ids(self.account);
+        Ok(chownat(pinned, c"", uid, gid, AtFlags::EMPTY_PATH)?)
+    }
+
+    fn concerns(&self, about: &Stat) -> bool {
+        about.st_uid == self.owner || about.st_uid == self.account.uid
     }
 }
 
-/// The content first: after a crash in between, the folder still has its old owner, and all is
-/// repeated.
-fn give_folder(folder: OwnedFd, owner: u32, account: &Account) -> io::Result<()> {
-    let (uid, gid) = ids(account);
-    for entry in Dir::read_from(&folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
+impl Visitor for &Handover<'_> {
+    fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next> {
+        let pinned = match entry.open(PINNED) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Next::Past),
+            opened => opened?,
+        };
+        let about = fstat(&pinned)?;
+        match is_dir(&about) {
+            _ if !self.concerns(&about) => {}
+            true => return Ok(Next::Into),
+            false if about.st_nlink == 1 => self.give(pinned)?,
+            false => {}
         }
-        let meta = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if meta.st_uid != owner && meta.st_uid != account.uid {
-            continue;
-        }
-        if is_dir(&meta) {
-            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
-            give_folder(openat(&folder, name, flags, Mode::empty())?, owner, account)?;
-        } else if meta.st_nlink == 1 {
-            chownat(&folder, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Next::Past)
+    }
+
+    fn leave(&mut self, folder: Entry<'_>) -> io::Result<()> {
+        let pinned = folder.open(PINNED)?;
+        let about = fstat(&pinned)?;
+        match is_dir(&about) && self.concerns(&about) {
+            true => self.give(pinned),
+            false => Ok(()),
         }
     }
-    if is_dir(&fstat(&folder)?) {
-        fchown(&folder, uid, gid)?;
-    }
-    Ok(())
 }
 
 fn is_dir(meta: &Stat) -> bool {
@@ -77,6 +96,9 @@ fn is_dir(meta: &Stat) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     #[test]
@@ -98,5 +120,26 @@ mod tests {
         let seen =
             ["own", "own/inner/file", "own/soft", "own/hard", "own/other", "outside"].map(uid);
         assert_eq!(seen, [1_900_000_000, 1_900_000_000, 1_900_000_000, 0, 77, 0]);
+    }
+
+    #[test]
+    fn a_tree_of_any_depth_changes_hands() {
+        if !rustix::process::getuid().is_root() {
+            return skip::skipped("only root can change the owner of a file");
+        }
+        // Some disks take milliseconds for each folder that goes.
+        let top = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let own = top.path().join("own");
+        fs::create_dir(&own).unwrap();
+        let mut at = trees::open(CWD, &own).unwrap();
+        for _ in 0..16_000 {
+            rustix::fs::mkdirat(&at, c"d", Mode::RWXU).unwrap();
+            at = trees::open(&at, c"d").unwrap();
+        }
+        let ann = Account::private(1_900_000_000);
+        give(&own, &ann).unwrap();
+        let owners = [fstat(&at), fstat(trees::open(CWD, &own).unwrap())];
+        assert_eq!(owners.map(|about| about.unwrap().st_uid), [ann.uid, ann.uid]);
+        trees::remove(&own, &|| true).unwrap();
     }
 }

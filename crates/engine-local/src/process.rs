@@ -224,25 +224,60 @@ pub(crate) struct Subtree {
 
 /// The trees of these processes, from one read of the process table; none where `/proc` is hidden.
 pub(crate) fn subtrees(roots: &BTreeSet<i32>) -> BTreeMap<i32, Subtree> {
-    let mut subtrees = BTreeMap::new();
     if roots.is_empty() || !shows_this_namespace() {
-        return subtrees;
+        return BTreeMap::new();
     }
-    let table = table();
-    let parents: BTreeMap<i32, i32> = table.iter().map(|e| (pid_of(e), e.parent)).collect();
-    for entry in &table {
-        // Two entries may name each other if an id was reused between the reads.
-        let up = |pid: &i32| parents.get(pid).copied();
-        let mut line = std::iter::successors(Some(pid_of(entry)), up).take(parents.len());
-        if let Some(root) = line.find(|pid| roots.contains(pid)) {
-            let family: &mut Subtree = subtrees.entry(root).or_default();
-            family.cpu_ticks += entry.cpu_ticks;
-            if !entry.zombie {
-                family.pids.push(pid_of(entry));
+    Families::of(table()).subtrees(roots)
+}
+
+/// The process table by parent, so that finding what is below a process costs as much as is there.
+struct Families {
+    by_pid: BTreeMap<i32, Entry>,
+    children: BTreeMap<i32, Vec<i32>>,
+}
+
+impl Families {
+    fn of(table: Vec<Entry>) -> Self {
+        let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+        for entry in &table {
+            children.entry(entry.parent).or_default().push(pid_of(entry));
+        }
+        Self { by_pid: table.into_iter().map(|entry| (pid_of(&entry), entry)).collect(), children }
+    }
+
+    /// The processes below one, by id; nothing of what is below one of the `others`.
+    fn below(&self, root: i32, others: &BTreeSet<i32>) -> Vec<&Entry> {
+        let mut found = BTreeMap::new();
+        let mut ahead = vec![root];
+        while let Some(pid) = ahead.pop() {
+            for child in self.children.get(&pid).into_iter().flatten() {
+                // Two entries may name each other if an id was reused between the reads.
+                let is_new = *child != root && !others.contains(child);
+                if let Some(entry) = self.by_pid.get(child).filter(|_| is_new)
+                    && found.insert(*child, entry).is_none()
+                {
+                    ahead.push(*child);
+                }
             }
         }
+        found.into_values().collect()
     }
-    subtrees
+
+    /// The trees of these processes. One below another has its own.
+    fn subtrees(&self, roots: &BTreeSet<i32>) -> BTreeMap<i32, Subtree> {
+        let mut subtrees = BTreeMap::new();
+        for &root in roots {
+            let own = self.by_pid.get(&root);
+            for entry in own.into_iter().chain(self.below(root, roots)) {
+                let family: &mut Subtree = subtrees.entry(root).or_default();
+                family.cpu_ticks += entry.cpu_ticks;
+                if !entry.zombie {
+                    family.pids.push(pid_of(entry));
+                }
+            }
+        }
+        subtrees
+    }
 }
 
 fn shows_this_namespace() -> bool {
@@ -256,21 +291,9 @@ fn descendants(root: Pid) -> Option<Vec<Entry>> {
     if !shows_this_namespace() {
         return None;
     }
-    let table = table();
-    let root = root.as_raw_nonzero().get();
-    let mut family = BTreeSet::from([root]);
-    // A child may precede its parent in the table, so repeat until none is added.
-    loop {
-        let known = family.len();
-        family.extend(
-            table.iter().filter(|e| family.contains(&e.parent)).map(pid_of).collect::<Vec<_>>(),
-        );
-        if family.len() == known {
-            break;
-        }
-    }
-    family.remove(&root);
-    Some(table.into_iter().filter(|e| family.contains(&pid_of(e)) && !e.zombie).collect())
+    let families = Families::of(table());
+    let below = families.below(root.as_raw_nonzero().get(), &BTreeSet::new());
+    Some(below.into_iter().filter(|entry| !entry.zombie).copied().collect())
 }
 
 fn pid_of(entry: &Entry) -> i32 {
@@ -372,6 +395,38 @@ mod tests {
             assert_eq!(told(line.to_owned()), None, "{line}");
         }
         assert_eq!(told(format!("elastane\0session\0{runs}/{key}\0")), None);
+    }
+
+    /// A process table, of pairs of process and parent.
+    fn families(all: impl IntoIterator<Item = (i32, i32)>) -> Families {
+        let entry = |(pid, parent)| Entry {
+            pid: Pid::from_raw(pid).expect("positive"),
+            parent,
+            started: 1,
+            zombie: pid % 10 == 9,
+            cpu_ticks: 1,
+        };
+        Families::of(all.into_iter().map(entry).collect())
+    }
+
+    #[test]
+    fn a_process_belongs_to_the_nearest_root_and_circles_end() {
+        let all = [(2, 1), (3, 2), (5, 4), (4, 3), (9, 4), (7, 2), (20, 21), (21, 20), (30, 30)];
+        let trees = families(all).subtrees(&[2, 4, 20, 30, 99].into());
+        let pids: Vec<_> = trees.iter().map(|(root, tree)| (*root, tree.pids.clone())).collect();
+        let expected = [(2, vec![2, 3, 7]), (4, vec![4, 5]), (20, vec![20, 21]), (30, vec![30])];
+        assert_eq!(pids, expected);
+        assert_eq!(trees[&4].cpu_ticks, 3, "of an ended one too");
+    }
+
+    #[test]
+    fn a_chain_of_any_length_is_one_family() {
+        // The youngest first: a child may precede its parent. Comparing each with each takes
+        // minutes.
+        let chain = families((2..200_000).rev().map(|pid| (pid, pid - 1)));
+        assert_eq!(chain.below(1, &BTreeSet::new()).len(), 199_998);
+        let trees = chain.subtrees(&[2, 100_000].into());
+        assert_eq!((trees[&2].cpu_ticks, trees[&100_000].cpu_ticks), (99_998, 100_000));
     }
 
     #[test]

@@ -102,6 +102,31 @@ fn one_blow_ends_all_that_is_in_a_group() {
 }
 
 #[test]
+fn groups_in_groups_of_any_depth_are_found_and_removed() {
+    // Folders that look like groups, in memory: some disks take milliseconds for each that goes.
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("made");
+    let folder = dir.path().join("group");
+    fs::create_dir(&folder).expect("made");
+    let mut at = trees::open(CWD, &folder).expect("opened");
+    for _ in 0..16_000 {
+        rustix::fs::mkdirat(&at, c"g", rustix::fs::Mode::RWXU).expect("made");
+        at = trees::open(&at, c"g").expect("opened");
+    }
+    let flags = OFlags::CREATE | OFlags::WRONLY;
+    let list = rustix::fs::openat(&at, c"cgroup.procs", flags, rustix::fs::Mode::RWXU);
+    io::Write::write_all(&mut File::from(list.expect("made")), b"7\n").expect("written");
+    let group =
+        Group { version: Version::V2, folders: [(Controller::Freezer, folder.clone())].into() };
+    assert_eq!(group.processes(), [7].into());
+    assert!(group.discard().is_ok() && folder.exists(), "it is in use");
+    unlinkat(&at, c"cgroup.procs", AtFlags::empty()).expect("deleted");
+    // An open folder keeps all around it in the kernel's memory, which makes each removal slower.
+    drop(at);
+    group.discard().expect("removed");
+    assert!(!folder.exists());
+}
+
+#[test]
 fn a_limit_of_a_gpu_that_the_kernel_does_not_show_is_an_error() {
     let (dir, mut group) = unified(&[]);
     let limits = BTreeMap::from([("drm/0000:0a:00.0/vram0".to_owned(), 1 << 30)]);
