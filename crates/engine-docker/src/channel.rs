@@ -5,13 +5,15 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
 use engine::{ListedRun, RunKey, RunSpec};
 use engine_channel::{CHANNEL_VARIABLE, Channels, Opens, Owner, SOCKET, Storage};
+use trees::Trash;
 
-use crate::gpu_fraction::{bind, delete};
+use crate::gpu_fraction::{bind, discard};
 use crate::run_registry::has_ended;
 
 /// The folder of the socket in a container.
@@ -23,11 +25,12 @@ pub(crate) struct RunChannels {
     channels: Channels,
     /// The folders of runs. No other account of the machine gets through it.
     folder: PathBuf,
+    trash: Arc<Trash>,
 }
 
 impl RunChannels {
-    pub(crate) fn new(channels: Channels, folder: PathBuf) -> Self {
-        Self { channels, folder }
+    pub(crate) fn new(channels: Channels, folder: PathBuf, trash: Arc<Trash>) -> Self {
+        Self { channels, folder, trash }
     }
 
     fn of(&self, key: RunKey) -> PathBuf {
@@ -77,7 +80,7 @@ impl RunChannels {
             let key = entry.file_name().to_str().and_then(|name| name.parse::<RunKey>().ok());
             let lives = |run: &&ListedRun| Some(run.key) == key && !has_ended(&run.state);
             let Some(run) = containers.iter().find(lives) else {
-                delete(&entry.path());
+                discard(&self.trash, &entry.path());
                 continue;
             };
             if let Err(error) = self.open(run.key, Opens::Again) {
@@ -99,6 +102,6 @@ impl RunChannels {
     /// The container of a run is gone.
     pub(crate) fn forget(&self, key: RunKey) {
         self.close(key);
-        delete(&self.of(key));
+        discard(&self.trash, &self.of(key));
     }
 }

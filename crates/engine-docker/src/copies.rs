@@ -2,11 +2,13 @@
 //! the daemon unpacks into the volume of the run. On that volume they belong to the container's
 //! user, and end with it. Does not know how to copy.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::Docker;
@@ -14,11 +16,14 @@ use bollard::query_parameters::UploadToContainerOptionsBuilder;
 use engine::copy::{self, NotCopied};
 use engine::{Error, RunSpec};
 use futures_util::StreamExt as _;
+use rustix::fs::{CWD, FileType, OFlags, readlinkat};
 use tar::{Builder, EntryType, Header};
 use tokio::sync::{mpsc, oneshot};
+use trees::{Entry, Next, Trash, Visitor};
 use uuid::Uuid;
 
 use crate::files::{header, relative};
+use crate::gpu_fraction::discard;
 use crate::user::ContainerUser;
 use crate::{failed, names};
 
@@ -28,38 +33,29 @@ const UNPACK_TIMEOUT: Duration = Duration::from_secs(3600);
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
 
-/// Deletes what an earlier server left, in the background.
-pub(crate) fn delete_earlier(copies: &Path) -> Result<(), Error> {
+/// Throws away what an earlier server left.
+pub(crate) fn delete_earlier(copies: &Path, trash: &Trash) -> Result<(), Error> {
     let unreadable = |source| Error::Io { what: format!("read {}", copies.display()), source };
     let left = match fs::read_dir(copies) {
         Ok(found) => found.collect::<Result<Vec<_>, _>>().map_err(unreadable)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unreadable(error)),
     };
-    left.into_iter().for_each(|folder| forget(folder.path()));
+    left.into_iter().for_each(|folder| discard(trash, &folder.path()));
     Ok(())
 }
 
-fn forget(folder: PathBuf) {
-    // Without one the server is ending, and the next one does it.
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-    runtime.spawn_blocking(move || match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!("cannot delete {}: {error}", folder.display());
-        }
-        _ => {}
-    });
-}
-
-/// The copies of one run; deleted on drop.
+/// The copies of one run; thrown away on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    folder: Option<PathBuf>,
+    folder: Option<(PathBuf, Arc<Trash>)>,
 }
 
 impl Drop for Copies {
     fn drop(&mut self) {
-        self.folder.take().into_iter().for_each(forget);
+        if let Some((folder, trash)) = &self.folder {
+            discard(trash, folder);
+        }
     }
 }
 
@@ -67,13 +63,15 @@ impl Copies {
     /// Copies what a run needs into a new folder.
     pub(crate) async fn make(
         (all, bytes_max): (&Path, u64),
+        trash: &Arc<Trash>,
         spec: &RunSpec,
         stop: &mut oneshot::Receiver<()>,
         tell: impl Fn(String) + Sync,
     ) -> Result<Self, NotCopied> {
         let mut copies = Self::default();
         for (at, (_, origin)) in engine::copy::copies(&spec.container).enumerate() {
-            let folder = copies.folder.get_or_insert_with(|| all.join(Uuid::new_v4().to_string()));
+            let new = || (all.join(Uuid::new_v4().to_string()), Arc::clone(trash));
+            let (folder, _) = copies.folder.get_or_insert_with(new);
             let to = folder.join(at.to_string());
             copy::copy((origin, bytes_max), &to, stop, &tell).await?;
         }
@@ -88,7 +86,7 @@ impl Copies {
         spec: &RunSpec,
         who: ContainerUser,
     ) -> Result<(), Error> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+        let Some((folder, _)) = &self.folder else { return Ok(()) };
         // The daemon answers when all is unpacked.
         let docker = docker.clone().with_timeout(UNPACK_TIMEOUT);
         for (at, (to, _)) in engine::copy::copies(&spec.container).enumerate() {
@@ -120,51 +118,79 @@ struct Pack {
 impl Pack {
     fn all(self, from: &Path, to: &Path) {
         let pieces = BufWriter::with_capacity(PIECE_BYTES, Pieces(self.pieces.clone()));
-        let mut archive = Builder::new(pieces);
-        let packed = self.folder(&mut archive, from, relative(to));
-        let packed = packed.and_then(|()| archive.into_inner()?.flush());
+        let archive = Builder::new(pieces);
+        let mut packing = Packing { pack: &self, archive, to: relative(to).to_owned() };
+        let packed = packing.folder().and_then(|()| {
+            trees::walk(trees::open(CWD, from)?, &mut packing)?;
+            packing.archive.into_inner()?.flush()
+        });
         if let Err(error) = packed {
             // A dropped receiver needs no error.
             let _gone = self.pieces.blocking_send(Err(error));
         }
     }
 
-    /// A folder with its content. Links stay links.
-    fn folder(&self, archive: &mut Builder<impl Write>, from: &Path, to: &Path) -> io::Result<()> {
-        let mut header = self.header(EntryType::Directory, 0o755, 0);
-        archive.append_data(&mut header, to, io::empty())?;
-        for found in fs::read_dir(from)? {
-            let found = found?;
-            let (from, to) = (found.path(), to.join(found.file_name()));
-            let kind = found.file_type()?;
-            if kind.is_dir() {
-                self.folder(archive, &from, &to)?;
-            } else if kind.is_symlink() {
-                let mut header = self.header(EntryType::Symlink, 0o777, 0);
-                let leads_to = fs::read_link(&from)?;
-                // Literally, unless that is too long for a header.
-                match header.set_link_name_literal(leads_to.as_os_str().as_bytes()) {
-                    Ok(()) => archive.append_data(&mut header, &to, io::empty())?,
-                    Err(_) => archive.append_link(&mut header, &to, &leads_to)?,
-                }
-            } else {
-                self.file(archive, &from, &to)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&self, archive: &mut Builder<impl Write>, from: &Path, to: &Path) -> io::Result<()> {
-        let file = File::open(from)?;
-        let about = file.metadata()?;
-        let mode = if about.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
-        let mut header = self.header(EntryType::Regular, mode, about.len());
-        archive.append_data(&mut header, to, Exactly { file, left: about.len() })
-    }
-
     fn header(&self, kind: EntryType, mode: u32, size: u64) -> Header {
         let mode = if self.open { mode | (mode & 0o444) >> 1 } else { mode };
         header(kind, mode, self.owner, size)
+    }
+}
+
+/// The archive of a folder while it is walked. Links stay links; what is neither folder, file nor
+/// link is left out.
+struct Packing<'a, W: Write> {
+    pack: &'a Pack,
+    archive: Builder<W>,
+    /// The current folder.
+    to: PathBuf,
+}
+
+impl<W: Write> Packing<'_, W> {
+    fn folder(&mut self) -> io::Result<()> {
+        let mut header = self.pack.header(EntryType::Directory, 0o755, 0);
+        self.archive.append_data(&mut header, &self.to, io::empty())
+    }
+
+    fn link(&mut self, entry: Entry<'_>, to: &Path) -> io::Result<()> {
+        let mut header = self.pack.header(EntryType::Symlink, 0o777, 0);
+        let leads_to = readlinkat(entry.parent, entry.name, Vec::new())?;
+        let leads_to = leads_to.to_bytes();
+        // Literally, unless that is too long for a header.
+        match header.set_link_name_literal(leads_to) {
+            Ok(()) => self.archive.append_data(&mut header, to, io::empty()),
+            Err(_) => self.archive.append_link(&mut header, to, OsStr::from_bytes(leads_to)),
+        }
+    }
+
+    fn file(&mut self, entry: Entry<'_>, to: &Path) -> io::Result<()> {
+        let file = File::from(entry.open(OFlags::RDONLY)?);
+        let about = file.metadata()?;
+        let mode = if about.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
+        let mut header = self.pack.header(EntryType::Regular, mode, about.len());
+        self.archive.append_data(&mut header, to, Exactly { file, left: about.len() })
+    }
+}
+
+impl<W: Write> Visitor for Packing<'_, W> {
+    fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next> {
+        let to = self.to.join(OsStr::from_bytes(entry.name.to_bytes()));
+        match entry.kind {
+            FileType::Directory => return Ok(Next::Into),
+            FileType::Symlink => self.link(entry, &to)?,
+            FileType::RegularFile => self.file(entry, &to)?,
+            _ => {}
+        }
+        Ok(Next::Past)
+    }
+
+    fn enter(&mut self, folder: Entry<'_>) -> io::Result<()> {
+        self.to.push(OsStr::from_bytes(folder.name.to_bytes()));
+        self.folder()
+    }
+
+    fn leave(&mut self, _folder: Entry<'_>) -> io::Result<()> {
+        self.to.pop();
+        Ok(())
     }
 }
 
@@ -249,5 +275,36 @@ mod tests {
         assert!(lines.iter().all(|line| listed.contains(line)), "{listed}");
         let (_folder, listed) = unpacked(from.path(), true);
         assert!(listed.contains("drwxrwxrwx") && listed.contains("-rw-rw-rw-"), "{listed}");
+    }
+
+    #[test]
+    fn a_tree_of_any_depth_is_packed_and_pipes_are_left_out() {
+        use rustix::fs::{Mode, mkdirat, mknodat, openat};
+
+        let from = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        mknodat(CWD, from.path().join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        fs::create_dir(from.path().join("d")).unwrap();
+        let mut at = trees::open(CWD, from.path().join("d")).unwrap();
+        for _ in 0..3000 {
+            mkdirat(&at, c"d", Mode::RWXU).unwrap();
+            at = trees::open(&at, c"d").unwrap();
+        }
+        let flags = OFlags::CREATE | OFlags::WRONLY;
+        File::from(openat(&at, c"last", flags, Mode::RWXU).unwrap()).write_all(b"text").unwrap();
+        let (pieces, mut archive) = mpsc::channel(1);
+        let folder = from.path().to_owned();
+        let pack = Pack { owner: (1, 1), open: false, pieces };
+        let packing = std::thread::spawn(move || pack.all(&folder, Path::new("/code")));
+        let mut bytes = Vec::new();
+        while let Some(piece) = archive.blocking_recv() {
+            bytes.extend(piece.unwrap());
+        }
+        packing.join().unwrap();
+        let mut archive = tar::Archive::new(&*bytes);
+        let entries: Vec<_> = archive.entries().unwrap().map(|entry| entry.unwrap()).collect();
+        let last = entries.last().unwrap();
+        assert_eq!((entries.len(), last.size()), (3003, 4));
+        assert_eq!(last.path_bytes().len(), "code/".len() + 3001 * "d/".len() + "last".len());
+        trees::remove(&from.path().join("d"), &|| true).unwrap();
     }
 }

@@ -6,10 +6,12 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bollard::models::{ContainerCreateBody, Mount, MountType};
 use engine::{Error, ListedRun, RunKey, RunSpec};
 use engine_fractions::{Added, Fraction, FractionOptions, Fractions, Runs};
+use trees::Trash;
 
 use crate::image::ImageDefaults;
 use crate::program::Program;
@@ -36,6 +38,7 @@ pub(crate) struct GpuFractions {
     /// The scripts of [`PROGRAMS`].
     scripts: PathBuf,
     program: Program,
+    trash: Arc<Trash>,
 }
 
 fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
@@ -58,7 +61,11 @@ impl GpuFractions {
     ///
     /// # Errors
     /// It cannot be written, or what the administrator chose cannot be used here.
-    pub(crate) fn open(state: &Path, options: Option<&FractionOptions>) -> Result<Self, Error> {
+    pub(crate) fn open(
+        state: &Path,
+        options: Option<&FractionOptions>,
+        trash: Arc<Trash>,
+    ) -> Result<Self, Error> {
         let program = std::env::current_exe().map_err(failed("find this program's file"))?;
         let folder = state.join("fraction");
         let fractions = match options {
@@ -79,7 +86,7 @@ impl GpuFractions {
             };
             write().map_err(failed(format!("write {}", path.display())))?;
         }
-        Ok(Self { fractions, runs, scripts, program })
+        Ok(Self { fractions, runs, scripts, program, trash })
     }
 
     /// The folder of a run.
@@ -116,7 +123,7 @@ impl GpuFractions {
             let entry = entry.map_err(read())?;
             let key = entry.file_name().to_str().and_then(|name| name.parse::<RunKey>().ok());
             if !containers.iter().any(|run| Some(run.key) == key) {
-                delete(&entry.path());
+                discard(&self.trash, &entry.path());
             }
         }
         for run in containers.iter().filter(|run| !has_ended(&run.state)) {
@@ -148,7 +155,7 @@ impl GpuFractions {
     /// The container of a run is gone.
     pub(crate) fn forget(&self, key: RunKey) {
         self.fractions.forget(key);
-        delete(&self.folder(key));
+        discard(&self.trash, &self.folder(key));
     }
 
     /// Completes a container. What has limits or simulated GPUs looks before its command starts, which
@@ -189,11 +196,9 @@ impl GpuFractions {
     }
 }
 
-pub(crate) fn delete(path: &Path) {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!("cannot delete {}: {error}", path.display());
-        }
-        _ => {}
+/// Throws away what is left of a run.
+pub(crate) fn discard(trash: &Trash, path: &Path) {
+    if let Err(error) = trash.discard(path) {
+        tracing::warn!("cannot delete {}: {error}", path.display());
     }
 }

@@ -8,6 +8,7 @@ use engine::{Error, Installation, KeyedLock, RunKey, RunState};
 use engine_channel::Channels;
 use engine_fractions::FractionOptions;
 use tokio::task::JoinSet;
+use trees::Trash;
 
 use crate::channel::RunChannels;
 use crate::daemon::Daemon;
@@ -68,11 +69,22 @@ impl DockerEngine {
             copy_bytes_max,
         } = options;
         let state = installation.directory().to_owned();
-        let opened = move || GpuFractions::open(&state, fractions.as_ref());
+        let trash = Arc::new(Trash::default());
+        let own = Arc::clone(&trash);
+        let opened = move || {
+            let folder = state.join("trash");
+            let added = own.add(&folder);
+            added.map_err(|error| Error::io(format!("empty {}", folder.display()), error))?;
+            GpuFractions::open(&state, fractions.as_ref(), own)
+        };
         let fractions = Arc::new(blocking(opened).await?);
         let runs = RunRegistry::default();
         let channels = Channels::new(Arc::clone(&runs.observations));
-        let channels = RunChannels::new(channels, installation.directory().join("channels"));
+        let channels = RunChannels::new(
+            channels,
+            installation.directory().join("channels"),
+            Arc::clone(&trash),
+        );
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
             outage: Mutex::default(),
@@ -88,6 +100,7 @@ impl DockerEngine {
             tools: tokio::sync::Mutex::default(),
             networks: KeyedLock::default(),
             copies: installation.directory().join("copies"),
+            trash,
             copy_bytes_max,
             fetching: Mutex::default(),
             asking: Mutex::default(),
@@ -100,7 +113,7 @@ impl DockerEngine {
         let (fractions, containers) = (Arc::clone(&shared.fractions), shared.runs.all());
         shared.channels.adopt(&containers);
         blocking(move || fractions.adopt(&containers)).await?;
-        copies::delete_earlier(&shared.copies)?;
+        copies::delete_earlier(&shared.copies, &shared.trash)?;
         let own = Arc::clone(&shared);
         shared.spawn(async move { events::follow(&own).await });
         gpu_watch::spawn(&shared);
@@ -113,6 +126,7 @@ impl Drop for DockerEngine {
         // Dropped outside the lock: a task's end may need it.
         let tasks = self.shared.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(tasks);
+        self.shared.trash.end();
     }
 }
 

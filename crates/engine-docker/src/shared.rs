@@ -13,6 +13,7 @@ use engine::image::plain_name;
 use engine::{Error, Gang, JOB_PROGRAM, KeyedLock, Outage, RunKey, RunSpec, RunState};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use trees::Trash;
 use units::Instant;
 
 use crate::channel::RunChannels;
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) networks: KeyedLock<String>,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
+    /// What runs left.
+    pub(crate) trash: Arc<Trash>,
     /// Largest of them, in bytes.
     pub(crate) copy_bytes_max: u64,
     /// Runs being prepared: their image is pulled, and copies are made and put into the container.

@@ -167,7 +167,8 @@ async fn get(
         }
         .map_err(NotCopied::Failed)?;
     }
-    Copies::make((&shared.copies, shared.copy_bytes_max), spec, cancelled, tell).await
+    let limits = (&*shared.copies, shared.copy_bytes_max);
+    Copies::make(limits, &shared.trash, spec, cancelled, tell).await
 }
 
 /// Creates the container and starts it, continuing after a crash. False: the run was stopped

@@ -15,8 +15,8 @@ use bollard::query_parameters::{
 };
 use engine::{
     Capabilities, Duplex, Engine, Error, ExecSpec, Exit, Fractions, GpuHealth, Isolation,
-    IsolationKind, LimitsKept, ListedRun, LogRange, Measured, Observation, Outage, RunKey, RunSpec,
-    RunState, Session, TerminalSize,
+    IsolationKind, Leftover, LimitsKept, ListedRun, LogRange, Measured, Observation, Outage,
+    RunKey, RunSpec, RunState, Session, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -46,6 +46,10 @@ impl Engine for DockerEngine {
 
     fn outage(&self) -> Option<Outage> {
         self.shared.outage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn leftovers(&self) -> Vec<Leftover> {
+        self.shared.trash.leftovers()
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::fs::CWD;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use trees::{Entry, Next, Visitor};
 
 /// Least time between two progress reports.
 pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
@@ -49,21 +50,25 @@ pub(crate) fn too_large(bytes_max: u64) -> FetchError {
 /// What a folder takes on the disk, as far as that is at most so much. What vanishes meanwhile does not
 /// count. Blocks.
 pub(crate) fn bytes_on_disk(folder: &Path, most: u64) -> u64 {
-    let (mut bytes, mut folders) = (0, vec![folder.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for found in fs::read_dir(folder).into_iter().flatten().flatten() {
-            // Of a link, not of what it leads to.
-            let Ok(about) = found.metadata() else { continue };
-            bytes += about.blocks() * BLOCK_BYTES;
-            if bytes > most {
-                return bytes;
-            }
-            if about.is_dir() {
-                folders.push(found.path());
-            }
-        }
+    let mut size = Size { bytes: 0, most };
+    // What cannot be read, or is moved meanwhile, counts the next time.
+    let _partly = trees::open(CWD, folder).and_then(|folder| trees::walk(folder, &mut size));
+    size.bytes
+}
+
+/// The size of what a walk has come by.
+struct Size {
+    bytes: u64,
+    most: u64,
+}
+
+impl Visitor for Size {
+    fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next> {
+        // Of a link, not of what it leads to.
+        let Ok(about) = entry.stat() else { return Ok(Next::Past) };
+        self.bytes += u64::try_from(about.st_blocks).unwrap_or(0) * BLOCK_BYTES;
+        Ok(if self.bytes > self.most { Next::End } else { Next::Into })
     }
-    bytes
 }
 
 /// Returns when a folder takes more than so much.
@@ -113,10 +118,13 @@ impl<'a, T: Fn(String) + Sync> FetchJob<'a, T> {
 
     /// Recreates the folder.
     pub(crate) async fn make_folder(&self) -> io::Result<()> {
-        match tokio::fs::remove_dir_all(self.to).await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => tokio::fs::create_dir_all(self.to).await,
-        }
+        let to = self.to.to_owned();
+        let made = move || {
+            // Takes less time than making it took, and nobody else writes there.
+            trees::remove(&to, &|| true)?;
+            fs::create_dir_all(&to)
+        };
+        tokio::task::spawn_blocking(made).await.map_err(io::Error::other)?
     }
 
     /// Tells how far it is, if that was not reported just before.
