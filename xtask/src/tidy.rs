@@ -9,6 +9,7 @@ mod purity;
 mod size;
 mod text;
 pub(crate) mod ui;
+mod walks;
 
 use std::fmt;
 use std::io::Write as _;
@@ -76,6 +77,7 @@ fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
     faults.extend(codes::check(tree));
     faults.extend(links::check(tree));
     faults.extend(ui::check(tree));
+    faults.extend(walks::check(tree));
     faults.sort();
     faults
 }

@@ -122,10 +122,8 @@ fn exchange(
 fn open(path: &Path) -> Result<File, ClientError> {
     let failed = |error| ClientError::File(path.to_owned(), error);
     let newest = if fs::metadata(path).map_err(failed)?.is_dir() {
-        let mut newest = None;
-        let mut left = ENTRIES_MAX;
-        search(path, DEPTH_MAX, &mut left, &mut newest).map_err(failed)?;
-        newest.ok_or_else(|| failed(io::Error::other("no file with content is in it")))?.1
+        let newest = newest_below(path).map_err(failed)?;
+        newest.ok_or_else(|| failed(io::Error::other("no file with content is in it")))?
     } else {
         path.to_owned()
     };
@@ -134,27 +132,27 @@ fn open(path: &Path) -> Result<File, ClientError> {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(newest).map_err(failed)
 }
 
-fn search(
-    folder: &Path,
-    depth: u32,
-    left: &mut usize,
-    newest: &mut Option<(SystemTime, PathBuf)>,
-) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let found = entry.metadata()?;
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            return Ok(());
-        }
-        if found.is_dir() && depth > 0 {
-            search(&entry.path(), depth - 1, left, newest)?;
-        } else if found.is_file() && found.len() > 0 {
-            let written = found.modified()?;
-            if newest.as_ref().is_none_or(|(before, _)| *before < written) {
-                *newest = Some((written, entry.path()));
+/// The file with content that was written last, of so many and so deep as are looked at.
+fn newest_below(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let (mut newest, mut left) = (None::<(SystemTime, PathBuf)>, ENTRIES_MAX);
+    let mut ahead = vec![(folder.to_owned(), DEPTH_MAX)];
+    while let Some((folder, depth)) = ahead.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let found = entry.metadata()?;
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return Ok(newest.map(|(_, path)| path));
+            }
+            if found.is_dir() && depth > 0 {
+                ahead.push((entry.path(), depth - 1));
+            } else if found.is_file() && found.len() > 0 {
+                let written = found.modified()?;
+                if newest.as_ref().is_none_or(|(before, _)| *before < written) {
+                    newest = Some((written, entry.path()));
+                }
             }
         }
     }
-    Ok(())
+    Ok(newest.map(|(_, path)| path))
 }

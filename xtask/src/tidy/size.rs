@@ -54,7 +54,7 @@ fn crates(tree: &Tree) -> Vec<Fault> {
 
 /// First line and length of every function with a body. The code is formatted, so a function ends
 /// at the first closing bracket that is indented as its first line is.
-fn functions(text: &str) -> Vec<(usize, usize)> {
+pub(super) fn functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     for (start, line) in lines.iter().enumerate().filter(|(_, line)| opens_function(line)) {

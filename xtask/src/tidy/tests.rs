@@ -81,6 +81,28 @@ fn the_core_may_not_use_banned_words() {
 }
 
 #[test]
+fn nothing_recurses_into_folders() {
+    let deletes = "//! Files.\nfn forget(path: &Path) {\n    fs::remove_dir_all(path);\n}\n";
+    let faults = with_file("crates/api/src/files.rs", deletes);
+    only_fault(&faults, "crates/api/src/files.rs:3: no `remove_dir_all`, which recurses");
+    let named = "crates/fraction-agent/src/self_test.rs";
+    for path in ["crates/api/src/tests/files.rs", "crates/api/benches/files.rs", named] {
+        assert_eq!(with_file(path, deletes), [""; 0]);
+    }
+    let walk = |name: &str| {
+        let text = "//! Files.\n// One\nfn size(path: &Path) -> u64 {\n    \
+                    fs::read_dir(path).map(|at| NAME(&at.path())).sum()\n}\n";
+        with_file("crates/api/src/files.rs", &text.replace("NAME", name))
+    };
+    only_fault(&walk("size"), "crates/api/src/files.rs:3: `size` recurses into folders");
+    only_fault(&walk("Self::size"), "crates/api/src/files.rs:3: `size` recurses into folders");
+    only_fault(&walk("self.size"), "crates/api/src/files.rs:3: `size` recurses into folders");
+    for other in ["file_size", "self.store.size"] {
+        assert_eq!(walk(other), [""; 0]);
+    }
+}
+
+#[test]
 fn words_in_comments_and_tests_do_not_count() {
     let text = "//! No tokio.\n// HashMap is random\nfn tokio_free() {}\n\
                 #[cfg(test)]\nmod tests {\n    use std::time::Instant;\n}\n";

@@ -36,26 +36,35 @@ impl Ruleset {
         let scoped = sys::landlock_abi()? >= sys::LANDLOCK_ABI_SCOPES;
         let rules = Self(sys::landlock_ruleset(LandlockAccess::Files, scoped)?);
         let closed: Vec<&Path> = others.iter().map(PathBuf::as_path).chain([private]).collect();
-        rules.allow_beside(Path::new("/"), &closed)?;
+        rules.allow_beside(&closed)?;
         visible.iter().filter(|path| path.exists()).try_for_each(|path| rules.allow(path))?;
         fixed.iter().try_for_each(|path| rules.add(path, |_| LandlockAccess::Reading))?;
         Ok(rules)
     }
 
-    fn allow_beside(&self, folder: &Path, closed: &[&Path]) -> io::Result<()> {
-        if closed.contains(&folder) {
-            return Ok(());
+    /// Allows everything but what is `closed`, from the root on: there are as many folders to look
+    /// into as there are on the way to it.
+    fn allow_beside(&self, closed: &[&Path]) -> io::Result<()> {
+        let mut ahead = vec![PathBuf::from("/")];
+        while let Some(folder) = ahead.pop() {
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                // This user cannot list the folder; neither can its runs.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) => return Err(error),
+            };
+            for entry in entries {
+                let path = entry?.path();
+                if closed.contains(&&*path) {
+                    continue;
+                }
+                match closed.iter().any(|one| one.starts_with(&path)) {
+                    true => ahead.push(path),
+                    false => self.allow(&path)?,
+                }
+            }
         }
-        if !closed.iter().any(|path| path.starts_with(folder)) {
-            return self.allow(folder);
-        }
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            // This user cannot list the folder; neither can its runs.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        entries.into_iter().try_for_each(|entry| self.allow_beside(&entry?.path(), closed))
+        Ok(())
     }
 
     fn allow(&self, path: &Path) -> io::Result<()> {
