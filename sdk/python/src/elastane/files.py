@@ -5,7 +5,7 @@ Owns: that one is there whole or not at all, wherever it is. Does not know about
 from __future__ import annotations
 
 import os
-import shutil
+import uuid
 from typing import List, Optional, Sequence
 
 from . import s3
@@ -54,13 +54,55 @@ def names(folder: str) -> List[str]:
     return os.listdir(folder)
 
 
+def _entries(folder: str) -> List[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _take(entry: os.DirEntry[str], aside: Optional[str] = None) -> bool:
+    """Deletes an entry, or moves it to a path if it is a folder and there is one.
+    False: it stays."""
+    try:
+        if not entry.is_dir(follow_symlinks=False):
+            os.unlink(entry.path)
+        elif aside is None:
+            os.rmdir(entry.path)
+        else:
+            os.rename(entry.path, aside)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_tree(folder: str) -> None:
+    """Deletes a folder however deep it is, without recursion and by short paths: the folders in a
+    folder move up to the top before it is deleted. What cannot be deleted stays."""
+    if os.path.islink(folder):
+        return
+    advances = True
+    while advances:
+        advances = False
+        for entry in _entries(folder):
+            if entry.is_dir(follow_symlinks=False):
+                for inner in _entries(entry.path):
+                    advances |= _take(inner, os.path.join(folder, uuid.uuid4().hex))
+            advances |= _take(entry)
+    try:
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
 def remove(folder: str) -> None:
     """Removes a folder with its files, if it is there."""
     if s3.is_address(folder):
         for name in names(folder):
             s3.Object(f"{folder}/{name}").delete()
     else:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_tree(folder)
 
 
 def probe(folder: str) -> None:
