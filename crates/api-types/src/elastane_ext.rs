@@ -162,10 +162,24 @@ pub struct Leftover {
 /// before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outage {
-    /// What does not answer, and why.
+    /// What follows from it.
+    #[serde(default)]
+    pub kind: OutageKind,
+    /// What does not work, and why.
     pub message: String,
     /// Since when.
     pub since: Time,
+}
+
+/// What an outage means for what is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OutageKind {
+    /// What runs pods does not answer: states are those of its beginning.
+    #[default]
+    Silent,
+    /// The disk of the state is almost full: states are true.
+    DiskFull,
 }
 
 /// Which limits runs are kept to. One that is not kept is accepted, and named with each run that has

@@ -79,8 +79,8 @@ pub use diagnosis::{
 pub use elastane_ext::{
     ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Eviction, Explanation, Gpu, GpuFault,
     GpuPod, Gpus, Health, Isolation, Leftover, LimitsKept, LiveEvent, NodeStatus, Outage,
-    PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
-    Volumes, WebSocketTicket, WorkloadExtras, channel,
+    OutageKind, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket,
+    TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::Error;
 pub use fraction_limit::FractionLimit;

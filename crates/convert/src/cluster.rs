@@ -4,7 +4,8 @@ use access::Family;
 use api_types::{
     ClusterDisplayedStatus, DisplayedCluster, FractionLimit, Gpu, GpuFault, GpuInfo, GpuPod,
     Leftover, MigInstance, Millis, Node, NodePatch, NodePlatform, NodeScheduling, NodeStatus,
-    NodeStatusConditionDetails, Outage, SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
+    NodeStatusConditionDetails, Outage, OutageKind, SimulatedNode, TENANT_ID, Taint, TaintEffect,
+    TaintKey,
 };
 use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
@@ -12,7 +13,7 @@ use model::Effect;
 use orchestrator::NodeChange;
 use serde::{Deserialize, Serialize};
 use spec::{NodeGpu, Scheduling, TimeSlicing};
-use units::Instant;
+use units::{Instant, format_bytes};
 use view::{GpuView, NodeView, View};
 
 use super::Context;
@@ -129,10 +130,26 @@ pub fn new_node(node: SimulatedNode) -> NewNode {
     NewNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels }
 }
 
-/// What does not answer, on the wire.
+/// What keeps the engine from working, on the wire.
 pub fn outage(outage: &engine::Outage) -> Outage {
-    let engine::Outage { who, why, since } = outage;
-    Outage { message: format!("{who} does not answer: {why}"), since: (*since).into() }
+    match outage {
+        engine::Outage::Silent { who, why, since } => Outage {
+            kind: OutageKind::Silent,
+            message: format!("{who} does not answer: {why}"),
+            since: (*since).into(),
+        },
+        engine::Outage::DiskFull { folder, free, kept, since } => {
+            let (free, kept) = match free.bytes < kept.bytes {
+                true => (format_bytes(free.bytes), format_bytes(kept.bytes)),
+                false => (format!("{} files", free.files), kept.files.to_string()),
+            };
+            let message = format!(
+                "the disk of {folder} is almost full: {free} were free, {kept} are kept for the \
+                 server"
+            );
+            Outage { kind: OutageKind::DiskFull, message, since: (*since).into() }
+        }
+    }
 }
 
 /// What is still to be deleted in a folder.
@@ -143,8 +160,18 @@ pub fn leftover(left: engine::Leftover) -> Leftover {
 
 /// The same as a line for people.
 pub fn notice(outage: &engine::Outage) -> String {
-    let Outage { message, since } = self::outage(outage);
-    format!("{message}. States of workloads are those of {since}; they go on when it is back")
+    let Outage { kind, message, since } = self::outage(outage);
+    match kind {
+        OutageKind::Silent => {
+            format!(
+                "{message}. States of workloads are those of {since}; they go on when it is back"
+            )
+        }
+        OutageKind::DiskFull => format!(
+            "{message}. The workload that grows most is stopped before these are touched; delete \
+             workloads, or free some space"
+        ),
+    }
 }
 
 fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDetails> {
@@ -156,6 +183,9 @@ fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDeta
     };
     let ready = match &context.outage {
         None => condition("Ready", "Ready", "the server is here".to_owned()),
+        Some(outage @ engine::Outage::DiskFull { .. }) => {
+            condition("DiskPressure", "DiskFull", notice(outage))
+        }
         // As Kubernetes says it of a node whose kubelet is silent.
         Some(outage) => NodeStatusConditionDetails {
             status: "Unknown".to_owned(),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use api_types::{ChangeKind, NodeScheduling, Status};
+use api_types::{ChangeKind, NodeScheduling, OutageKind, Status};
 
 use super::up::isolation;
 use cli_kit::change_wait::ChangeWait;
@@ -37,9 +37,12 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     writeln!(out, "  State      {}", state_dir.display())?;
     writeln!(out, "  Runtime    {}", status.runtime)?;
     if let Some(outage) = &status.outage {
-        let api_types::Outage { message, since } = outage;
+        let api_types::Outage { kind, message, since } = outage;
         writeln!(out, "             *** {message}")?;
-        writeln!(out, "             *** what follows is as of {since}")?;
+        match kind {
+            OutageKind::Silent => writeln!(out, "             *** what follows is as of {since}")?,
+            OutageKind::DiskFull => writeln!(out, "             *** since {since}")?,
+        }
     }
     // A server of an earlier version says nothing of it.
     if !status.isolation.kind.is_empty() {

@@ -36,6 +36,9 @@ const WORKERS: usize = 2;
 /// How often it is looked whether the local administrator's token needs to be renewed, or was
 /// revoked.
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
+/// When after its start the server first makes room in its database, and how often again.
+const ROOM_AFTER: Duration = Duration::from_secs(2);
+const ROOM_EVERY: Duration = Duration::from_secs(3600);
 /// How often the server looks whether it has grown.
 const MEMORY_LOOK: Duration = Duration::from_secs(5);
 
@@ -195,6 +198,18 @@ async fn release_memory() {
     }
 }
 
+/// Keeps room within the database for when the disk is full. Not while the server starts, and again
+/// each hour, since it is used up then.
+async fn keep_room(store: store::Store) {
+    tokio::time::sleep(ROOM_AFTER).await;
+    loop {
+        if let Err(error) = store.keep_room().await {
+            tracing::warn!("no room is kept for a full disk: {}", chain(&error));
+        }
+        tokio::time::sleep(ROOM_EVERY).await;
+    }
+}
+
 /// Keeps the token in the state directory fresh, by the clock of the machine: it may have been
 /// asleep.
 async fn renew_token(authority: Arc<auth::Authority>) {
@@ -229,6 +244,7 @@ async fn open(
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let tls = certificate::open(config)?;
     let store = store::Store::open_in(dir, &config.database).await.map_err(|e| failed(&e))?;
+    tokio::spawn(keep_room(store.clone()));
     let clock = Arc::new(SystemClock);
     // Before anybody can connect: who does finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;

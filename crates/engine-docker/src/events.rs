@@ -42,7 +42,7 @@ fn note_outage(shared: &Shared, why: String) {
     let mut outage = outage(shared);
     if outage.is_none() {
         tracing::warn!("{} does not answer ({why}); waiting for it", shared.daemon);
-        *outage = Some(Outage { who: shared.daemon.to_string(), why, since: now() });
+        *outage = Some(Outage::Silent { who: shared.daemon.to_string(), why, since: now() });
     }
 }
 
@@ -69,7 +69,7 @@ async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let since = (now().0 / 1000).to_string();
     let mut facts = daemon::facts(docker, &shared.daemon.socket).await?;
-    facts.away_since = outage(shared).as_ref().map(|outage| outage.since);
+    facts.away_since = outage(shared).as_ref().map(Outage::since);
     *shared.facts.write().unwrap_or_else(PoisonError::into_inner) = facts;
     // In Docker's words and in Podman's, whose filter by the name of a label finds nothing.
     let actions = vec!["start", "die", "destroy", "died", "remove"];

@@ -9,7 +9,7 @@ use std::{fs, io};
 use async_trait::async_trait;
 use engine::{
     Capabilities, Duplex, Engine, Error, ExecSpec, Fractions, GpuHealth, Leftover, ListedRun,
-    LogRange, Measured, Observation, RunKey, RunSpec, Session, TerminalSize,
+    LogRange, Measured, Observation, Outage, RunKey, RunSpec, Session, TerminalSize,
 };
 use engine_fractions::Added;
 use rustix::io::Errno;
@@ -35,6 +35,10 @@ use crate::shared::{Shared, blocking};
 
 #[async_trait]
 impl Engine for LocalEngine {
+    fn outage(&self) -> Option<Outage> {
+        self.shared.outage()
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             runtime: "process".to_owned(),
@@ -300,7 +304,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
 
 /// An unclaimed run is claimed as stopped, so that a supervisor that is starting finds it ended; a
 /// claimed one has a supervisor with signal handlers, or has lost it.
-fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
+pub(crate) fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
     let dir = shared.dir(key);
     if !dir.exists() || matches!(shared.state(key), Some(StateFile::Exited { .. })) {
         return Ok(());

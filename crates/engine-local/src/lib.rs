@@ -36,6 +36,7 @@ mod cgroup;
 mod console;
 mod container;
 mod copies;
+mod disk;
 mod engine_impl;
 mod environment;
 mod events;

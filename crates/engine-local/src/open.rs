@@ -24,6 +24,7 @@ use engine_channel::Opens;
 use engine_fractions::{FractionOptions, FractionPolicy, Fractions, Runs};
 
 use crate::cgroup::Place;
+use crate::disk;
 use crate::environment;
 use crate::events;
 use crate::gpu_watch;
@@ -139,6 +140,7 @@ impl LocalEngine {
         let shared = Arc::new(shared);
         recover_all(&shared)?;
         gpu_watch::spawn(&shared);
+        disk::spawn(&shared);
         let memory = shared.memory.as_ref().and_then(memory::Pods::keep);
         Ok(Self { shared, _memory: memory })
     }

@@ -15,6 +15,7 @@
 //! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run; a hole at the start if too long (`log_retention`)
 //! output.times  when it was written (`times`)
+//! grown.json    by how much, where it is killed for that (`disk`)
 //! session.sock  the socket for sessions (`session_server`)
 //! session.key   the secret that a client sends first
 //! ```
@@ -26,7 +27,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engine::{Exit, Limits, RunKey, RunPlace, RunState, environment};
+use engine::{DiskRoom, Exit, Limits, RunKey, RunPlace, RunState, environment};
 use engine_fractions::Fraction;
 use rustix::fs::FlockOperation;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
@@ -149,6 +150,8 @@ pub(crate) enum ExitFile {
     NotStarted(String),
     /// Killed because it exceeded its memory limit.
     OutOfMemory,
+    /// Killed because the disk was almost full, and it had grown most: by so much.
+    OutOfDisk(DiskRoom),
     /// Unknown.
     Lost,
 }
@@ -188,6 +191,7 @@ impl From<ExitFile> for Exit {
             ExitFile::NotKept(why) => Self::NotKept(why),
             ExitFile::NotStarted(why) => Self::NotStarted(why),
             ExitFile::OutOfMemory => Self::OutOfMemory,
+            ExitFile::OutOfDisk(grown) => Self::OutOfDisk(grown),
             ExitFile::Lost => Self::Lost,
         }
     }
@@ -402,6 +406,16 @@ impl RunDir {
     /// The least grace period of all stops; none: the specification's applies.
     pub(crate) fn read_grace(&self) -> Option<u64> {
         fs::read_to_string(self.file("grace_ms")).ok()?.trim().parse().ok()
+    }
+
+    /// Records by how much the run has grown, for which it is about to be killed.
+    pub(crate) fn write_grown(&self, grown: DiskRoom) -> io::Result<()> {
+        self.replace("grown.json", &to_json(&grown)?)
+    }
+
+    /// By how much it had grown, if it was killed for that.
+    pub(crate) fn grown(&self) -> Option<DiskRoom> {
+        serde_json::from_slice(&fs::read(self.file("grown.json")).ok()?).ok()
     }
 
     /// Takes the run's lock. None: another process holds it.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Error, KeyedLock, ListedRun, Observation, Observations, RunKey, RunState};
+use engine::{Error, KeyedLock, ListedRun, Observation, Observations, Outage, RunKey, RunState};
 use engine_channel::{Channels, Opens, Owner, Storage};
 use engine_fractions::Fractions;
 use tokio::sync::oneshot;
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) turns: KeyedLock,
     /// Runs whose repositories are being copied; dropping the sender cancels that.
     copying: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
+    /// That the disk of the state is almost full.
+    outage: Mutex<Option<Outage>>,
     /// The runs that are being killed in place of their supervisors.
     forced: Mutex<BTreeSet<RunKey>>,
     /// None once the engine is dropped.
@@ -100,8 +102,22 @@ impl Shared {
             states: Mutex::default(),
             turns: KeyedLock::default(),
             copying: Mutex::default(),
+            outage: Mutex::default(),
             forced: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
+        }
+    }
+
+    /// That the disk of the state is almost full.
+    pub(crate) fn outage(&self) -> Option<Outage> {
+        open(&self.outage).clone()
+    }
+
+    /// Begins or ends it; the first one stays until it ends.
+    pub(crate) fn set_outage(&self, outage: Option<Outage>) {
+        let mut now = open(&self.outage);
+        if now.is_none() || outage.is_none() {
+            *now = outage;
         }
     }
 

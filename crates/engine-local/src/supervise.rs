@@ -116,7 +116,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
             let bounds = bounds(dir, &spec);
             let run =
                 Run { dir, grace_ms: spec.grace_ms, tree, console, notes, session_server, bounds };
-            StateFile::exited(with_out_of_memory(run.watch(&mut signals), group.as_ref()))
+            StateFile::exited(with_cause(run.watch(&mut signals), group.as_ref(), dir))
         }
         Err(Fault::OfRun(fault)) => StateFile::cannot_run(&fault),
         Err(Fault::NotKept(fault)) => StateFile::refused(fault),
@@ -156,8 +156,11 @@ fn bounds(dir: &RunDir, spec: &SpecFile) -> Vec<LogRetention> {
     [(OUTPUT, most), (TIMES, TIMES_BYTES_MAX)].into_iter().filter_map(bound).collect()
 }
 
-/// How a run ended, corrected by the counters of its control group.
-fn with_out_of_memory(exit: ExitFile, group: Option<&Group>) -> ExitFile {
+/// How a run ended, corrected by the counters of its control group and by why the server ended it.
+fn with_cause(exit: ExitFile, group: Option<&Group>, dir: &RunDir) -> ExitFile {
+    if let Some(grown) = dir.grown() {
+        return ExitFile::OutOfDisk(grown);
+    }
     // 128 and the signal: how a shell reports that its last command was killed.
     let killed = matches!(exit, ExitFile::Signal(KILL) | ExitFile::Code(KILLED_CODE));
     let kills = group.filter(|_| killed).map_or(0, Group::out_of_memory_kills);

@@ -1,7 +1,7 @@
 //! What an engine can do, and what it cannot at the moment. Owns: the data that the API and
 //! `elastane status` show. Does not know how any engine finds out.
 
-use spec::{PoolFractions, TimeSlicing};
+use spec::{DiskRoom, PoolFractions, TimeSlicing};
 use units::Instant;
 
 use crate::LimitsKept;
@@ -189,15 +189,40 @@ impl Fractions {
     }
 }
 
-/// That what runs pods does not answer: what is known of runs is from before.
+/// What keeps an engine from working as it should, and since when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outage {
-    /// Which program does not answer, for people.
-    pub who: String,
-    /// Why, in the words of the system.
-    pub why: String,
+pub enum Outage {
+    /// The program that runs pods does not answer: what is known of runs is from before.
+    Silent {
+        /// Which, for people.
+        who: String,
+        /// Why, in the words of the system.
+        why: String,
+        /// Since when.
+        since: Instant,
+    },
+    /// Of the disk of the state no more is free than is kept for the server. What is known of runs
+    /// is true.
+    DiskFull {
+        /// The folder of the state.
+        folder: String,
+        /// Free bytes and files when it was noticed.
+        free: DiskRoom,
+        /// Those that are kept for the server.
+        kept: DiskRoom,
+        /// Since when.
+        since: Instant,
+    },
+}
+
+impl Outage {
     /// Since when.
-    pub since: Instant,
+    #[must_use]
+    pub const fn since(&self) -> Instant {
+        match self {
+            Self::Silent { since, .. } | Self::DiskFull { since, .. } => *since,
+        }
+    }
 }
 
 /// What an engine can do, as data that the API and the UI show.

@@ -30,12 +30,12 @@ pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
-    BadRunKey, Bounds, Bucket, CheckpointNews, Container, Device, Exit, ForeignProcess, Framework,
-    Gang, GpuHealth, GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Limits,
-    LimitsKept, ListedRun, Login, MASTER, Member, Mount, MountSource, Observation, PoolFractions,
-    Port, Propagation, PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunPlace,
-    RunSpec, RunState, Seccomp, Secret, SecretPlace, Security, TASKS_MAX, TimeSlicing, User,
-    WORKER,
+    BadRunKey, Bounds, Bucket, CheckpointNews, Container, Device, DiskRoom, Exit, ForeignProcess,
+    Framework, Gang, GpuHealth, GpuOver, HOME_FOLDER, JOB_PROGRAM, JOB_TOKEN_FILE,
+    JOB_TOKEN_VARIABLE, Limits, LimitsKept, ListedRun, Login, MASTER, Member, Mount, MountSource,
+    Observation, PoolFractions, Port, Propagation, PullFailure, PullPolicy, RegistryLogin,
+    Repository, RunKey, RunPlace, RunSpec, RunState, Seccomp, Secret, SecretPlace, Security,
+    TASKS_MAX, TimeSlicing, User, WORKER,
 };
 pub use timestamps::Timestamps;
 

@@ -352,8 +352,8 @@ fn session_end(exit: Exit) -> SessionEnd {
     match exit {
         Exit::Code(code) => SessionEnd { exit_code: Some(code), ..none },
         Exit::Signal(signal) => SessionEnd { signal: Some(signal), ..none },
-        // As the kernel ends it.
-        Exit::OutOfMemory => SessionEnd { signal: Some(KILL), ..none },
+        // As it was ended.
+        Exit::OutOfMemory | Exit::OutOfDisk(_) => SessionEnd { signal: Some(KILL), ..none },
         Exit::CannotRun(why) | Exit::NotStarted(why) | Exit::NotKept(why) => {
             SessionEnd { error: Some(why), ..none }
         }

@@ -39,6 +39,8 @@ pub(crate) const NO_STEPS: Code = Code { code: "E217", name: "NoSteps" };
 pub(crate) const PARTED: Code = Code { code: "E218", name: "WorkersParted" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
+/// It was killed because the disk of the server was almost full, and it had grown most.
+pub(crate) const OUT_OF_DISK: Code = Code { code: "E219", name: "DiskFull" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
 
@@ -53,7 +55,7 @@ pub fn of_failure(last: Option<&str>) -> Code {
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 21] = [
+pub(crate) const ALL: [Code; 22] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -71,6 +73,7 @@ pub(crate) const ALL: [Code; 21] = [
     GPU_MEMORY_OVER,
     NO_STEPS,
     PARTED,
+    OUT_OF_DISK,
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,

@@ -2,7 +2,7 @@
 //! a change of `texts.txt`.
 
 use expect_test::expect_file;
-use spec::{Exit, Limits};
+use spec::{DiskRoom, Exit, Limits};
 use testkit::{assert_plain, texts};
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ fn errors() -> [Error; 8] {
     ]
 }
 
-fn exits() -> [Exit; 8] {
+fn exits() -> [Exit; 10] {
     [
         Exit::Code(0),
         Exit::Code(7),
@@ -31,6 +31,8 @@ fn exits() -> [Exit; 8] {
         Exit::NotStarted("FAULT".to_owned()),
         Exit::NotKept("FAULT".to_owned()),
         Exit::OutOfMemory,
+        Exit::OutOfDisk(DiskRoom { bytes: 3 << 30, files: 2 }),
+        Exit::OutOfDisk(DiskRoom { bytes: 0, files: 70_000 }),
         Exit::Lost,
     ]
 }
@@ -44,7 +46,7 @@ fn every_error_and_every_end_of_a_run() {
     );
     let limits = Limits { memory_bytes_max: Some(1 << 30), ..Limits::default() };
     let exits = texts!(
-        Exit { Code, Signal, CannotRun, NotStarted, NotKept, OutOfMemory, Lost },
+        Exit { Code, Signal, CannotRun, NotStarted, NotKept, OutOfMemory, OutOfDisk, Lost },
         exits(),
         |exit: &Exit| in_words(exit, limits),
     );

@@ -53,9 +53,9 @@ pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use pool_fractions::PoolFractions;
 pub use priority::Priority;
 pub use run::{
-    BadRunKey, CheckpointNews, Device, Exit, ForeignProcess, GPU_LIMIT_HARD, GPU_LIMIT_LABEL,
-    GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunKey, RunPlace, RunSpec,
-    RunState, SIMULATED_DRIVER_LABEL, Secret,
+    BadRunKey, CheckpointNews, Device, DiskRoom, Exit, ForeignProcess, GPU_LIMIT_HARD,
+    GPU_LIMIT_LABEL, GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunKey,
+    RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

@@ -147,6 +147,23 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// A part of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DiskRoom {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files and folders (inodes).
+    pub files: u64,
+}
+
+impl DiskRoom {
+    /// Whether it lacks bytes or files that the other has.
+    #[must_use]
+    pub const fn is_less_than(self, other: Self) -> bool {
+        self.bytes < other.bytes || self.files < other.files
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
@@ -162,6 +179,9 @@ pub enum Exit {
     NotKept(String),
     /// The kernel killed its main process because the run had more memory than it may.
     OutOfMemory,
+    /// It was killed because the disk of the state was almost full, and of all runs it had grown most:
+    /// by so many bytes and files.
+    OutOfDisk(DiskRoom),
     /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).
     Lost,
 }

@@ -105,6 +105,18 @@ impl Store {
         }
     }
 
+    /// Makes room within the files of the database, some MiB, so that transactions go on for a while
+    /// when its disk is full. Nothing to do for a database server.
+    ///
+    /// # Errors
+    /// There is no room; what is there is whole.
+    pub async fn keep_room(&self) -> Result<(), Error> {
+        match &self.shared.back {
+            Back::Sqlite(db) => db.keep_room().await,
+            Back::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Reads everything needed to go on after a restart.
     ///
     /// # Errors

@@ -4,7 +4,61 @@
 
 use std::fs;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, wait_until};
+
+/// A machine whose state has a small disk, with a workload that does nothing to it.
+fn on_a_small_disk() -> Option<Sandbox> {
+    let mut sandbox = Sandbox::new();
+    if !sandbox.with_disk(96) {
+        return skip::missing("no file system can be mounted here");
+    }
+    sandbox.start_server("elastane up --gpus 4x1GiB");
+    does(&sandbox, "elastane project create team-a && runai config project team-a");
+    does(&sandbox, "runai submit good -i x -g 1 --command -- sleep 1000");
+    sandbox.await_status("runai list jobs", "good", "Running");
+    Some(sandbox)
+}
+
+fn does(sandbox: &Sandbox, line: &str) -> String {
+    let output = sandbox.shell(line);
+    assert_eq!(output.code, Some(0), "{line}\n{}\n{}", output.text, sandbox.server_text());
+    output.text
+}
+
+#[test]
+fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
+    let Some(sandbox) = on_a_small_disk() else { return };
+    does(
+        &sandbox,
+        "runai submit fill -i x -g 1 --backoff-limit 0 --command -- \
+         sh -c 'while head -c 1000000 /dev/zero >> big; do sleep 0.02; done; sleep 1000'",
+    );
+    sandbox.await_text("runai describe job fill", "E219");
+    sandbox.await_status("runai list jobs", "fill", "Failed");
+    sandbox.await_status("runai list jobs", "good", "Running");
+    sandbox.await_text("elastane status", "is almost full: ");
+    sandbox.await_text("runai list jobs", "are kept for the server");
+    does(&sandbox, "runai delete job fill");
+    let is_over = || !sandbox.shell("elastane status").text.contains("is almost full");
+    assert!(wait_until(is_over), "{}", sandbox.shell("elastane status").text);
+    sandbox.await_status("runai list jobs", "good", "Running");
+}
+
+#[test]
+fn with_nothing_left_workloads_are_stopped_and_deleted_and_the_server_goes_down() {
+    let Some(sandbox) = on_a_small_disk() else { return };
+    // Nobody's run: there is nothing to kill, and not a byte is left.
+    let filled = format!("cat /dev/zero > {}/nobody", sandbox.state_dir().display());
+    let log = sandbox.state_dir().join("elastane.db-wal");
+    assert!(wait_until(|| fs::metadata(&log).is_ok_and(|log| log.len() > 6 << 20)), "room is made");
+    sandbox.shell(&filled);
+    does(&sandbox, "runai suspend good");
+    sandbox.await_status("runai list jobs", "good", "Suspended");
+    does(&sandbox, "runai delete job good");
+    let gone = || !sandbox.shell("runai list jobs").text.contains("good");
+    assert!(wait_until(gone), "{}", sandbox.server_text());
+    does(&sandbox, "elastane down");
+}
 
 #[test]
 fn a_server_whose_output_finds_no_room_goes_on_and_counts_what_it_loses() {

@@ -88,6 +88,16 @@ impl Sandbox {
         self.root.path().join("state")
     }
 
+    /// Gives the state directory a disk of its own, of so many MiB; false: that cannot be done here.
+    pub(crate) fn with_disk(&self, mib: u32) -> bool {
+        let dir = self.state_dir();
+        fs::create_dir(&dir).expect("a folder");
+        let options = format!("size={mib}m,mode=700");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "disk"]).arg(&dir).stderr(Stdio::null());
+        mount.status().is_ok_and(|status| status.success())
+    }
+
     /// Where the server listens.
     pub(crate) fn port(&self) -> u16 {
         self.port
@@ -332,6 +342,8 @@ impl Drop for Sandbox {
         for group in groups_of(&self.state_dir()) {
             let _gone = fs::remove_dir(group);
         }
+        // Most have no disk of their own.
+        let _own = rustix::mount::unmount(self.state_dir(), rustix::mount::UnmountFlags::DETACH);
     }
 }
 

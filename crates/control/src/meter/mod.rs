@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use engine::{Measured, RunKey};
+use engine::{Measured, Outage, RunKey};
 use records::{Change, SampleRow};
 use tokio::sync::watch;
 use units::Instant;
@@ -161,7 +161,11 @@ impl Meter {
         kept
     }
 
-    async fn keep(&mut self, rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
+    async fn keep(&mut self, mut rows: Vec<Change>, now: Instant) -> Result<(), store::Error> {
+        // The room that is left within the database is for stopping and deleting.
+        if let Some(Outage::DiskFull { .. }) = self.shared.engine.outage() {
+            rows.retain(|row| !matches!(row, Change::Sample(_)));
+        }
         for some in rows.chunks(WRITTEN_AT_ONCE) {
             self.shared.metrics.apply(Purpose::Samples, &self.shared.store, some).await?;
         }

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::reasons::{
-    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY,
+    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_KEPT, NOT_STARTED, OUT_OF_DISK,
+    OUT_OF_MEMORY,
 };
 use crate::state::State;
 use crate::workloads::Ended;
@@ -252,6 +253,7 @@ impl State {
             Exit::OutOfMemory => {
                 EventBuilder::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code)
             }
+            Exit::OutOfDisk(_) => EventBuilder::new(OUT_OF_DISK.name, text).code(OUT_OF_DISK.code),
             Exit::NotStarted(_) => EventBuilder::new(NOT_STARTED.name, text).code(NOT_STARTED.code),
             Exit::NotKept(_) => EventBuilder::new(GPU_NOT_KEPT.name, text).code(GPU_NOT_KEPT.code),
             _ => EventBuilder::new("Exited", text),
@@ -379,6 +381,16 @@ pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
                 "out of memory: killed because it had more than its limit{}; submit it again with a \
                  larger one (--memory-limit, --cpu-memory-limit)",
                 most.unwrap_or_default()
+            )
+        }
+        Exit::OutOfDisk(grown) => {
+            let grown = match grown.bytes {
+                0 => format!("{} files", grown.files),
+                bytes => format_bytes(bytes),
+            };
+            format!(
+                "killed because the disk of the server was almost full, and of all it had grown \
+                 most, by {grown}; let it write less, or to another disk"
             )
         }
         Exit::Lost => LOST.to_owned(),

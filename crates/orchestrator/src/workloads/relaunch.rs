@@ -57,7 +57,7 @@ impl Workload {
             (_, Exit::CannotRun(_) | Exit::NotKept(_) | Exit::NotStarted(_)) => None,
             (_, Exit::Lost | Exit::Code(0)) => None,
             // One that begins again would need as much.
-            (true, Exit::OutOfMemory) => Some(Next::Fails),
+            (true, Exit::OutOfMemory | Exit::OutOfDisk(_)) => Some(Next::Fails),
             (true, _) if was_killed(exit) => Some(Next::AsAnother),
             (true, _) if failures < self.spec.backoff_limit => Some(Next::AsAnother),
             (true, _) => Some(Next::Fails),

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use orchestrator::{Command, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
-use spec::{CheckpointNews, Exit, GpuOver, Observation, PullFailure, RunKey, RunState};
+use spec::{CheckpointNews, DiskRoom, Exit, GpuOver, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
 use view::GpuFault;
 
@@ -296,6 +296,7 @@ impl History {
                         Exit::Code(0),
                         Exit::Code(1),
                         Exit::OutOfMemory,
+                        Exit::OutOfDisk(DiskRoom::default()),
                         Exit::NotKept("a test".to_owned()),
                         Exit::Lost,
                     ];

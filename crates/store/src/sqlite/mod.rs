@@ -49,14 +49,27 @@ impl Sqlite {
     }
 
     pub(crate) async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
+        self.with_writer(|writer| writer.transact(changes)).await
+    }
+
+    /// Makes room within the files for when the disk is full; see [`Writer::keep_room`].
+    pub(crate) async fn keep_room(&self) -> Result<(), Error> {
+        self.with_writer(Writer::keep_room).await
+    }
+
+    async fn with_writer(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<(), Fault>,
+    ) -> Result<(), Error> {
         let mut slot = self.writer.lock().await;
-        // It is left out of the slot where it fails: whether SQLite has already rolled back depends
-        // on the fault; closing always does.
-        let mut transact = || {
+        // A writer that failed is closed: whether SQLite has already rolled back depends on the fault;
+        // closing always does. The next one is opened before, since the last to close takes the log
+        // away, and with it its room.
+        let transact = || {
             let mut writer = slot.take().map_or_else(|| Writer::open(&self.path), Ok)?;
-            writer.transact(changes)?;
-            *slot = Some(writer);
-            Ok(())
+            let done = work(&mut writer);
+            *slot = if done.is_ok() { Some(writer) } else { Writer::open(&self.path).ok() };
+            done
         };
         // The dispatcher has a thread of its own; other tasks share theirs.
         let done = match Handle::current().runtime_flavor() {

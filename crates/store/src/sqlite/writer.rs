@@ -14,6 +14,9 @@ use crate::write;
 
 /// How long another program may have the database.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The room that is kept within the files: more than the thousand pages after which SQLite takes its
+/// log back into the database.
+const ROOM_BYTES: u32 = 6 << 20;
 /// Different texts of statements: some 40 kinds, many of them with 1, 2, 4, … 64 rows.
 const STATEMENTS_KEPT: usize = 256;
 
@@ -36,6 +39,21 @@ impl Writer {
             Ok(Self(connection))
         };
         open().map_err(Fault::refused("open"))
+    }
+
+    /// Makes room within the files, so that transactions go on for a while when the disk is full: free
+    /// pages in the database, and a log as long, which stays as long as somebody has it open.
+    pub(super) fn keep_room(&mut self) -> Result<()> {
+        let fill = || {
+            // In transactions of their own: of pages that come and go in one nothing is written.
+            self.0.execute_batch(&format!(
+                "DROP TABLE IF EXISTS room;
+                 BEGIN IMMEDIATE; CREATE TABLE room (filler BLOB);
+                 INSERT INTO room VALUES (zeroblob({ROOM_BYTES})); COMMIT;
+                 DROP TABLE room;"
+            ))
+        };
+        fill().map_err(Fault::refused("make room"))
     }
 
     /// Writes all changes or none.

@@ -1,0 +1,210 @@
+//! The disk of the state directory. Owns: how much of it is kept for the server, and which run is
+//! killed before that is touched. Does not know about: other disks, and what follows for a
+//! workload.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::{DiskRoom, Error, Outage, RunKey};
+use rustix::fs::{CWD, statvfs};
+use trees::{Entry, Next, Visitor};
+
+use crate::engine_impl::stop;
+use crate::record::{StateFile, now_ms};
+use crate::shared::{Shared, blocking};
+
+/// One part in so many is kept of a file system, within these bounds.
+const KEPT_PART: u64 = 50;
+const KEPT_BYTES: (u64, u64) = (16 << 20, 512 << 20);
+const KEPT_FILES: (u64, u64) = (500, 10_000);
+/// What is kept is given up in so many steps, a killed run each: what has died frees nothing yet.
+const STEPS: u64 = 4;
+/// A run that is killed has grown by one part in so many of what is kept.
+const GROWN_PART: u64 = 8;
+/// What a fast disk takes in a second.
+const BYTES_PER_S_MAX: u64 = 8 << 30;
+const PAUSE_MS: (u64, u64) = (20, 1000);
+/// The time for looking at the files of all runs.
+const COUNTING_MAX: Duration = Duration::from_millis(500);
+
+/// Looks at the disk, the sooner again the less of it is free.
+pub(crate) fn spawn(shared: &Arc<Shared>) {
+    let own = Arc::clone(shared);
+    shared.spawn(async move {
+        let mut watch = Watch::default();
+        loop {
+            let shared = Arc::clone(&own);
+            let looked = blocking(move || {
+                let looked = watch.look(&shared);
+                looked.map(|found| (watch, found)).map_err(|why| Error::io("look at the disk", why))
+            });
+            let (pause, victim) = match looked.await {
+                Ok((next, found)) => {
+                    watch = next;
+                    found
+                }
+                Err(error) => {
+                    tracing::warn!("{error}");
+                    watch = Watch::default();
+                    (Duration::from_millis(PAUSE_MS.1), None)
+                }
+            };
+            if let Some((key, grown)) = victim {
+                kill(&own, key, grown).await;
+            }
+            tokio::time::sleep(pause).await;
+        }
+    });
+}
+
+async fn kill(shared: &Arc<Shared>, key: RunKey, grown: DiskRoom) {
+    let (turn, own) = (shared.turns.take(key).await, Arc::clone(shared));
+    let killed = blocking(move || {
+        let _turn = turn;
+        let told = own.dir(key).write_grown(grown);
+        let killed = told.and_then(|()| stop(&own, key, 0));
+        killed.map_err(|source| Error::io(format!("kill run {key}"), source))
+    });
+    match killed.await {
+        Ok(()) => tracing::warn!(run = %key, ?grown, "killed: the disk is almost full"),
+        Err(error) => tracing::error!("{error}"),
+    }
+}
+
+/// A file system.
+#[derive(Debug, Clone, Copy)]
+struct Disk {
+    free: DiskRoom,
+    kept: DiskRoom,
+}
+
+impl Disk {
+    fn of(folder: &Path) -> io::Result<Self> {
+        let found = statvfs(folder)?;
+        let kept = |all: u64, (least, most)| (all / KEPT_PART).clamp(least, most);
+        // Some file systems have no number of files.
+        let files = if found.f_files == 0 {
+            (u64::MAX, 0)
+        } else {
+            (found.f_favail, kept(found.f_files, KEPT_FILES))
+        };
+        Ok(Self {
+            free: DiskRoom { bytes: found.f_bavail.saturating_mul(found.f_frsize), files: files.0 },
+            kept: DiskRoom {
+                bytes: kept(found.f_blocks.saturating_mul(found.f_frsize), KEPT_BYTES),
+                files: files.1,
+            },
+        })
+    }
+
+    /// Whether less is free than so many quarters of what is kept.
+    fn is_below(self, quarters: u64) -> bool {
+        let part = |all: u64| all / 4 * quarters;
+        let most = DiskRoom { bytes: part(self.kept.bytes), files: part(self.kept.files) };
+        self.free.is_less_than(most)
+    }
+
+    /// The time within which a run cannot have taken what is free beyond the double of what is kept.
+    fn pause(self) -> Duration {
+        let beyond = self.free.bytes.saturating_sub(2 * self.kept.bytes);
+        let ms = beyond / (BYTES_PER_S_MAX / 1000);
+        Duration::from_millis(ms.clamp(PAUSE_MS.0, PAUSE_MS.1))
+    }
+}
+
+/// What is remembered while room is short.
+#[derive(Debug, Clone, Default)]
+struct Watch {
+    /// What each run had when that was noticed; nothing of those that are younger.
+    before: Option<BTreeMap<RunKey, DiskRoom>>,
+    /// The runs that were killed since.
+    killed: u64,
+}
+
+impl Watch {
+    /// When to look again, and which run has to go by how much it has grown.
+    fn look(&mut self, shared: &Shared) -> io::Result<(Duration, Option<(RunKey, DiskRoom)>)> {
+        let disk = Disk::of(&shared.paths.root)?;
+        if !disk.is_below(8) {
+            *self = Self::default();
+            shared.set_outage(None);
+            return Ok((disk.pause(), None));
+        }
+        if self.before.is_none() {
+            self.before = Some(if disk.is_below(4) { BTreeMap::new() } else { sizes(shared) });
+        }
+        if disk.is_below(4) {
+            shared.set_outage(Some(Outage::DiskFull {
+                folder: shared.paths.root.display().to_string(),
+                free: disk.free,
+                kept: disk.kept,
+                since: units::Instant(now_ms()),
+            }));
+        } else if !disk.is_below(5) {
+            shared.set_outage(None);
+        }
+        let due = self.killed < STEPS && disk.is_below(STEPS - self.killed);
+        let victim = due.then(|| self.grown_most(disk, sizes(shared))).flatten();
+        self.killed += u64::from(victim.is_some());
+        Ok((disk.pause(), victim))
+    }
+
+    fn grown_most(
+        &self,
+        disk: Disk,
+        now: BTreeMap<RunKey, DiskRoom>,
+    ) -> Option<(RunKey, DiskRoom)> {
+        let before = |key: &RunKey| self.before.as_ref().and_then(|all| all.get(key)).copied();
+        let grown = now.into_iter().map(|(key, now)| {
+            let before = before(&key).unwrap_or_default();
+            let grown = DiskRoom {
+                bytes: now.bytes.saturating_sub(before.bytes),
+                files: now.files.saturating_sub(before.files),
+            };
+            (key, grown)
+        });
+        let lacks_bytes = disk.free.bytes < disk.kept.bytes;
+        let what = |room: DiskRoom| if lacks_bytes { room.bytes } else { room.files };
+        let (key, most) = grown.max_by_key(|(_, grown)| what(*grown))?;
+        let told =
+            if lacks_bytes { DiskRoom { files: 0, ..most } } else { DiskRoom { bytes: 0, ..most } };
+        (what(most) >= what(disk.kept) / GROWN_PART).then_some((key, told))
+    }
+}
+
+/// What the files of each living run take on the disk of the state, as far as they can be counted in
+/// time.
+fn sizes(shared: &Shared) -> BTreeMap<RunKey, DiskRoom> {
+    let lives = |state: &StateFile| !matches!(state, StateFile::Exited { .. });
+    let until = Instant::now() + COUNTING_MAX;
+    let mut sizes = BTreeMap::new();
+    for key in shared.keys_where(lives) {
+        let mut count = Count { room: DiskRoom::default(), until };
+        let folders: [PathBuf; 2] = [shared.dir(key).path().to_owned(), shared.paths.pod(key.pod)];
+        for folder in folders {
+            // One that is not there yet, or not any more, has nothing.
+            if let Ok(folder) = trees::open(CWD, &folder) {
+                let _vanished = trees::walk(folder, &mut count);
+            }
+        }
+        sizes.insert(key, count.room);
+    }
+    sizes
+}
+
+struct Count {
+    room: DiskRoom,
+    until: Instant,
+}
+
+impl Visitor for Count {
+    fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next> {
+        let Ok(about) = entry.stat() else { return Ok(Next::Past) };
+        self.room.bytes += u64::try_from(about.st_blocks).unwrap_or_default() * 512;
+        self.room.files += 1;
+        Ok(if Instant::now() > self.until { Next::End } else { Next::Into })
+    }
+}
