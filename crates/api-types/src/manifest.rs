@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::Unsupported;
 use crate::scalar::Time;
 use crate::{DesiredPhase, Preemptibility};
 
@@ -30,10 +29,9 @@ pub struct WorkloadV2MetadataCreateParams {
     /// Name; that of the manifest if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Not acted on yet.
+    /// Whether the name begins as given and ends with `-` and five characters of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub use_given_name_as_prefix: Unsupported,
+    pub use_given_name_as_prefix: Option<bool>,
     /// Project, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,

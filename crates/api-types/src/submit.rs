@@ -1,6 +1,6 @@
 //! Creating workloads. Owns: every published request field (reference C.4, `TrainingSpecSpec`,
 //! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect yet can
-//! be distinguished from a misspelled one ([`Unsupported`]).
+//! be distinguished from a misspelled one ([`crate::Unsupported`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -11,7 +11,6 @@ mod inherit;
 use crate::node_constraints::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 use crate::optional::optional;
 use crate::unsupported::with_unsupported;
-use crate::{Unsupported, asks_for_something};
 
 /// Body of a creation, one shape for all kinds of workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -19,10 +18,9 @@ use crate::{Unsupported, asks_for_something};
 pub struct CreationRequest {
     /// Name, unique among the living workloads of the project.
     pub name: String,
-    /// Not acted on yet.
+    /// Whether the name begins as given and ends with `-` and five characters of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub use_given_name_as_prefix: Unsupported,
+    pub use_given_name_as_prefix: Option<bool>,
     /// Id of the project, a string of digits.
     pub project_id: String,
     /// Id of the cluster; there is one.
@@ -109,9 +107,7 @@ impl CreationRequest {
     /// The fields that ask for something this server does not do yet, by their full path.
     #[must_use]
     pub fn not_yet(&self) -> Vec<String> {
-        let top = [("useGivenNameAsPrefix", &self.use_given_name_as_prefix)];
-        let top = top.into_iter().filter(|(_, value)| asks_for_something(value));
-        let mut names: Vec<String> = top.map(|(name, _)| name.to_owned()).collect();
+        let mut names = Vec::new();
         for (at, spec) in [("spec", &self.spec), ("masterSpec", &self.master_spec)] {
             let later = spec.iter().flat_map(WorkloadSpec::all_not_yet);
             names.extend(later.map(|name| format!("{at}.{name}")));

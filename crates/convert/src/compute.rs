@@ -79,7 +79,14 @@ pub(super) fn gpu(compute: &Compute) -> Result<GpuRequest, ApiError> {
         kind => Ok(kind),
     };
     let shares = SharedGpus::default();
-    match of_type(compute.gpu_request_type)? {
+    // The amount says which type is meant.
+    let meant = match (portion.is_some() || most.0.is_some(), memory.is_some() || most.1.is_some())
+    {
+        (true, false) => Some(GpuRequestType::Portion),
+        (false, true) => Some(GpuRequestType::Memory),
+        _ => None,
+    };
+    match of_type(compute.gpu_request_type.or(meant))? {
         None => Ok(GpuRequest::Whole(whole.unwrap_or(0))),
         Some(GpuRequestType::Portion) => {
             let asked = portion.as_ref().ok_or_else(|| missing("portion", "gpuPortionRequest"))?;

@@ -19,6 +19,9 @@ use crate::Shared;
 use assets::{compose, take_secrets};
 use policy::Policies;
 
+/// Characters that make a name of a prefix.
+const SUFFIX_CHARS: usize = 5;
+
 pub(super) type Answer = Result<Accepted<TypedWorkload>, ApiError>;
 
 /// The routes of one kind.
@@ -122,9 +125,14 @@ pub(super) async fn asked_for(
     state: &Shared,
     caller: &Caller,
     kind: WorkloadKind,
-    request: CreationRequest,
+    mut request: CreationRequest,
     asker: convert::Submitter,
 ) -> Result<(u64, WorkloadSpec), ApiError> {
+    if request.use_given_name_as_prefix == Some(true) {
+        // Nobody else makes the same name at the same time.
+        let own = uuid::Uuid::new_v4().simple().to_string();
+        request.name = format!("{}-{}", request.name, &own[..SUFFIX_CHARS]);
+    }
     state.check_cluster(request.cluster_id.as_deref())?;
     let project_id = access::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;

@@ -217,3 +217,24 @@ async fn our_own_answers_are_what_our_client_reads() {
         serde_json::from_str::<api_types::PodsPage>(&pods).unwrap();
     }
 }
+
+/// Bodies as the published quick starts have them.
+#[tokio::test]
+async fn the_amount_says_the_type_of_a_share_and_a_name_may_be_a_prefix() {
+    let server = Server::with_teams().await;
+    let body = serde_json::json!({
+        "name": "w1", "projectId": "1", "useGivenNameAsPrefix": true,
+        "spec": {"image": "ubuntu", "command": "sleep 10", "compute": {"gpuDevicesRequest": 1,
+            "gpuMemoryRequest": "4G", "gpuMemoryLimit": "12G", "largeShmRequest": true}},
+    });
+    let mut names = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let (status, made) = server.post("/api/v1/workloads/workspaces", body.clone()).await;
+        assert_eq!(status, 202, "{made}");
+        assert_eq!(made["spec"]["compute"]["gpuRequestType"], "memory");
+        let name = made["name"].as_str().unwrap().to_owned();
+        assert_eq!(name.strip_prefix("w1-").map(str::len), Some(5), "{name}");
+        names.insert(name);
+    }
+    assert_eq!(names.len(), 2);
+}

@@ -425,7 +425,7 @@ pub(crate) struct Exec {
 pub(crate) struct Place {
     /// Node pools it may run in, the best first
     #[arg(long, value_name = "NAME,NAME", value_parser = values::names, add = Known::new(pools))]
-    pub(crate) node_pools: Option<Pools>,
+    pub(crate) node_pools: Vec<Pools>,
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
     pub(crate) node_type: Option<String>,

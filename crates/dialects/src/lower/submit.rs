@@ -142,7 +142,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     let (stdio, mode) = (stdio(&typed.console)?, mode(&typed.asking, Some(&typed.console))?);
     let strict = typed.asking.strict;
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = only_word(&command, &args).into_iter().collect();
     let mut access = pod_flags::ports(&mut typed.around, &mut notes)?;
     if let Some(Access { ports, .. }) = access.take_if(|_| kind != Kind::Workspace) {
         notes.push(forward_later(&name, &ports));
@@ -172,6 +172,28 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     let command_line = shell_words::join(line);
     let dialect = Dialect::V1;
     Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
+}
+
+/// The prefix of the name where none is given.
+const fn of_kind(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Training(_) | Kind::Distributed(_) => "training",
+        Kind::Workspace => "workspace",
+        Kind::Inference(_) => "inference",
+    }
+}
+
+/// A command line that came as one word, in quotes: nothing takes it apart.
+fn only_word(command: &[String], args: &[String]) -> Option<String> {
+    let mut words = command.iter().chain(args);
+    let (word, more) = (words.next()?, words.next());
+    (more.is_none() && word.contains(char::is_whitespace)).then(|| {
+        let shell = shell_words::join(["bash", "-c", word]);
+        format!(
+            "`{}` is one word, which names a program; for a shell: -- {shell}",
+            units::shown(word)
+        )
+    })
 }
 
 /// How the ports of a workload without a terminal are reached.
@@ -429,7 +451,7 @@ fn v2(
     let strict = named.asking.strict;
     let name = match (named.name, named.name_prefix) {
         (Some(name), _) => Name::Given(name),
-        (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| "job".to_owned())),
+        (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| of_kind(&kind).to_owned())),
     };
     let mut inherits = Inherits {
         template: named.template,
@@ -448,7 +470,8 @@ fn v2(
         }
     }
     let command_line = shell_words::join(line);
-    let (dialect, access, notes) = (Dialect::V2, None, Vec::new());
+    let notes = only_word(&spec.command, &spec.args).into_iter().collect();
+    let (dialect, access) = (Dialect::V2, None);
     Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
 }
 
@@ -542,7 +565,7 @@ fn text_variable((name, value): (String, String)) -> (String, Variable) {
 fn place(typed: args::Place) -> Place {
     let required = typed.required_pod_topology_key.map(|key| (key, true));
     Place {
-        node_pools: typed.node_pools.unwrap_or_default(),
+        node_pools: typed.node_pools.concat(),
         node_type: typed.node_type,
         affinity: typed.node_affinity,
         excluded: typed.exclude_node,

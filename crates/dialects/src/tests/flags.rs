@@ -406,7 +406,8 @@ fn the_second_dialect_takes_what_is_published() {
     taken("workspace submit j -i x", V2_TAKEN);
     later("workspace submit j -i x", V2_LATER);
     refused("workspace submit j -i x", &[("--runs 3", "unexpected"), ("--parallelism 2", "")]);
-    taken("training submit", &["--name-prefix k -i x"]);
+    taken("training submit", &["-i x", "--name-prefix k -i x"]);
+    taken("workspace submit", &["-i x --node-pools a --node-pools b,c"]);
     refused("training submit j -i x", &[("--elastic --runs 3", "cannot be used with")]);
 }
 

@@ -261,6 +261,14 @@ fn gpus_are_asked_for_in_shares_and_sizes() {
 fn unnamed_jobs_are_numbered() {
     assert_eq!(submit("runai submit -i x").name, Name::Numbered("job".into()));
     assert_eq!(submit("runai submit -i x --job-name-prefix p").name, Name::Numbered("p".into()));
+    for (line, prefix) in [
+        ("runai training submit -i x", "training"),
+        ("runai workspace submit -i x", "workspace"),
+        ("runai training pytorch submit -i x --workers 2", "training"),
+        ("runai inference submit -i x", "inference"),
+    ] {
+        assert_eq!(submit(line).name, Name::Numbered(prefix.into()), "{line}");
+    }
     assert_eq!(submit("runai submit -i x --name n").name, Name::Given("n".into()));
 }
 
@@ -452,4 +460,21 @@ pub(super) fn asked_of_server(line: &str) -> Result<spec::WorkloadSpec, Error> {
 fn no_text_of_a_library_is_said_about_a_wrong_value() {
     let tried = cli_kit::testing::errors_say_what_to_write(crate::args::tree());
     assert!(tried > 90, "{tried}");
+}
+
+#[test]
+fn a_command_line_in_quotes_is_told_to_be_one_word() {
+    for line in [
+        "runai submit j -i ubuntu -- \"echo hello && echo world\"",
+        "runai training submit q -i ubuntu -- \"echo hello && echo world\"",
+        "runai training submit q -i ubuntu --command -- \"echo hello && echo world\"",
+    ] {
+        let notes = submit(line).notes;
+        let shell = "`echo hello && echo world` is one word, which names a program; for a shell: \
+                     -- bash -c 'echo hello && echo world'";
+        assert_eq!(notes, [shell.to_owned()], "{line}");
+    }
+    for words in ["bash -c 'a b'", "sleep 10", "sleep"] {
+        assert!(submit(&format!("runai training submit q -i x -- {words}")).notes.is_empty());
+    }
 }

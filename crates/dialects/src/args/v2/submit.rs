@@ -50,8 +50,8 @@ pub(crate) struct Workspace {
 /// How a workload is called, and what it inherits.
 #[derive(Debug, Args)]
 pub(crate) struct Named {
-    /// Name
-    #[arg(value_name = "NAME", required_unless_present = "name_prefix")]
+    /// Name [default: its kind and a number, such as training-0]
+    #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Number it: PREFIX-0, PREFIX-1, …
     #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
