@@ -1,11 +1,12 @@
-//! What every request passes: a limit of time, and an answer where the handler panics.
+//! What every request passes: a limit of time, an answer where the handler panics, and what browsers
+//! may do with answers.
 //! Owns also: what the headers of a request say of its token and of what it wants to be answered.
 
 use std::any::Any;
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -33,6 +34,16 @@ pub async fn limit_time(request: Request, next: Next) -> Result<Response, ApiErr
         let why = "the server took too long; whether it was done is seen in the lists";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why)
     })
+}
+
+/// Has browsers take an answer for what it says it is and, unless it says itself how long it may be
+/// kept, keep none: it may hold a token, and what only its reader may see.
+pub async fn keep_nowhere(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
 }
 
 /// The answer of a request whose handler panicked. The panic itself is on stderr.

@@ -36,7 +36,9 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use http_kit::openapi::{self, delete as del, get, post, put};
-use http_kit::{ApiError, check_host, limit_time, name_one_host, note_origin, panicked};
+use http_kit::{
+    ApiError, check_host, keep_nowhere, limit_time, name_one_host, note_origin, panicked,
+};
 use iam::{authenticate, authorise};
 use telemetry::{Routes, trace};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -86,6 +88,7 @@ pub fn router(state: State) -> Router {
         .layer(from_fn(landing_page::as_json))
         .merge(former)
         .fallback(landing_page::wrong_path)
+        .layer(from_fn(keep_nowhere))
         .layer(from_fn_with_state(hosts, check_host))
         .layer(from_fn_with_state(gateway, gateway::divert))
         .layer(from_fn(name_one_host))

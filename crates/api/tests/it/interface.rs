@@ -51,6 +51,8 @@ async fn a_person_gets_the_page_everywhere_and_a_program_json() {
         ("/_ui/../index.html", 404),
     ] {
         let json = asked(&server, ("localhost", "GET", path), &[("accept", PAGE)]).await;
+        assert_eq!(json.headers()["cache-control"], "no-store", "{path}");
+        assert_eq!(json.headers()["x-content-type-options"], "nosniff", "{path}");
         assert_eq!(read(json).await.0.as_u16(), status, "{path}");
     }
 }

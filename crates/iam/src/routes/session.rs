@@ -12,7 +12,7 @@ use auth::{
     Action, LinkFault, LinkTarget, PasswordHash, Principal, Resource, Role, SYSTEM_ADMINISTRATOR,
 };
 use axum::extract::{FromRef, State as FromState};
-use axum::http::header::{CACHE_CONTROL, SET_COOKIE};
+use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -68,7 +68,6 @@ struct WithCookie<T> {
 impl<T: IntoResponse> IntoResponse for WithCookie<T> {
     fn into_response(self) -> Response {
         let mut response = self.about.into_response();
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(cookie) = self.cookie {
             response.headers_mut().insert(SET_COOKIE, cookie);
         }
