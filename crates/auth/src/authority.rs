@@ -221,6 +221,11 @@ impl Authority {
         self.links.redeem(secret, now)
     }
 
+    /// Ends the links of a principal that nobody has opened.
+    pub fn end_links(&self, of: &Principal, now: Instant) {
+        self.links.end(of, now);
+    }
+
     /// A token for a client that comes with the installation, if it is one; none if there is no
     /// such client.
     ///

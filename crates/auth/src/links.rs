@@ -79,6 +79,13 @@ impl Links {
         Ok((secret, ends))
     }
 
+    /// Ends those of a principal that nobody has opened.
+    pub(crate) fn end(&self, of: &Principal, now: Instant) {
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = links.iter_mut().filter(|link| link.target.principal == *of);
+        own.for_each(|link| link.ends = link.ends.min(now));
+    }
+
     /// Whom a link logs in. It is used up.
     pub(crate) fn redeem(&self, secret: &str, now: Instant) -> Result<LinkTarget, LinkFault> {
         let hash = hash_secret(secret);

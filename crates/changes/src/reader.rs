@@ -6,6 +6,7 @@
 //! memory. A list is the same from the beginning, without the deletions.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +86,7 @@ pub(crate) struct Subscription {
     /// Empty for all kinds.
     pub(crate) kinds: Vec<ChangeKind>,
     /// What is in these projects, and the projects; empty for all.
-    pub(crate) projects: Vec<u64>,
+    pub(crate) projects: BTreeSet<u64>,
     /// This workload and its pods.
     pub(crate) workload: Option<Uuid>,
     pub(crate) after: StartFrom,
@@ -100,10 +101,11 @@ impl Subscription {
             Key::Reason(_) => true,
             _ => false,
         };
-        let of_project = |id: &u64| entry.place.scope == Scope::Project(*id);
+        let of_project =
+            matches!(entry.place.scope, Scope::Project(id) if self.projects.contains(&id));
         self.shape.has(&entry.key)
             && self.has_kind(kind)
-            && (self.projects.is_empty() || self.projects.iter().any(of_project))
+            && (self.projects.is_empty() || of_project)
             && self.workload.is_none_or(of_workload)
     }
 

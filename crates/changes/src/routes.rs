@@ -1,5 +1,6 @@
 //! The live stream of changed objects. Owns: its parameters.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -69,8 +70,7 @@ async fn stream_changes(
         let why = format!("`{}` is part of rows only; add shape=row", kind.word());
         return Err(ApiError::field("kinds", why));
     }
-    let each = projects.iter().map(|text| project(&state, &caller, text));
-    let projects = each.collect::<Result<_, _>>()?;
+    let projects = chosen(&state, &caller, &projects)?;
     let wanted = Subscription { shape, kinds, projects, workload, after };
     let shutdown = state.shutdown.clone();
     let revoked = until_revoked(state.authenticator.clone(), caller.clone());
@@ -89,20 +89,31 @@ async fn stream_changes(
     Ok(EventStream(Body::from_stream(events.take_until(stop))))
 }
 
-/// The project with this id or name, if the caller may see it.
-fn project(state: &Shared, caller: &Caller, text: &str) -> Result<u64, ApiError> {
+/// The projects with these ids or names, if the caller may see them.
+fn chosen(
+    state: &Shared,
+    caller: &Caller,
+    asked: &BTreeSet<String>,
+) -> Result<BTreeSet<u64>, ApiError> {
+    if asked.is_empty() {
+        return Ok(BTreeSet::new());
+    }
     let view = state.control.view();
-    let by_id = text.parse().ok().filter(|id| view.projects.contains_key(id));
-    let named = || view.projects.values().find(|project| project.unit.name == text);
-    let found = by_id.or_else(|| named().map(|project| project.unit.id));
     let seen = caller.sight(Resource::Project, &view);
-    found.filter(|id| seen.has(*id)).ok_or_else(|| ApiError::no_such("project", text))
+    let all = view.projects.values().map(|project| (project.unit.name.as_str(), project.unit.id));
+    let by_name: BTreeMap<_, _> = all.collect();
+    let find = |text: &String| {
+        let by_id = text.parse().ok().filter(|id| view.projects.contains_key(id));
+        let found = by_id.or_else(|| by_name.get(text.as_str()).copied());
+        found.filter(|id| seen.has(*id)).ok_or_else(|| ApiError::no_such("project", text))
+    };
+    asked.iter().map(find).collect()
 }
 
 /// The parameters of a request.
 struct Asked {
     kinds: Vec<ChangeKind>,
-    projects: Vec<String>,
+    projects: BTreeSet<String>,
     workload: Option<Uuid>,
     after: StartFrom,
     shape: Shape,
@@ -127,7 +138,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let (kinds, projects, workload) = (Vec::new(), Vec::new(), None);
+        let (kinds, projects, workload) = (Vec::new(), BTreeSet::new(), None);
         let (after, shape) = (StartFrom::Nothing, Shape::Whole);
         let mut asked = Self { kinds, projects, workload, after, shape };
         for (name, value) in parameters(&parts.uri)? {

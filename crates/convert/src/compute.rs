@@ -80,10 +80,9 @@ pub(super) fn gpu(compute: &Compute) -> Result<GpuRequest, ApiError> {
     };
     let shares = SharedGpus::default();
     // The amount says which type is meant.
-    let meant = match (portion.is_some() || most.0.is_some(), memory.is_some() || most.1.is_some())
-    {
-        (true, false) => Some(GpuRequestType::Portion),
-        (false, true) => Some(GpuRequestType::Memory),
+    let meant = match (portion, memory) {
+        (Some(_), None) => Some(GpuRequestType::Portion),
+        (None, Some(_)) => Some(GpuRequestType::Memory),
         _ => None,
     };
     match of_type(compute.gpu_request_type.or(meant))? {

@@ -150,10 +150,10 @@ fn senseless_gpus_are_refused_by_name() {
         (json!({portion: 0.5, memory: "1G"}), portion, "goes with gpuRequestType portion only"),
         (json!({kind: "memory", memory: "0"}), memory, "`0` is too little; use 100M or more"),
         (json!({kind: "memory", memory: "lots"}), memory, "`lots` is not a size"),
-        (json!({limit: 0.5}), kind, "portion needs gpuPortionRequest"),
-        (json!({limit: 0.5, memory: "1G"}), memory, "goes with gpuRequestType memory only"),
+        (json!({limit: 0.5}), limit, "goes with gpuRequestType portion only"),
+        (json!({limit: 0.5, memory: "1G"}), limit, "goes with gpuRequestType portion only"),
         (json!({kind: "memory", memory: "1G", limit: 0.5}), limit, "goes with gpuRequestType"),
-        (json!({"gpuMemoryLimit": "1G"}), kind, "memory needs gpuMemoryRequest"),
+        (json!({"gpuMemoryLimit": "1G"}), "gpuMemoryLimit", "goes with gpuRequestType memory only"),
         (
             json!({kind: "portion", portion: 0.5, limit: 0.25}),
             limit,

@@ -149,7 +149,9 @@ impl Connections {
         if !is_proxy && own >= own_max && !table.make_room(|one| one.client == client) {
             return Err(Full::Own(own_max));
         }
-        let reserved = if is_proxy || own == 0 { 0 } else { self.limits.reserved() };
+        // Of accounts of this machine there are as many as there are; addresses are made at will.
+        let is_first = own == 0 && matches!(client, Client::Account(_));
+        let reserved = if is_proxy || is_first { 0 } else { self.limits.reserved() };
         let full = table.all.len() + reserved >= self.limits.connections;
         if full && !table.make_room(|_| true) {
             return Err(Full::All);

@@ -98,7 +98,9 @@ pub fn host_of(request: &Request) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-fn without_port(host: &str) -> &str {
+/// The name in an authority such as `gpu-box:7070`.
+#[must_use]
+pub fn without_port(host: &str) -> &str {
     match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),

@@ -41,7 +41,7 @@ pub use connections::{CONNECTIONS_MAX, ConnectionPermit, Limits};
 pub use csv::csv_line;
 pub use error::{ApiError, ErrorMessage};
 pub use guard::{bearer, keep_nowhere, limit_time, panicked, wants_page};
-pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host};
+pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host, without_port};
 pub use list::{ListQuery, date, flag, parameters, unknown_word};
 pub use no_parameters::NoParameters;
 pub use origin::{Origin, note_origin};

@@ -14,9 +14,6 @@ use crate::{Iam, IsOwnHost};
 /// Where a page brings its half.
 const PAGE_SECRET: HeaderName = HeaderName::from_static("x-elastane-page");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Most cookies of one request that are looked at: programs at other ports of the host, and hosts
-/// beside it, can have a browser bring others of the name, worth nothing.
-const COOKIES_MAX: usize = 16;
 
 /// This server as browsers reach it.
 pub struct Site {
@@ -69,17 +66,6 @@ impl Site {
         cookie.try_into().map_err(ApiError::internal)
     }
 
-    /// The cookie of this session that a request brings.
-    pub(crate) fn cookie_of(
-        &self,
-        headers: &HeaderMap,
-        session: &str,
-    ) -> Result<Option<String>, ApiError> {
-        let name = Self::cookie_name(&self.asked_at(headers)?);
-        let of_it = |cookie: &&str| cookie.split('.').next() == Some(session);
-        Ok(cookies(headers, &name).find(of_it).map(str::to_owned))
-    }
-
     /// Refuses what a page of another site has a browser ask. Browsers say from where: with each
     /// request but `GET` in `Origin`, and in `Sec-Fetch-Site` where the connection is secure or
     /// stays on the machine. A `GET` with neither passes only elsewhere: a page of another site
@@ -128,11 +114,13 @@ pub(crate) fn is_of_a_page(headers: &HeaderMap) -> bool {
     headers.contains_key(PAGE_SECRET)
 }
 
-/// The values of all cookies of this name.
-fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+/// The values of all cookies of this name. Programs at other ports of the host, and hosts beside it,
+/// can have a browser bring others of it in front, worth nothing: all are looked at, as many as a head
+/// has room for.
+fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let all = headers.get_all(header::COOKIE).into_iter().filter_map(|all| all.to_str().ok());
     let each = all.flat_map(|all| all.split(';')).filter_map(|one| one.trim().split_once('='));
-    each.filter(move |(own, _)| *own == name).map(|(_, value)| value).take(COOKIES_MAX)
+    each.filter(move |(own, _)| *own == name).map(|(_, value)| value)
 }
 
 impl Iam {
@@ -148,21 +136,29 @@ impl Iam {
         origin: &Origin,
     ) -> Result<Caller, ApiError> {
         self.site.must_be_own_page(method, headers)?;
+        let found = self.brought(headers)?;
+        found.and_then(|(_, session)| self.of_session(&session, origin)).ok_or_else(|| {
+            let why = "the session has ended, or its cookie is missing; log in again";
+            ApiError::new(StatusCode::UNAUTHORIZED, why)
+        })
+    }
+
+    /// The session of which a request brings both halves, and its cookie.
+    pub(crate) fn brought<'a>(
+        &self,
+        headers: &'a HeaderMap,
+    ) -> Result<Option<(&'a str, Item<Session>)>, ApiError> {
         let page = headers.get(PAGE_SECRET).and_then(|page| page.to_str().ok());
         let name = Site::cookie_name(&self.site.asked_at(headers)?);
-        let both = |cookie: &str| {
-            let (id, cookie) = cookie.split_once('.')?;
+        let both = |whole: &'a str| {
+            let (id, cookie) = whole.split_once('.')?;
             let session = self.living::<Session>(id)?;
             let SessionSecrets::Browser(hashes) = &session.body.secrets else { return None };
             let matches = secret_matches(cookie, &hashes.cookie)
                 && page.is_some_and(|page| secret_matches(page, &hashes.page));
-            matches.then_some(session)
+            matches.then_some((whole, session))
         };
-        let found = cookies(headers, &name).find_map(both);
-        found.and_then(|session| self.of_session(&session, origin)).ok_or_else(|| {
-            let why = "the session has ended, or its cookie is missing; log in again";
-            ApiError::new(StatusCode::UNAUTHORIZED, why)
-        })
+        Ok(cookies(headers, &name).find_map(both))
     }
 
     /// Who asks in a session; none if it has ended.
@@ -265,5 +261,9 @@ mod tests {
     fn cookies_are_found_by_their_whole_name() {
         let brought = headers(&[("cookie", "a=1; s=x;s=y"), ("cookie", "ss=no; s=z=1; s")]);
         assert_eq!(cookies(&brought, "s").collect::<Vec<_>>(), ["x", "y", "z=1"]);
+        // A page at another port put as many in front as a browser keeps.
+        let many = format!("{}s=own", "s=worthless; ".repeat(180)).parse().unwrap();
+        let many = HeaderMap::from_iter([(header::COOKIE, many)]);
+        assert_eq!(cookies(&many, "s").last(), Some("own"));
     }
 }

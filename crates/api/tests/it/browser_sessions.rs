@@ -277,8 +277,14 @@ async fn who_may_make_a_link_for_whom() {
     assert_eq!(status, StatusCode::CONFLICT, "{refused}");
     assert_eq!(
         Browser::local(&server).await.ask(&server, ("POST", LINKS), &json!({})).await.0,
-        201
+        403,
+        "its session would have no end"
     );
+    let unopened = json!({"once": link(&server, &json!({})).await});
+    let everywhere = ("DELETE", "/elastane/v1/session?everywhere=true");
+    let local = Browser::local(&server).await;
+    assert_eq!(local.ask(&server, everywhere, &Value::Null).await.0, 204);
+    assert_eq!(Browser::new().ask(&server, ("POST", SESSION), &unopened).await.0, 401);
 }
 
 #[tokio::test]

@@ -66,7 +66,9 @@ fn links_of_the_command_line_log_browsers_in() {
 
     let made = sandbox.shell("elastane user create ann@example.org --link").text;
     assert!(made.starts_with("user ann@example.org created; this link is good once, until "));
-    let (code, answer, ann) = opened(port, made.lines().last().expect(&made));
+    assert!(made.contains("leads to this machine only"), "{made}");
+    let link = made.lines().find(|line| line.contains("/login#once=")).expect(&made);
+    let (code, answer, ann) = opened(port, link);
     assert_eq!(code, 201, "{answer}");
     assert!(answer.contains("\"mustChangePassword\":true"), "{answer}");
     let change = ("POST", "/api/v1/me/password");

@@ -36,8 +36,8 @@ pub use index::{Entry, Read};
 pub use key::{Key, Place};
 
 /// Objects that are remembered of those that were deleted or archived. A reader that missed older
-/// ones gets a list again.
-const LEFT_MAX: usize = 10_000;
+/// ones gets a list again. A workload with one pod is three: itself, its row, the pod.
+const LEFT_MAX: usize = 30_000;
 /// Bytes of texts that are kept for readers that come to the same changes later.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Between two comparisons of views: what changes faster is seen as one change.

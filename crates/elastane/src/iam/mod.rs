@@ -16,7 +16,7 @@ use client::Client;
 use self::args::{AccessRule, Scope, Subject};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::message::Plain;
+use cli_kit::message::{Plain, print_note};
 use cli_kit::output::{OutputOptions, list, show};
 use cli_kit::suggest;
 use cli_kit::table::Table;
@@ -42,6 +42,13 @@ pub(super) async fn user(state_dir: PathBuf, verb: args::User) -> Result<(), Err
                     made.username, link.expires_at
                 )?;
                 writeln!(out, "{}", link.url)?;
+                let place = link.url.split('/').nth(2).unwrap_or_default();
+                if http_kit::is_loopback(http_kit::without_port(place)) {
+                    print_note(
+                        "It leads to this machine only; with `elastane up --public-url URL` links \
+                         lead to where users reach the server",
+                    );
+                }
             } else {
                 writeln!(out, "user {} created; the password is shown once:", made.username)?;
                 writeln!(out, "{}", made.temp_password)?;

@@ -154,15 +154,11 @@ async fn tell(
     let claims = caller.claims.as_ref();
     let until = || Instant(claims.map_or(0, |claims| claims.exp.saturating_mul(1000)));
     // Only a browser's is renewed by being used.
-    let of_browser = caller.session.as_deref().and_then(|id| {
-        let cookie = iam.site.cookie_of(&headers, id).ok()??;
-        Some((id, cookie))
-    });
-    let Some((id, cookie)) = of_browser else {
+    let Some((cookie, session)) = iam.brought(&headers)? else {
         return Ok(WithCookie { cookie: None, about: Json(info(&iam, &caller, until())) });
     };
-    let ends = session::renew(&iam, &caller, id).await?;
-    let cookie = iam.site.set_cookie(&headers, &cookie, ends.since_ms(iam.now()) / 1000)?;
+    let ends = session::renew(&iam, &caller, &session.object.id).await?;
+    let cookie = iam.site.set_cookie(&headers, cookie, ends.since_ms(iam.now()) / 1000)?;
     Ok(WithCookie { cookie: Some(cookie), about: Json(info(&iam, &caller, ends)) })
 }
 
@@ -220,6 +216,7 @@ async fn end(
     };
     if asked.has(EVERYWHERE.0) {
         iam.end_all_of::<Session>(&caller, &caller.principal.to_string()).await?;
+        iam.authority.end_links(&caller.principal, iam.now());
     } else {
         iam.end::<Session>(&caller, session).await?;
     }
@@ -236,9 +233,10 @@ async fn make_link(
     let asked_at = iam.site.asked_at(&headers)?;
     let (place, whose, made) = match request.user {
         None => {
-            if caller.principal != Principal::Local {
-                let why = "only the administrator of the server's machine makes a link for itself; \
-                           name a `user`, or log in with a password";
+            // A browser would have a session without end by it.
+            if caller.principal != Principal::Local || caller.session.is_some() {
+                let why = "only the administrator of the server's machine makes a link for itself, \
+                           with `elastane ui`; name a `user`, or log in with a password";
                 return Err(ApiError::forbidden(why));
             }
             let made = iam.authority.local_link(iam.now()).map_err(ApiError::internal)?;

@@ -233,6 +233,7 @@ async fn logout(
     }
     iam.one::<User>(&id)?;
     iam.end_all::<Session>(&caller, &id).await?;
+    iam.authority.end_links(&Principal::User(id), iam.now());
     Ok(NoContent)
 }
 
