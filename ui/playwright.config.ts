@@ -8,8 +8,9 @@ const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 export default defineConfig({
   testDir: "tests",
   workers: 2,
-  timeout: 180_000,
-  expect: { timeout: 30_000 },
+  fullyParallel: true,
+  timeout: 120_000,
+  expect: { timeout: 20_000 },
   reporter: [["list"]],
   use: {
     locale: "en-US",

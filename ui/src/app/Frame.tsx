@@ -33,7 +33,13 @@ const SECTIONS: { name?: string; places: Place[] }[] = [
   { name: "Organization", places: [{ to: "/projects", name: "Projects", of: "project" }] },
 ];
 
-export function Frame({ children }: { children: React.ReactNode }): React.ReactNode {
+interface Props {
+  /** Opens the form to log in again, where the session ended. */
+  onLogIn: (() => void) | undefined;
+  children: React.ReactNode;
+}
+
+export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
   const showKeys = useCallback(() => setHelp(true), []);
@@ -59,7 +65,7 @@ export function Frame({ children }: { children: React.ReactNode }): React.ReactN
         </b>
         <ClusterName />
         <span className={css.grow} />
-        <ConnectionState />
+        {onLogIn ? <Button onPress={onLogIn}>Log in</Button> : <ConnectionState />}
         <UserMenu onKeys={showKeys} />
       </header>
       <nav className={css.nav} aria-label="Main" data-open={open || undefined}>

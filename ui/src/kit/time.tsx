@@ -19,6 +19,11 @@ export function setServerTime(time: string): void {
   }
 }
 
+/** A moment of the browser's clock, by that of the server. */
+export function atServer(browserMs: number): string {
+  return new Date(browserMs + offset).toISOString();
+}
+
 function watch(watcher: () => void): () => void {
   watchers.add(watcher);
   timer ??= setInterval(() => {

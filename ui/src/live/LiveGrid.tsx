@@ -5,20 +5,13 @@ import { Input, SearchField } from "react-aria-components";
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import { Grid } from "../kit/grid/Grid";
-import { Menu } from "../kit/Menu";
 import { Empty } from "../kit/States";
 import { useList } from "./address";
 import { idOf, useView } from "./client";
 import { type Condition, printCondition } from "./conditions";
+import { AddFilter, type FilterField } from "./AddFilter";
 import css from "./live.module.css";
 import type { Kind, Kinds } from "./rows";
-
-/** A field to filter by, with the values that are offered. */
-export interface FilterField {
-  field: string;
-  name: string;
-  values: string[];
-}
 
 interface Props<K extends Kind> {
   kind: K;
@@ -94,10 +87,13 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
             }
           />
         ))}
-        <AddFilter
-          filters={filters}
-          onAdd={(condition) => choose({ conditions: withCondition(list.conditions, condition) })}
-        />
+        {filters.map((filter) => (
+          <AddFilter
+            key={filter.field}
+            filter={filter}
+            onAdd={(condition) => choose({ conditions: withCondition(list.conditions, condition) })}
+          />
+        ))}
         <span className={css.grow} />
         {answer && (
           <span className="muted nowrap">
@@ -151,26 +147,4 @@ function Chip({ condition, filters, onRemove }: ChipProps): React.ReactNode {
       </Button>
     </span>
   );
-}
-
-interface AddProps {
-  filters: FilterField[];
-  onAdd: (condition: Condition) => void;
-}
-
-function AddFilter({ filters, onAdd }: AddProps): React.ReactNode {
-  const shown = filters.filter(({ values }) => values.length > 0);
-  return shown.map(({ field, name, values }) => (
-    <Menu
-      key={field}
-      kind="plain"
-      label={`${name} ▾`}
-      name={`Filter by ${name}`}
-      actions={values.map((value) => ({
-        id: value,
-        name: value,
-        run: () => onAdd({ field, operator: "==", value }),
-      }))}
-    />
-  ));
 }

@@ -44,7 +44,7 @@ export type Connection =
   | { state: "connecting" }
   | { state: "catching-up"; objects: number }
   | { state: "live" }
-  | { state: "waiting"; retryAt: number; since: number; why: string }
+  | { state: "waiting"; why: string }
   | { state: "logged-out" };
 
 /** Counts over all workloads, which no view gives. */
@@ -75,5 +75,7 @@ export type ToWorker =
 
 export type FromWorker =
   | { type: "connection"; connection: Connection }
+  /** The caller may see more, or less, than before. */
+  | { type: "access" }
   | { type: "view"; view: number; answer: ViewAnswer<Kinds[Kind]> }
   | { type: "counts"; view: number; counts: WorkloadCounts };

@@ -21,6 +21,9 @@ let lastVersion = 0;
 
 export class Store {
   #kinds = new Map<string, Objects>();
+  /** The version of the last change of each kind. */
+  #touched = new Map<string, number>();
+  readonly #born = (lastVersion += 1);
 
   get size(): number {
     let sum = 0;
@@ -31,12 +34,20 @@ export class Store {
   set(kind: string, id: string, object: Kinds[Kind]): void {
     lastVersion += 1;
     this.#of(kind).set(id, { version: lastVersion, object });
+    this.#touched.set(kind, lastVersion);
     if (kind === "reason") this.#renew(id);
   }
 
   delete(kind: string, id: string): void {
     lastVersion += 1;
     this.#of(kind).delete(id);
+    this.#touched.set(kind, lastVersion);
+  }
+
+  /** Changes with every change of what a view of this kind shows. */
+  stateOf(kind: Kind): string {
+    const kinds = kind === "workload" ? [kind, "reason"] : [kind];
+    return [this.#born, ...kinds.map((one) => this.#touched.get(one) ?? 0)].join(" ");
   }
 
   #of(kind: string): Objects {

@@ -8,13 +8,14 @@ import page from "../kit/page.module.css";
 import { NoRight, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus, projectColor } from "../kit/Status";
 import { Clock } from "../kit/time";
-import { useAll, useCounts } from "../live/client";
+import { useAll, useCounts, useSome } from "../live/client";
 import type { WorkloadCounts } from "../live/protocol";
 
 export default function Overview(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
   const counts = useCounts();
-  const projects = useAll("project", "name");
+  const sort = "status.quotaStatus.allocated.gpu";
+  const projects = useSome({ kind: "project", sort, descending: true, to: SHOWN });
   if (!mayRead) return <NoRight what="workloads" />;
   return (
     <>
@@ -26,7 +27,7 @@ export default function Overview(): React.ReactNode {
           <div className={page.stack}>
             <Tiles counts={counts} />
             <div className={page.columns}>
-              <WhoHasWhat projects={projects} />
+              <WhoHasWhat projects={projects.objects} total={projects.total} />
               <WhyWaiting counts={counts} />
               <JustHappened counts={counts} />
             </div>
@@ -106,11 +107,16 @@ function gpus(project: Project): number {
   return project.status.quotaStatus.allocated.gpu;
 }
 
-function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
-  const sorted = projects.toSorted((a, b) => gpus(b) - gpus(a)).slice(0, SHOWN);
+interface ShownProjects {
+  /** Those with the most GPUs, the largest first. */
+  projects: Project[];
+  total: number;
+}
+
+function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
   const full = Math.max(
     1,
-    ...sorted.flatMap((project) => [
+    ...projects.flatMap((project) => [
       gpus(project),
       project.totalResources.gpuQuota,
       fairShare(project) ?? 0,
@@ -125,7 +131,7 @@ function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
         </p>
       )}
       <div className={page.lend}>
-        {sorted.map((project) => {
+        {projects.map((project) => {
           const quota = project.totalResources.gpuQuota;
           return [
             <Link
@@ -149,9 +155,9 @@ function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
           ];
         })}
       </div>
-      {projects.length > SHOWN && (
+      {total > SHOWN && (
         <p style={{ marginTop: 8 }}>
-          <Link href="/projects">{projects.length - SHOWN} more projects</Link>
+          <Link href="/projects">{total - SHOWN} more projects</Link>
         </p>
       )}
     </section>

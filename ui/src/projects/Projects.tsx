@@ -113,7 +113,7 @@ export default function Projects(): React.ReactNode {
           {
             field: "parent.name",
             name: "Department",
-            values: departments?.map(({ name }) => name) ?? [],
+            of: { kind: "department", field: "name" },
           },
         ]}
         sort="name"

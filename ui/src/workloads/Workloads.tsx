@@ -7,7 +7,7 @@ import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
 import { PHASES } from "../kit/Status";
-import { useAll, useView } from "../live/client";
+import { useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import type { WorkloadRow } from "../live/rows";
 import { Act, type ActionName } from "./Act";
@@ -23,7 +23,6 @@ export default function Workloads(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
   const mayCreate = useMay("trainings", "create");
   const mayChange = useMay("trainings", "update");
-  const projects = useAll("project", "name")?.map((project) => project.name) ?? [];
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
@@ -49,7 +48,7 @@ export default function Workloads(): React.ReactNode {
           columns={COLUMNS}
           filters={[
             { field: "phase", name: "Status", values: PHASES },
-            { field: "projectName", name: "Project", values: projects },
+            { field: "projectName", name: "Project", of: { kind: "project", field: "name" } },
           ]}
           sort="createdAt"
           descending
