@@ -7,7 +7,6 @@ import {
   ListBox,
   ListBoxItem,
   Popover,
-  Dialog,
   SearchField,
 } from "react-aria-components";
 
@@ -47,8 +46,8 @@ export function AddFilter({ filter, onAdd }: Props): React.ReactNode {
       <Button kind="plain" aria-label={`Filter by ${name}`}>
         {name} ▾
       </Button>
-      <Popover className={kit.popover ?? ""}>
-        <Dialog className={kit.filter ?? ""} aria-label={`Filter by ${name}`}>
+      <Popover className={kit.popover ?? ""} aria-label={`Filter by ${name}`}>
+        <div className={kit.filter}>
           <Autocomplete inputValue={words} onInputChange={setWords}>
             <SearchField aria-label={`Search ${name}`} autoFocus>
               <Input placeholder="Search" className={kit.input ?? ""} spellCheck={false} />
@@ -59,7 +58,7 @@ export function AddFilter({ filter, onAdd }: Props): React.ReactNode {
               <Values name={name} values={matching(filter.values, words)} onAdd={add} />
             )}
           </Autocomplete>
-        </Dialog>
+        </div>
       </Popover>
     </DialogTrigger>
   );

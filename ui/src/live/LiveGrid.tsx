@@ -11,6 +11,7 @@ import { idOf, useView } from "./client";
 import { type Condition, printCondition } from "./conditions";
 import { AddFilter, type FilterField } from "./AddFilter";
 import css from "./live.module.css";
+import { type Picked, usePicked } from "./picked";
 import type { Kind, Kinds } from "./rows";
 
 interface Props<K extends Kind> {
@@ -25,6 +26,8 @@ interface Props<K extends Kind> {
   selected?: string | undefined;
   onOpen?: (id: string) => void;
   onKey?: (key: string, id: string | undefined) => boolean;
+  /** Actions on the rows that are picked; without them no rows are. */
+  pickActions?: (picked: Picked) => React.ReactNode;
   /** Shown where there is nothing at all. */
   empty: React.ReactNode;
 }
@@ -49,6 +52,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     frozen,
     chosen: props.selected,
   });
+  const picked = usePicked(answer?.view);
   const onRange = useCallback((from: number, to: number) => {
     setRange((was) => (was.from === from && was.to === to ? was : { from, to }));
   }, []);
@@ -68,7 +72,18 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   );
   return (
     <div className={css.list}>
-      <div className={css.bar} role="search">
+      {picked.ids.size > 0 && props.pickActions && (
+        <div className={css.bar} role="toolbar" aria-label="Actions on what is picked">
+          <output>
+            {picked.ids.size} of {answer?.total} picked
+          </output>
+          {props.pickActions(picked)}
+          <Button kind="plain" onPress={picked.clear}>
+            Pick none
+          </Button>
+        </div>
+      )}
+      <div className={css.bar} role="search" hidden={picked.ids.size > 0}>
         <SearchField
           aria-label={`Search ${props.label}`}
           value={list.search}
@@ -113,6 +128,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         onSort={(next, isDescending) => choose({ sort: next, descending: isDescending })}
         onRange={onRange}
         onFrozen={setFrozen}
+        picking={props.pickActions && picked}
         empty={none}
       />
     </div>

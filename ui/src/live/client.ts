@@ -26,6 +26,9 @@ let connection: Connection = { state: "connecting" };
 let lostAt = 0;
 let accessChanged: () => void = () => undefined;
 const receivers = new Map<number, Receiver>();
+/** Who waits for the ids of a view. */
+const askers = new Map<number, (ids: string[]) => void>();
+let lastRequest = 0;
 const watchers = new Set<() => void>();
 
 function receive(event: MessageEvent<FromWorker>): void {
@@ -37,6 +40,9 @@ function receive(event: MessageEvent<FromWorker>): void {
     for (const watcher of watchers) watcher();
   } else if (message.type === "access") {
     accessChanged();
+  } else if (message.type === "ids") {
+    askers.get(message.request)?.(message.ids);
+    askers.delete(message.request);
   } else {
     receivers.get(message.view)?.(message);
   }
@@ -122,9 +128,21 @@ export function useConnection(): Connection {
   );
 }
 
+/** The ids of all rows of a view, in its order. */
+export function idsOf(view: number): Promise<string[]> {
+  const request = (lastRequest += 1);
+  return new Promise((resolve) => {
+    askers.set(request, resolve);
+    send({ type: "ids", view, request });
+  });
+}
+
+/** The answer to a view, and the number by which the view is known. */
+export type Answered<T> = ViewAnswer<T> & { view: number };
+
 /** Rows of a kind; undefined until the first answer. Unchanged rows keep their identity. */
-export function useView<K extends Kind>(spec: ViewSpec<K>): ViewAnswer<Kinds[K]> | undefined {
-  const [answer, setAnswer] = useState<ViewAnswer<Kinds[K]>>();
+export function useView<K extends Kind>(spec: ViewSpec<K>): Answered<Kinds[K]> | undefined {
+  const [answer, setAnswer] = useState<Answered<Kinds[K]>>();
   const view = useRef(0);
   const known = useRef(new Map<string, Versioned<Kinds[K]>>());
   const text = JSON.stringify(spec);
@@ -145,7 +163,7 @@ export function useView<K extends Kind>(spec: ViewSpec<K>): ViewAnswer<Kinds[K]>
         return shown;
       });
       known.current = kept;
-      setAnswer({ ...next, rows });
+      setAnswer({ ...next, rows, view: own });
     });
     return () => {
       receivers.delete(own);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { parseList, printList } from "./address";
-import { holds, parseCondition } from "./conditions";
+import { parseCondition, test as testOf } from "./conditions";
 
 const ROW = { phase: "Running", gpus: 2, parent: { name: "vision" }, nodes: ["a", "b"] };
 
@@ -21,7 +21,7 @@ test.each([
   ["missing==", true],
 ])("%s", (text, expected) => {
   const condition = parseCondition(text);
-  expect(condition && holds(ROW, condition)).toBe(expected);
+  expect(condition && testOf(condition)(ROW)).toBe(expected);
 });
 
 test("what is no condition is none", () => {

@@ -69,6 +69,8 @@ export type ToWorker =
   | { type: "hello"; secret: string | null }
   | { type: "view"; view: number; spec: ViewSpec }
   | { type: "counts"; view: number }
+  /** All rows of a view, in its order: for what is picked beyond the screen. */
+  | { type: "ids"; view: number; request: number }
   | { type: "drop"; view: number }
   | { type: "retry" }
   | { type: "bye" };
@@ -78,4 +80,5 @@ export type FromWorker =
   /** The caller may see more, or less, than before. */
   | { type: "access" }
   | { type: "view"; view: number; answer: ViewAnswer<Kinds[Kind]> }
-  | { type: "counts"; view: number; counts: WorkloadCounts };
+  | { type: "counts"; view: number; counts: WorkloadCounts }
+  | { type: "ids"; view: number; request: number; ids: string[] };

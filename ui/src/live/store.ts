@@ -1,5 +1,5 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
-import { holds, valueAt } from "./conditions";
+import { test, valueAt } from "./conditions";
 import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
 import type { Kind, Kinds, SharedReason, WorkloadRow } from "./rows";
 
@@ -116,10 +116,10 @@ export class Store {
   #order(spec: ViewSpec): string[] {
     const fields = SEARCHED[spec.kind] ?? ["name"];
     const words = (spec.search ?? "").toLowerCase().split(/\s+/u).filter(Boolean);
-    const conditions = spec.conditions ?? [];
+    const tests = (spec.conditions ?? []).map(test);
     const found: { id: string; key: unknown }[] = [];
     for (const [id, { object }] of this.#of(spec.kind)) {
-      if (!conditions.every((condition) => holds(object, condition))) continue;
+      if (!tests.every((holds) => holds(object))) continue;
       if (words.length > 0) {
         const text = fields
           .map((field) => valueAt(object, field) ?? "")

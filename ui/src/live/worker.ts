@@ -66,6 +66,12 @@ class Tab {
         this.views.set(message.view, { spec: "counts", order: { order: [] }, answered: "" });
         if (ready()) this.answer(message.view);
         break;
+      case "ids": {
+        const { view, request } = message;
+        const ids = this.views.get(view)?.order.order ?? [];
+        this.send({ type: "ids", view, request, ids });
+        break;
+      }
       case "drop":
         this.views.delete(message.view);
         break;

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 
 import { useMay } from "../api/session";
+import { Button } from "../kit/Button";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
@@ -11,9 +12,11 @@ import { useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import type { WorkloadRow } from "../live/rows";
 import { Act, type ActionName } from "./Act";
+import { ActMany } from "./ActMany";
 import { COLUMNS } from "./columns";
 import { Pane } from "./Pane";
 
+const ACTIONS: ActionName[] = ["STOP", "RUN", "DELETE"];
 const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
 
 export default function Workloads(): React.ReactNode {
@@ -24,6 +27,7 @@ export default function Workloads(): React.ReactNode {
   const mayCreate = useMay("trainings", "create");
   const mayChange = useMay("trainings", "update");
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
+  const [actMany, setActMany] = useState<{ ids: ReadonlySet<string>; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
   const create = () => navigate("/workloads/new/training");
@@ -60,6 +64,14 @@ export default function Workloads(): React.ReactNode {
             if (action && focused && mayChange) setAct({ id: focused, action });
             return key === "Escape" || action !== undefined;
           }}
+          {...(mayChange && {
+            pickActions: ({ ids }) =>
+              ACTIONS.map((action) => (
+                <Button key={action} onPress={() => setActMany({ ids, action })}>
+                  {action}
+                </Button>
+              )),
+          })}
           empty={
             <Empty title="No workloads yet">
               <p className="muted">A workload is what runs on GPUs: a training, a workspace.</p>
@@ -82,6 +94,7 @@ export default function Workloads(): React.ReactNode {
           </Chosen>
         )}
       </div>
+      {actMany && <ActMany {...actMany} onClose={() => setActMany(undefined)} />}
       {act && (
         <Chosen id={act.id}>
           {(row) => <Act row={row} action={act.action} onClose={() => setAct(undefined)} />}

@@ -27,6 +27,12 @@ test.each([
   expect(move(from, pressed, EXTENT)).toEqual(to);
 });
 
+test("arrows lead where they point, from right to left as well", () => {
+  const extent = { ...EXTENT, isRtl: true };
+  expect(move(at(3, 1), key("ArrowRight"), extent)).toEqual(at(3, 0));
+  expect(move(at(3, 1), key("ArrowLeft"), extent)).toEqual(at(3, 2));
+});
+
 const column = (id: string, rank: number, grows = false) => ({
   id,
   name: id,
