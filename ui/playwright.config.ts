@@ -6,7 +6,8 @@ import { defineConfig } from "@playwright/test";
 const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
 export default defineConfig({
-  testDir: "tests",
+  // `make ui-shots` runs the other.
+  testDir: process.env.ELASTANE_UI_SHOTS ? "pictures" : "tests",
   workers: 2,
   fullyParallel: true,
   timeout: 120_000,

@@ -192,8 +192,11 @@ for (const colorScheme of ["light", "dark"] as const) {
     await check("the first step of a training");
     await page.goto(`${crowd.url}/workloads`);
     await page.getByRole("button", { name: "Filter by Status" }).click();
-    await expect(page.getByRole("dialog", { name: "Filter by Status" })).toBeVisible();
+    await expect(page.getByRole("menu")).toBeVisible();
     await check("a filter");
+    await page.getByRole("button", { name: "Filter by Project" }).click();
+    await expect(page.getByRole("option", { name: "team-a" })).toBeVisible();
+    await check("a filter with a search");
     await page.getByRole("searchbox").fill("nothing has this name");
     await expect(page.getByText("Nothing matches")).toBeVisible();
     await check("a list of which nothing matches");

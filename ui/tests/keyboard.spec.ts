@@ -98,7 +98,7 @@ test("over quota, then fairness by preemption, from the keyboard alone", async (
   await logIn(page, own);
   await page.keyboard.press("g");
   await page.keyboard.press("p");
-  await expect(page.getByRole("heading", { name: "Projects" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Projects", level: 1 })).toBeVisible();
   await project(page, "team-a");
   await project(page, "team-b");
 

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 
 import { Button } from "../kit/Button";
-import { atServer, Clock, setServerTime } from "../kit/time";
+import { Clock, setServerTime, useAtServer } from "../kit/time";
 import { connectionLostAt, retryLive, useAll, useConnection } from "../live/client";
 import type { Connection } from "../live/protocol";
 import css from "./frame.module.css";
@@ -54,12 +54,13 @@ function useSlow(value: string): string {
 export function Notices(): React.ReactNode {
   const connection = useConnection();
   const server = useAll("server", "id")?.[0];
+  const lostAt = useAtServer(connectionLostAt());
   return (
     // Over the page: what one reads does not move when the connection comes and goes.
     <div className={css.notices}>
       {connection.state === "waiting" && (
         <Notice action={{ name: "Try now", run: retryLive }}>
-          As of <Clock at={atServer(connectionLostAt())} />: {connection.why}
+          As of <Clock at={lostAt} />: {connection.why}
         </Notice>
       )}
       {server?.outage && (

@@ -10,7 +10,7 @@ import { useAll } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
 import { KEYS, useKeys } from "./keys";
-import { chooseTheme, theme } from "./theme";
+import { chooseTheme, type Theme, theme } from "./theme";
 
 interface Place {
   to: string;
@@ -104,11 +104,17 @@ function ClusterName(): React.ReactNode {
   return <span className={`muted ${css.cluster}`}>{server?.clusterName}</span>;
 }
 
+const THEMES: [id: Theme, name: string][] = [
+  ["light", "Light"],
+  ["dark", "Dark"],
+  ["system", "As the system"],
+];
+
 function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
   const { info, logOut } = useSession();
-  const [, setTheme] = useState(theme());
+  const [chosen, setTheme] = useState(theme());
   const [about, setAbout] = useState(false);
-  const choose = (next: "light" | "dark" | "system") => {
+  const choose = (next: Theme) => {
     chooseTheme(next);
     setTheme(next);
   };
@@ -123,12 +129,15 @@ function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
         name={`Account of ${principal?.name ?? ""}`}
         kind="plain"
         actions={[
-          { id: "light", name: "Light", run: () => choose("light") },
-          { id: "dark", name: "Dark", run: () => choose("dark") },
-          { id: "system", name: "As the system", run: () => choose("system") },
-          { id: "keys", name: "Keys", keys: "?", run: onKeys },
+          ...THEMES.map(([id, name]) => ({
+            id,
+            name,
+            isChosen: id === chosen,
+            run: () => choose(id),
+          })),
+          { id: "keys", name: "Keys", keys: "?", isFirst: true, run: onKeys },
           { id: "about", name: "About", run: () => setAbout(true) },
-          { id: "out", name: "Sign out", run: () => out(false) },
+          { id: "out", name: "Sign out", isFirst: true, run: () => out(false) },
           { id: "everywhere", name: "Sign out everywhere", run: () => out(true) },
         ]}
       />

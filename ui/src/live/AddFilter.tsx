@@ -12,6 +12,7 @@ import {
 
 import { Button } from "../kit/Button";
 import kit from "../kit/kit.module.css";
+import { Menu } from "../kit/Menu";
 import { useSome } from "./client";
 import { type Condition, valueAt } from "./conditions";
 import type { Kind } from "./rows";
@@ -30,33 +31,57 @@ interface Props {
 }
 
 export function AddFilter({ filter, onAdd }: Props): React.ReactNode {
+  const { field, name } = filter;
+  const add = (value: string) => onAdd({ field, operator: "==", value });
+  if ("of" in filter) return <AddName of={filter.of} name={name} onAdd={add} />;
+  return (
+    <Menu
+      kind="plain"
+      label={`${name} ▾`}
+      name={`Filter by ${name}`}
+      actions={filter.values.map((value) => ({ id: value, name: value, run: () => add(value) }))}
+    />
+  );
+}
+
+interface NameProps {
+  of: { kind: Kind; field: string };
+  name: string;
+  onAdd: (value: string) => void;
+}
+
+/** Offers names of live objects, which may be thousands: one searches. */
+function AddName({ of, name, onAdd }: NameProps): React.ReactNode {
   const [isOpen, setOpen] = useState(false);
   const [words, setWords] = useState("");
-  const { field, name } = filter;
-  const close = (open: boolean) => {
+  const change = (open: boolean) => {
     setOpen(open);
     setWords("");
   };
-  const add = (value: string) => {
-    close(false);
-    onAdd({ field, operator: "==", value });
-  };
   return (
-    <DialogTrigger isOpen={isOpen} onOpenChange={close}>
+    <DialogTrigger isOpen={isOpen} onOpenChange={change}>
       <Button kind="plain" aria-label={`Filter by ${name}`}>
         {name} ▾
       </Button>
-      <Popover className={kit.popover ?? ""} aria-label={`Filter by ${name}`}>
+      <Popover
+        placement="bottom start"
+        className={kit.popover ?? ""}
+        aria-label={`Filter by ${name}`}
+      >
         <div className={kit.filter}>
           <Autocomplete inputValue={words} onInputChange={setWords}>
             <SearchField aria-label={`Search ${name}`} autoFocus>
               <Input placeholder="Search" className={kit.input ?? ""} spellCheck={false} />
             </SearchField>
-            {"of" in filter ? (
-              <Names of={filter.of} name={name} words={words} onAdd={add} />
-            ) : (
-              <Values name={name} values={matching(filter.values, words)} onAdd={add} />
-            )}
+            <Names
+              of={of}
+              name={name}
+              words={words}
+              onAdd={(value) => {
+                change(false);
+                onAdd(value);
+              }}
+            />
           </Autocomplete>
         </div>
       </Popover>
@@ -64,51 +89,28 @@ export function AddFilter({ filter, onAdd }: Props): React.ReactNode {
   );
 }
 
-function matching(values: string[], words: string): string[] {
-  const wanted = words.toLowerCase();
-  return values.filter((value) => value.toLowerCase().includes(wanted));
-}
-
-interface NamesProps {
-  of: { kind: Kind; field: string };
-  name: string;
-  words: string;
-  onAdd: (value: string) => void;
-}
-
-/** The values of a field of live objects; the worker searches them. */
-function Names({ of: { kind, field }, name, words, onAdd }: NamesProps): React.ReactNode {
-  const found = useSome({ kind, search: words, sort: field, to: VALUES_MAX });
-  const values = found?.objects.map((object) => String(valueAt(object, field))) ?? [];
+/** The values that match; the worker searches them. */
+function Names(props: NameProps & { words: string }): React.ReactNode {
+  const { of, name, words, onAdd } = props;
+  const found = useSome({ kind: of.kind, search: words, sort: of.field, to: VALUES_MAX });
+  const values = found?.objects.map((object) => String(valueAt(object, of.field))) ?? [];
   const more = (found?.total ?? 0) - values.length;
   return (
     <>
-      <Values name={name} values={values} onAdd={onAdd} />
+      <ListBox
+        aria-label={name}
+        className={kit.list ?? ""}
+        items={values.map((value) => ({ id: value }))}
+        onAction={(key) => onAdd(String(key))}
+        renderEmptyState={() => <p className={`muted ${kit.more}`}>Nothing matches</p>}
+      >
+        {({ id }) => (
+          <ListBoxItem className={kit.item ?? ""} textValue={id}>
+            {id}
+          </ListBoxItem>
+        )}
+      </ListBox>
       {more > 0 && <p className={`muted ${kit.more}`}>{more} more: search</p>}
     </>
-  );
-}
-
-interface ValuesProps {
-  name: string;
-  values: string[];
-  onAdd: (value: string) => void;
-}
-
-function Values({ name, values, onAdd }: ValuesProps): React.ReactNode {
-  return (
-    <ListBox
-      aria-label={name}
-      className={kit.list ?? ""}
-      items={values.map((value) => ({ id: value }))}
-      onAction={(key) => onAdd(String(key))}
-      renderEmptyState={() => <p className={`muted ${kit.more}`}>Nothing matches</p>}
-    >
-      {({ id }) => (
-        <ListBoxItem className={kit.item ?? ""} textValue={id}>
-          {id}
-        </ListBoxItem>
-      )}
-    </ListBox>
   );
 }

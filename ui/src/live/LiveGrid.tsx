@@ -34,6 +34,11 @@ interface Props<K extends Kind> {
 
 const NONE: Condition[] = [];
 
+/** The beginning of a text that may be of any length. */
+function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
+
 export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const { kind, always = NONE, filters = [], empty } = props;
   const [list, change] = useList();
@@ -65,6 +70,12 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const isFiltered = list.search !== "" || list.conditions.length > 0;
   const none = isFiltered ? (
     <Empty title="Nothing matches">
+      <p className="muted">
+        {answer?.all} {props.label.toLowerCase()} are there, and none has{" "}
+        {[list.search && `“${shorten(list.search)}”`, ...list.conditions.map(printCondition)]
+          .filter(Boolean)
+          .join(" and ")}
+      </p>
       <Button onPress={() => choose({ search: "", conditions: [] })}>Remove all filters</Button>
     </Empty>
   ) : (
@@ -78,8 +89,8 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
             {picked.ids.size} of {answer?.total} picked
           </output>
           {props.pickActions(picked)}
-          <Button kind="plain" onPress={picked.clear}>
-            Pick none
+          <Button kind="plain" aria-label="Pick none" onPress={picked.clear}>
+            ✕
           </Button>
         </div>
       )}
@@ -90,7 +101,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
           onChange={(search) => choose({ search })}
           className={css.search ?? ""}
         >
-          <Input placeholder="Search" className={css.input ?? ""} spellCheck={false} />
+          <Input placeholder="Search   /" className={css.input ?? ""} spellCheck={false} />
         </SearchField>
         {list.conditions.map((condition) => (
           <Chip
@@ -112,7 +123,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         <span className={css.grow} />
         {answer && (
           <span className="muted nowrap">
-            {isFiltered ? `${answer.total} of ${answer.all}` : answer.total}
+            {isFiltered ? `${answer.total} of ${answer.all}` : `${answer.total} in all`}
           </span>
         )}
       </div>

@@ -11,7 +11,7 @@ import { TextField } from "../kit/Fields";
 import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import page from "../kit/page.module.css";
-import { Failure, NoRight } from "../kit/States";
+import { Failure, NoRight, Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
 import { type Tile, TileGroup, TILES_MAX } from "../kit/TileGroup";
 import { useAll, useSome } from "../live/client";
@@ -68,17 +68,24 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
   const namesake = useNamesake(draft);
   const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
   const chosen = useSome({ kind: "project", conditions: [id], to: 1 })?.objects[0];
+  const [words, setWords] = useState("");
+  const found = useSome({ kind: "project", search: words, sort: "name", to: TILES_MAX });
   const problem = nameProblem(draft.name, namesake?.projectName);
   const { tried, submit } = useSubmit({
     isReady: chosen !== undefined && problem === undefined,
     send: () => Promise.resolve(),
     onSent: onContinue,
   });
+  // With its tiles or not at all: what is below them is not to move.
+  if (!found) return <Skeleton rows={5} height={48} />;
   return (
     <form className={page.form} onSubmit={submit}>
       <ProjectTiles
         value={draft.projectId}
         chosen={chosen}
+        found={found}
+        words={words}
+        onSearch={setWords}
         onChange={(projectId) => change({ projectId })}
         problem={tried && !chosen ? "choose a project" : undefined}
       />
@@ -112,14 +119,16 @@ interface ProjectTilesProps {
   value: string | null;
   /** The project with this id, once it is known. */
   chosen: Project | undefined;
+  found: { objects: Project[]; total: number };
+  words: string;
+  onSearch: (words: string) => void;
   onChange: (id: string) => void;
   problem: string | undefined;
 }
 
-function ProjectTiles({ value, chosen, onChange, problem }: ProjectTilesProps) {
-  const [words, setWords] = useState("");
-  const found = useSome({ kind: "project", search: words, sort: "name", to: TILES_MAX });
-  const shown = found?.objects ?? [];
+function ProjectTiles(props: ProjectTilesProps) {
+  const { value, chosen, found, words, onSearch, onChange, problem } = props;
+  const shown = found.objects;
   const all = chosen && !shown.some(({ id }) => id === chosen.id) ? [chosen, ...shown] : shown;
   const tiles = all.map(({ id, name, totalResources, status }) => ({
     id,
@@ -130,7 +139,7 @@ function ProjectTiles({ value, chosen, onChange, problem }: ProjectTilesProps) {
     <TileGroup
       label="Project"
       tiles={tiles}
-      search={{ total: found?.total ?? 0, words, onChange: setWords }}
+      search={{ total: found.total, words, onChange: onSearch }}
       value={value}
       onChange={onChange}
       problem={problem}

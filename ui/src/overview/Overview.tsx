@@ -51,11 +51,18 @@ function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
     <ul className={page.tilesRow}>
       {mayNodes && (
         <>
-          <Figure name="Ready nodes" value={`${ready} / ${nodes.length}`} to="/nodes" />
+          <Figure
+            name="Ready nodes"
+            value={`${ready} / ${nodes.length}`}
+            detail={ready < nodes.length ? `✕ ${nodes.length - ready} not ready` : "all ready"}
+            to="/nodes"
+          />
           <Figure
             name="Allocated GPUs"
             value={`${printGpus(held)} / ${devices.length}`}
-            detail={broken > 0 ? `× ${broken} out of service` : undefined}
+            detail={
+              broken > 0 ? `× ${broken} out of service` : `${printGpus(devices.length - held)} free`
+            }
             to="/nodes"
           />
         </>
@@ -63,6 +70,7 @@ function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
       <Figure
         name="Running workloads"
         value={String(counts.phases.Running ?? 0)}
+        detail={`hold ${countGpus(counts.gpusAllocated)}`}
         to="/workloads?f=phase%3D%3DRunning"
       />
       <Figure

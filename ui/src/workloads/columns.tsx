@@ -34,7 +34,8 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "name",
     name: "Workload",
-    width: 130,
+    width: 150,
+    grows: 1,
     rank: 0,
     sort: "name",
     cell: (row) => (
@@ -47,7 +48,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "phase",
     name: "Status",
-    width: 148,
+    width: 138,
     rank: 1,
     sort: "phase",
     cell: (row) => (
@@ -60,7 +61,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     id: "why",
     name: "Why",
     width: 220,
-    grows: true,
+    grows: 3,
     least: 96,
     rank: 2,
     sort: "why",

@@ -1,1 +1,0 @@
-var e={track:`_track_1cgft_2`,free:`_free_1cgft_17`,part:`_part_1cgft_21`,over:`_over_1cgft_24`,tick:`_tick_1cgft_29`,fair:`_fair_1cgft_35`,gpus:`_gpus_1cgft_40`,gpu:`_gpu_1cgft_40`,tip:`_tip_1cgft_64`};export{e as t};
