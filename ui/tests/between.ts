@@ -1,5 +1,6 @@
 // Stands between browser and server, for faults that a real server cannot be brought to cheaply, and
 // to show the interface of a folder (`ELASTANE_UI_DIST`) instead of the server's own.
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import {
   createServer,
@@ -88,6 +89,15 @@ export class Between {
   /** Sends a frame into every open stream. */
   send(frame: Frame): void {
     for (const answer of this.#open) answer.write(eventOf(frame));
+  }
+
+  /** Sends frames into every open stream, and waits until they have left. */
+  async sendAll(frames: Frame[]): Promise<void> {
+    const text = frames.map((frame) => eventOf(frame)).join("");
+    const left = [...this.#open].map((answer) =>
+      answer.write(text) ? undefined : once(answer, "drain"),
+    );
+    await Promise.all(left);
   }
 
   /** Ends every open stream. */
