@@ -15,6 +15,8 @@ export const KEYS: [keys: string, what: string][] = [
   ["x, Space", "Pick a row"],
   ["Shift ↑ ↓", "Pick a range"],
   ["Ctrl A", "Pick all that match"],
+  ["Shift ← →", "In the header: narrower, wider"],
+  ["Alt ← →", "In the header: moves the column"],
   ["Esc", "Close"],
   ["s r Del", "Stop, run, delete a workload"],
   ["R", "Show new rows"],

@@ -5,14 +5,17 @@ import { Input, SearchField } from "react-aria-components";
 import { Button } from "../kit/Button";
 import type { Column } from "../kit/grid/columns";
 import { Grid } from "../kit/grid/Grid";
+import { Menu } from "../kit/Menu";
 import { Empty } from "../kit/States";
 import { useList } from "./address";
 import { idOf, useView } from "./client";
 import { type Condition, printCondition } from "./conditions";
 import { AddFilter, type FilterField } from "./AddFilter";
+import { moveColumn, useColumns } from "./chosen";
 import css from "./live.module.css";
 import { type Picked, usePicked } from "./picked";
 import type { Kind, Kinds } from "./rows";
+import { Views } from "./Views";
 
 interface Props<K extends Kind> {
   kind: K;
@@ -58,6 +61,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     chosen: props.selected,
   });
   const picked = usePicked(answer?.view);
+  const { columns, ids, resize } = useColumns(props.label, props.columns, list.columns);
   const onRange = useCallback((from: number, to: number) => {
     setRange((was) => (was.from === from && was.to === to ? was : { from, to }));
   }, []);
@@ -121,14 +125,36 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
           />
         ))}
         <span className={css.grow} />
-        {answer && (
-          <span className="muted nowrap">
-            {isFiltered ? `${answer.total} of ${answer.all}` : `${answer.total} in all`}
-          </span>
-        )}
+        <Views label={props.label} />
+        <Menu
+          kind="plain"
+          label="Columns ▾"
+          name="Columns"
+          actions={[
+            ...props.columns.slice(1).map(({ id, name }) => ({
+              id,
+              name,
+              isChosen: ids.includes(id),
+              run: () => change({ columns: toggled(ids, id) }),
+            })),
+            {
+              id: "-",
+              name: "As at first",
+              isFirst: true,
+              run: () => change({ columns: undefined }),
+            },
+          ]}
+        />
+        {/* Its place is there before its number: the line is not to break when that comes. */}
+        <span className={`muted ${css.count}`}>
+          {answer && (isFiltered ? `${answer.total} of ${answer.all}` : `${answer.total} in all`)}
+        </span>
       </div>
       <Grid
         {...props}
+        columns={columns}
+        onResize={resize}
+        onMove={({ id }, places) => change({ columns: moveColumn(ids, id, places) })}
         rows={rows}
         from={answer?.from ?? 0}
         total={answer?.total ?? 0}
@@ -144,6 +170,11 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
       />
     </div>
   );
+}
+
+/** The ids with this one, or without. */
+function toggled(ids: string[], id: string): string[] {
+  return ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id];
 }
 
 /** Adds a value to the condition of its field, or a condition. */

@@ -37,6 +37,7 @@ test("an address comes back as it was, whatever is typed", () => {
       conditions: [{ field: "name", operator: "=@" as const, value: search || "x" }],
       sort: "createdAt",
       descending: true,
+      columns: undefined,
     };
     expect(parseList(printList(state))).toEqual(state);
   }

@@ -35,9 +35,10 @@ interface Props {
   ids: ReadonlySet<string>;
   action: ActionName;
   onClose: () => void;
+  onDone: () => void;
 }
 
-export function ActMany({ ids, action, onClose }: Props): React.ReactNode {
+export function ActMany({ ids, action, onClose, onDone }: Props): React.ReactNode {
   const id = { field: "id", operator: "==" as const, value: [...ids].join("|") };
   const found = useView({ kind: "workload", conditions: [id], sort: "name" });
   if (!found) return null;
@@ -50,7 +51,7 @@ export function ActMany({ ids, action, onClose }: Props): React.ReactNode {
       title={`${VERBS[action]} ${rows.length} ${rows.length === 1 ? "workload" : "workloads"}`}
       action={action}
       onClose={onClose}
-      onConfirm={() => runAll(rows, action)}
+      onConfirm={() => runAll(rows, action).then(onDone)}
     >
       <p>
         {names.join(", ")}

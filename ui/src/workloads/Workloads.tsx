@@ -10,6 +10,7 @@ import { Empty, NoRight } from "../kit/States";
 import { PHASES } from "../kit/Status";
 import { useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
+import type { Picked } from "../live/picked";
 import type { WorkloadRow } from "../live/rows";
 import { Act, type ActionName } from "./Act";
 import { ActMany } from "./ActMany";
@@ -27,7 +28,7 @@ export default function Workloads(): React.ReactNode {
   const mayCreate = useMay("trainings", "create");
   const mayChange = useMay("trainings", "update");
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
-  const [actMany, setActMany] = useState<{ ids: ReadonlySet<string>; action: ActionName }>();
+  const [actMany, setActMany] = useState<{ picked: Picked; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
   const create = () => navigate("/workloads/new/training");
@@ -65,9 +66,9 @@ export default function Workloads(): React.ReactNode {
             return key === "Escape" || action !== undefined;
           }}
           {...(mayChange && {
-            pickActions: ({ ids }) =>
+            pickActions: (picked) =>
               ACTIONS.map((action) => (
-                <Button key={action} onPress={() => setActMany({ ids, action })}>
+                <Button key={action} onPress={() => setActMany({ picked, action })}>
                   {action}
                 </Button>
               )),
@@ -94,7 +95,14 @@ export default function Workloads(): React.ReactNode {
           </Chosen>
         )}
       </div>
-      {actMany && <ActMany {...actMany} onClose={() => setActMany(undefined)} />}
+      {actMany && (
+        <ActMany
+          ids={actMany.picked.ids}
+          action={actMany.action}
+          onClose={() => setActMany(undefined)}
+          onDone={actMany.picked.clear}
+        />
+      )}
       {act && (
         <Chosen id={act.id}>
           {(row) => <Act row={row} action={act.action} onClose={() => setAct(undefined)} />}

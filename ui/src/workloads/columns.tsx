@@ -110,6 +110,50 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     sort: "submittedBy",
     cell: (row) => row.submittedBy,
   },
+  {
+    id: "nodes",
+    name: "Nodes",
+    width: 130,
+    rank: 9,
+    isExtra: true,
+    cell: ({ nodes, nodesCount }) =>
+      nodesCount > nodes.length ? `${nodes.join(", ")}, … (${nodesCount})` : nodes.join(", "),
+  },
+  {
+    id: "nodePools",
+    name: "Node pools",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    cell: (row) => row.nodePools.join(", "),
+  },
+  {
+    id: "priority",
+    name: "Priority",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    sort: "priorityClassName",
+    cell: (row) => row.priorityClassName,
+  },
+  {
+    id: "preemptible",
+    name: "Preemptible",
+    width: 100,
+    rank: 9,
+    isExtra: true,
+    sort: "preemptible",
+    cell: (row) => (row.preemptible ? "yes" : "no"),
+  },
+  {
+    id: "completedAt",
+    name: "Completed",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    sort: "completedAt",
+    cell: ({ completedAt }) => completedAt && <Age of={completedAt} />,
+  },
 ];
 
 /** Whether it ended, and can be run again. */

@@ -11,6 +11,8 @@ export interface Column<T> {
   least?: number;
   /** Columns leave by importance when there is no room: the largest number first. */
   rank: number;
+  /** It is shown only where it is chosen. */
+  isExtra?: boolean;
   /** Numbers stand at the end. */
   isNumber?: boolean;
   /** The field to sort by; none where sorting makes no sense. */
