@@ -4,18 +4,19 @@ import { type BrowserContext, expect, type Page, test as base } from "@playwrigh
 import { Between } from "./between";
 import { Server } from "./server";
 
-/** A page may shift its layout by so much without an action of the user; Google's "good" is 0.1. */
+/** A page may by default shift its layout by so much without an action of the user; Google's "good" is 0.1. */
 const SHIFT_MAX = 0.02;
 
 /** What no page may do; each entry fails its test. */
 class Watch {
   readonly faults: string[] = [];
+  shiftMax = SHIFT_MAX;
   /** Texts of console errors that a test provokes. */
   readonly expected: RegExp[] = [/Failed to load resource|net::ERR_/u];
 
   async of(context: BrowserContext): Promise<void> {
     await context.exposeFunction("reportShift", (shift: number, what: string) => {
-      if (shift > SHIFT_MAX) this.faults.push(`layout shift ${shift.toFixed(3)}: ${what}`);
+      if (shift > this.shiftMax) this.faults.push(`layout shift ${shift.toFixed(3)}: ${what}`);
     });
     await context.addInitScript(observeShifts);
     context.on("console", (message) => {

@@ -2,7 +2,7 @@
 import { useCallback, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { type Action, useMay, useSession } from "../api/session";
+import { may, useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { Menu } from "../kit/Menu";
@@ -44,6 +44,12 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const [help, setHelp] = useState(false);
   const showKeys = useCallback(() => setHelp(true), []);
   useKeys(showKeys);
+  const { info } = useSession();
+  // What one may not read is not there, nor the heading of a section of which nothing is.
+  const sections = SECTIONS.map(({ name, places }) => ({
+    name,
+    places: places.filter(({ of }) => may(info, of, "read")),
+  })).filter(({ places }) => places.length > 0);
   return (
     <div className={css.frame}>
       <a href="#content" className={css.skip}>
@@ -69,7 +75,7 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
         <UserMenu onKeys={showKeys} />
       </header>
       <nav className={css.nav} aria-label="Main" data-open={open || undefined}>
-        {SECTIONS.map(({ name, places }) => (
+        {sections.map(({ name, places }) => (
           <div key={name ?? ""}>
             {name && <h2>{name}</h2>}
             {places.map((place) => (
@@ -87,10 +93,8 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
   );
 }
 
-function NavLink({ to, name, of, onPress }: Place & { onPress: () => void }): React.ReactNode {
+function NavLink({ to, name, onPress }: Place & { onPress: () => void }): React.ReactNode {
   const [location] = useLocation();
-  const read: Action = "read";
-  if (!useMay(of, read)) return null;
   const current = location === to || location.startsWith(`${to}/`);
   return (
     <Link href={to} onClick={onPress} aria-current={current ? "page" : undefined}>
