@@ -48,7 +48,7 @@ for (const { name, colorScheme, size } of LOOKS) {
     await logIn(page, server);
     await pick(page, "overview", () => expect(page.getByText("Who has what")).toBeVisible());
     await to("Workloads");
-    await pick(page, "workloads", () => expect(rowOf(page, "b2")).toBeVisible());
+    await pick(page, "workloads", () => expect(rowOf(page, "sweep-lr-23")).toBeVisible());
     await page.goto(`${server.url}/workloads?q=a1`);
     await rowOf(page, "a1").click();
     const pane = page.getByRole("region", { name: /^Workload/u });
@@ -61,7 +61,7 @@ for (const { name, colorScheme, size } of LOOKS) {
     }
     await pick(page, "stop", () => pane.getByRole("button", { name: /STOP|RUN/u }).click());
     await page.keyboard.press("Escape");
-    await page.goto(`${server.url}/workloads`);
+    await page.goto(`${server.url}/workloads?sort=name`);
     await rowOf(page, "b2").getByRole("rowheader").focus();
     await pick(page, "picked", async () => {
       for (const key of ["x", "Shift+ArrowDown", "Shift+ArrowDown"]) await page.keyboard.press(key);
