@@ -16,7 +16,7 @@ SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build runai ui ui-dev ui-check ui-test need-node test lint bench gpu-check soak install package \
+.PHONY: help run build runai ui ui-dev ui-check ui-test ui-shots need-node test lint bench gpu-check soak install package \
   package-test record need
 
 help: ## List what can be done
@@ -59,6 +59,9 @@ ui-check: need-node ## Check types, lints, format and units of the web interface
 
 ui-test: need-node $(if $(PROGRAMS),,build) ## Test the web interface in a browser (needs chromium-headless-shell)
 	@cd ui && ELASTANE_BIN="$$(cd ../$(or $(PROGRAMS),$(BIN)) && pwd)" npm run --silent browser
+
+ui-shots: need-node $(if $(PROGRAMS),,build) ## Take a picture of every page, light, dark and phone, into ui/shots
+	@cd ui && ELASTANE_BIN="$$(cd ../$(or $(PROGRAMS),$(BIN)) && pwd)" npm run --silent shots
 
 run: build ## Build what is missing and start the product
 	@if [ "$$(command -v runai || true)" = "" ]; then \

@@ -6,11 +6,14 @@ import { defineConfig } from "@playwright/test";
 const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
 export default defineConfig({
-  testDir: "tests",
+  // `make ui-shots` takes the pictures, `make bench` measures.
+  testDir: process.env.ELASTANE_UI_PART ?? "tests",
   workers: 2,
-  timeout: 180_000,
-  expect: { timeout: 30_000 },
-  reporter: [["list"]],
+  fullyParallel: true,
+  timeout: 120_000,
+  expect: { timeout: 20_000 },
+  // Measurements print their own lines.
+  reporter: process.env.ELASTANE_UI_PART === "bench" ? [["dot"]] : [["list"]],
   use: {
     locale: "en-US",
     viewport: { width: 1440, height: 900 },

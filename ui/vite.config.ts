@@ -4,7 +4,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
 import { licences } from "./build/licences.ts";
-import { sources } from "./build/sources.ts";
+import { digest, sources } from "./build/sources.ts";
 import { trustedTypes } from "./build/trusted-types.ts";
 
 /** The server that `make ui-dev` talks to. */
@@ -28,6 +28,8 @@ interface OutgoingRequest {
 
 export default defineConfig({
   base: "/",
+  // The version of this page: the server has another one after an upgrade.
+  define: { "import.meta.env.UI_DIGEST": JSON.stringify(digest()) },
   plugins: [
     trustedTypes(),
     react(),

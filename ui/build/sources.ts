@@ -25,7 +25,8 @@ function below(folder: string): string[] {
   });
 }
 
-function digest(): string {
+/** The digest of the files that can change the bundle. */
+export function digest(): string {
   const hash = createHash("sha256");
   // Without an order of a language: by bytes.
   // oxlint-disable-next-line unicorn/require-array-sort-compare

@@ -1,19 +1,17 @@
 // STOP, RUN and DELETE, from the pane and from the keyboard.
 import { AxeBuilder } from "./axe";
-import { expect, test } from "./fixture";
+import { expect, goTo, rowOf, test } from "./fixture";
 
-test("a workload is stopped, run again and deleted", async ({ app: page, server }) => {
-  server.submit("team-a", "a1");
-  await page.getByRole("navigation").getByRole("link", { name: "Workloads" }).click();
-  const row = page
-    .getByRole("row")
-    .filter({ has: page.getByRole("rowheader", { name: "a1", exact: true }) });
+test("a workload is stopped, run again and deleted", async ({ app: page, server, team }) => {
+  await server.submit(team.id, "a1");
+  await goTo(page, "Workloads");
+  const row = rowOf(page, "a1");
   await expect(row).toContainText("Running");
   await row.click();
   const pane = page.getByRole("region", { name: "Workload a1" });
 
   await pane.getByRole("button", { name: "STOP" }).click();
-  const stop = page.getByRole("alertdialog", { name: "Stop a1 of team-a" });
+  const stop = page.getByRole("alertdialog", { name: `Stop a1 of ${team.name}` });
   await expect(stop).toContainText("It holds 1 GPU.");
   expect(await new AxeBuilder(page).violations()).toEqual([]);
   await stop.getByRole("button", { name: "STOP" }).click();
@@ -21,14 +19,14 @@ test("a workload is stopped, run again and deleted", async ({ app: page, server 
   await expect(row).toContainText("Stopped");
 
   await pane.getByRole("button", { name: "RUN" }).click();
-  const run = page.getByRole("alertdialog", { name: "Run a1 of team-a" });
+  const run = page.getByRole("alertdialog", { name: `Run a1 of ${team.name}` });
   await run.getByRole("button", { name: "RUN" }).click();
   await expect(row).toContainText("Running");
 
   // From the keyboard: the key asks, Escape takes it back, Enter on the button does it.
   await row.getByRole("rowheader").focus();
   await page.keyboard.press("Delete");
-  const remove = page.getByRole("alertdialog", { name: "Delete a1 of team-a" });
+  const remove = page.getByRole("alertdialog", { name: `Delete a1 of ${team.name}` });
   await expect(remove).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(remove).toBeHidden();

@@ -1,160 +1,146 @@
-// A real server with simulated nodes for a test, and a page that may do nothing it should not.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+// A real server for a worker, and pages that may do nothing they should not.
+import { type BrowserContext, expect, type Page, test as base } from "@playwright/test";
 
-import { expect, type Page, test as base } from "@playwright/test";
+import { Between } from "./between";
+import { Server } from "./server";
 
-export class Server {
-  readonly url: string;
-  readonly home: string;
-  readonly port: number;
-  #process: ChildProcess | undefined;
-  #links: string[] = [];
+/** A page may by default shift its layout by so much without an action of the user; Google's "good" is 0.1. */
+const SHIFT_MAX = 0.02;
 
-  constructor(port: number) {
-    this.port = port;
-    this.url = `http://127.0.0.1:${port}`;
-    this.home = mkdtempSync(join(tmpdir(), "elastane-ui-"));
-  }
+/** What no page may do; each entry fails its test. */
+class Watch {
+  readonly faults: string[] = [];
+  shiftMax = SHIFT_MAX;
+  /** Texts of console errors that a test provokes. */
+  readonly expected: RegExp[] = [/Failed to load resource|net::ERR_/u];
 
-  /** Starts it, or starts it again, and waits for the link that it prints. */
-  async start(): Promise<void> {
-    const bin = process.env.ELASTANE_BIN;
-    if (!bin)
-      throw new Error("ELASTANE_BIN is the folder of the built programs; `make ui-test` sets it");
-    const listen = `127.0.0.1:${this.port}`;
-    const args = ["up", "--nodes", "2x2x16GiB", "--runtime", "process", "--listen", listen];
-    const env = { ...process.env, HOME: this.home, XDG_STATE_HOME: join(this.home, "state") };
-    const child = spawn(join(bin, "elastane"), [...args, "--state-dir", join(this.home, "state")], {
-      env,
+  async of(context: BrowserContext): Promise<void> {
+    await context.exposeFunction("reportShift", (shift: number, what: string) => {
+      if (shift > this.shiftMax) this.faults.push(`layout shift ${shift.toFixed(3)}: ${what}`);
     });
-    this.#process = child;
-    let printed = "";
-    await new Promise<void>((resolve, reject) => {
-      const read = (piece: Buffer) => {
-        printed += piece.toString();
-        const link = /http\S+\/login#once=\S+/u.exec(printed)?.[0];
-        if (link) {
-          this.#links.push(link);
-          resolve();
-        }
-      };
-      child.stdout.on("data", read);
-      child.stderr.on("data", read);
-      child.on("exit", () => reject(new Error(`the server ended:\n${printed}`)));
+    await context.addInitScript(observeShifts);
+    context.on("console", (message) => {
+      const text = message.text();
+      const isExpected = this.expected.some((one) => one.test(text));
+      if (message.type() === "error" && !isExpected) this.faults.push(`console: ${text}`);
     });
-    child.removeAllListeners("exit");
-  }
-
-  /** A link that logs in once. */
-  link(): string {
-    const link = this.#links.pop();
-    if (!link) throw new Error("the link was used");
-    return link;
-  }
-
-  /** A new user's first password. */
-  newUser(email: string): string {
-    return this.#run("elastane", "user", "create", email).trim().split("\n").at(-1) ?? "";
-  }
-
-  /** A training with one GPU in a new project. */
-  submit(project: string, name: string): void {
-    this.#run("elastane", "project", "create", project, "--gpu-quota", "2");
-    const image = "runai.jfrog.io/demo/quickstart";
-    this.#run("runai", "training", "submit", name, "-i", image, "-g", "1", "-p", project);
-  }
-
-  /** Deletes a training, as another user would. */
-  remove(project: string, name: string): void {
-    this.#run("runai", "training", "delete", name, "-p", project);
-  }
-
-  #run(program: string, ...args: string[]): string {
-    const env = {
-      ...process.env,
-      HOME: this.home,
-      XDG_STATE_HOME: join(this.home, "state"),
-      ELASTANE_STATE_DIR: join(this.home, "state"),
-    };
-    const bin = process.env.ELASTANE_BIN ?? "";
-    return execFileSync(join(bin, program), args, { env, encoding: "utf8" });
-  }
-
-  async stop(): Promise<void> {
-    const child = this.#process;
-    if (!child || child.exitCode !== null) return;
-    await new Promise<void>((resolve) => {
-      child.on("exit", () => resolve());
-      child.kill("SIGINT");
+    context.on("weberror", (error) => this.faults.push(`error: ${error.error().message}`));
+    context.on("request", (request) => {
+      const { protocol, hostname } = new URL(request.url());
+      const isOurs = hostname === "127.0.0.1" || hostname === "localhost";
+      if (protocol !== "data:" && !isOurs) this.faults.push(`another host: ${request.url()}`);
     });
   }
+}
 
-  /** Stops it with every workload. */
-  async down(): Promise<void> {
-    const token = readFileSync(join(this.home, "state", "token"), "utf8").trim();
-    const headers = { authorization: `Bearer ${token}` };
-    const answer = await fetch(`${this.url}/elastane/v1/down`, { method: "POST", headers });
-    if (!answer.ok) throw new Error(await answer.text());
-    const child = this.#process;
-    if (child && child.exitCode === null) {
-      await new Promise((resolve) => {
-        child.on("exit", resolve);
+/** Reports the worst second-long run of shifts (Cumulative Layout Shift) of a page as it grows. */
+function observeShifts(): void {
+  const { reportShift } = globalThis as unknown as {
+    reportShift: (shift: number, what: string) => void;
+  };
+  let sum = 0;
+  let began = 0;
+  let last = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries() as LayoutShift[]) {
+      if (entry.hadRecentInput) continue;
+      if (entry.startTime - last > 1000 || entry.startTime - began > 5000) {
+        sum = 0;
+        began = entry.startTime;
+      }
+      last = entry.startTime;
+      sum += entry.value;
+      const moved = entry.sources.map(({ node }) => {
+        const element = node instanceof Element ? node : node?.parentElement;
+        return element?.outerHTML.slice(0, 120) ?? "";
       });
+      reportShift(sum, moved.join(" | "));
     }
-  }
+  }).observe({ type: "layout-shift", buffered: true });
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
-  });
-}
-
-/** What a page must never do; each entry fails its test. */
-export function watch(page: Page, url: string): string[] {
-  const faults: string[] = [];
-  page.on("console", (message) => {
-    const isExpected = /Failed to load resource|ERR_/u.test(message.text());
-    if (message.type() === "error" && !isExpected) faults.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
-  page.on("request", (request) => {
-    const to = request.url();
-    if (!to.startsWith(url) && !to.startsWith("data:")) faults.push(`another host: ${to}`);
-  });
-  return faults;
+interface LayoutShift extends PerformanceEntry {
+  value: number;
+  hadRecentInput: boolean;
+  sources: { node: Node | null }[];
 }
 
 interface Fixtures {
-  server: Server;
-  /** A page that is logged in by the link that the server printed. */
+  /** Each page of the test is watched. */
+  watch: Watch;
+  /** A page that is logged in as the local administrator. */
   app: Page;
+  /** A server of this test alone, which it may stop. */
+  own: Server;
+  /** Something between the browser and the server, for faults. */
+  between: Between;
+  /** A project of this test alone: its name, and its id. */
+  team: { name: string; id: string };
 }
 
-export const test = base.extend<Fixtures>({
+let teams = 0;
+
+export const test = base.extend<Fixtures, { server: Server }>({
+  // One for all tests of a worker: they have projects of their own.
+  server: [
+    // oxlint-disable-next-line no-empty-pattern
+    async ({}, provide) => {
+      const server = await Server.start();
+      await provide(server);
+      await server.down();
+    },
+    { scope: "worker" },
+  ],
   // oxlint-disable-next-line no-empty-pattern
-  server: async ({}, provide) => {
-    const server = new Server(await freePort());
-    await server.start();
+  own: async ({}, provide) => {
+    const server = await Server.start();
     await provide(server);
     await server.down();
-    rmSync(server.home, { recursive: true, force: true });
   },
+  watch: [
+    async ({ context }, provide) => {
+      const watch = new Watch();
+      await watch.of(context);
+      await provide(watch);
+      // What pages reported last has arrived once they answer.
+      await Promise.all(context.pages().map((page) => page.evaluate(() => 0).catch(() => 0)));
+      expect(watch.faults).toEqual([]);
+    },
+    { auto: true },
+  ],
   app: async ({ page, server }, provide) => {
-    const faults = watch(page, server.url);
-    await page.goto(server.link());
-    await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+    await logIn(page, server);
     await provide(page);
-    expect(faults).toEqual([]);
+  },
+  between: async ({ server }, provide) => {
+    const between = await Between.open(server);
+    await provide(between);
+    between.close();
+  },
+  team: async ({ server }, provide, { workerIndex }) => {
+    teams += 1;
+    const name = `team-${workerIndex}-${teams}`;
+    const id = await server.project(name);
+    await provide({ name, id });
+    await server.clear(id);
   },
 });
+
+/** Opens Overview as the local administrator, by a link, at the address of the server or of `front`. */
+export async function logIn(page: Page, server: Server, front?: Between): Promise<void> {
+  await page.goto(await server.link(front?.url));
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+}
+
+/** Goes to a page by the navigation. */
+export async function goTo(page: Page, name: string): Promise<void> {
+  await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+  await expect(page.getByRole("heading", { name, level: 1 })).toBeVisible();
+}
+
+/** The row of a grid with this name. */
+export function rowOf(page: Page, name: string) {
+  return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+}
 
 export { expect, type Page };

@@ -1,6 +1,6 @@
 // The published over-quota walk-through, step by step as printed, by a browser.
 import { AxeBuilder } from "./axe";
-import { expect, type Page, test } from "./fixture";
+import { expect, logIn, type Page, rowOf as row, test } from "./fixture";
 
 async function project(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "+NEW PROJECT" }).click();
@@ -62,11 +62,8 @@ async function create(page: Page, { name, compute }: Training): Promise<void> {
   await expect(row(page, name)).toContainText("Running");
 }
 
-function row(page: Page, name: string) {
-  return page.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
-}
-
-test("over quota, then fairness by preemption, as printed", async ({ app: page }) => {
+test("over quota, then fairness by preemption, as printed", async ({ page, own }) => {
+  await logIn(page, own);
   await page.getByRole("navigation").getByRole("link", { name: "Projects" }).click();
   await project(page, "team-a");
   await project(page, "team-b");

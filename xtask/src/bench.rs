@@ -85,8 +85,8 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 9] =
-    ["costs", "load", "lists", "feed", "ended", "fractions", "elastic", "accuracy", "build"];
+const PARTS: [&str; 10] =
+    ["costs", "load", "lists", "feed", "ended", "fractions", "elastic", "accuracy", "build", "ui"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -112,6 +112,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
         Some("costs") => return costs::run(&elastane, sizes, pools),
         Some("load") => return load::run(&elastane),
         Some("feed") => return feed::run(&elastane),
+        Some("ui") => return interface(&elastane),
         Some("ended") => {
             return ended::run(&elastane, options.sizes.as_deref().unwrap_or(&ended::SIZES));
         }
@@ -147,6 +148,16 @@ fn library(package: &str, bench: &str, part: &[&str]) -> Result<()> {
     command.arg("--").args(part);
     let status = command.status().context("cargo cannot start")?;
     if status.success() { Ok(()) } else { bail!("{package}: {status}") }
+}
+
+/// The web interface in a browser, by `ui/bench`.
+fn interface(elastane: &Path) -> Result<()> {
+    let folder = elastane.parent().context("the binaries are in no folder")?;
+    let mut command = std::process::Command::new("npm");
+    command.args(["run", "--silent", "bench"]).current_dir("ui").env("ELASTANE_BIN", folder);
+    let status =
+        command.status().context("npm cannot start; `make ui-check` says what is needed")?;
+    if status.success() { Ok(()) } else { bail!("ui/bench: {status}") }
 }
 
 /// One measured value, beside its goal if it has one.

@@ -43,19 +43,32 @@ export class ApiError extends Error {
   }
 }
 
-let loggedOut: () => void = () => undefined;
-
-/** Says what to do when the server no longer knows the session. */
-export function onLoggedOut(then: () => void): void {
-  loggedOut = then;
+/** What refusals say of the session, besides what they say of the request. */
+interface SessionListener {
+  /** The server no longer knows the session. */
+  onEnded: () => void;
+  /** The rights are others than the page knows. */
+  onForbidden: () => void;
+  /** Another tab logged in or out. */
+  onOtherTab: () => void;
 }
 
-function asFields(value: unknown): Record<string, string> {
-  if (typeof value !== "object" || value === null) return {};
-  const entries = Array.isArray(value)
-    ? value.map((one: { field?: string; message?: string }) => [one.field ?? "", one.message])
-    : Object.entries(value);
-  return Object.fromEntries(entries.map(([field, message]) => [field, String(message)]));
+let listener: SessionListener | undefined;
+
+/** Says what to do when a refusal, or another tab, shows that the session is another. */
+export function listenToSession(next: SessionListener): void {
+  listener = next;
+}
+
+addEventListener("storage", (event) => {
+  const { key } = event as StorageEvent;
+  if (key === STORED || key === null) listener?.onOtherTab();
+});
+
+/** The field that the server names, with its message. */
+function fieldsOf(details: string | undefined, message: string): Record<string, string> {
+  const field = /^field: (.+)$/u.exec(details ?? "")?.[1];
+  return field ? { [field]: message } : {};
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -79,15 +92,18 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
   const requestId = answer.headers.get("x-request-id");
   const text = await answer.text();
   if (answer.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
-  if (answer.status === 401 && !path.startsWith("/elastane/v1/session")) loggedOut();
-  let said: { message?: string; fields?: unknown } = {};
+  if (!path.startsWith("/elastane/v1/session")) {
+    if (answer.status === 401) listener?.onEnded();
+    if (answer.status === 403) listener?.onForbidden();
+  }
+  let said: { message?: string; details?: string } = {};
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
     // A proxy answered: what it says is not for people.
   }
   const message = said.message ?? `the answer was ${answer.status} ${answer.statusText}`;
-  throw new ApiError(answer.status, message, requestId, asFields(said.fields));
+  throw new ApiError(answer.status, message, requestId, fieldsOf(said.details, message));
 }
 
 export const get = <T>(path: string): Promise<T> => request<T>("GET", path);

@@ -1,7 +1,7 @@
 // Who is logged in, and what that one may do.
 import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
 
-import { ApiError, get, keepPageSecret, onLoggedOut, pageSecret, request } from "./http";
+import { ApiError, get, keepPageSecret, listenToSession, pageSecret, request } from "./http";
 
 export interface SessionRight {
   scopeType: string;
@@ -55,7 +55,9 @@ export function may(
   resource: string,
   action: Action,
 ): boolean {
-  return (info?.rights ?? []).some(({ actions }) => actions[resource]?.includes(action));
+  return (info?.rights ?? []).some(
+    ({ actions }) => Object.hasOwn(actions, resource) && actions[resource]?.includes(action),
+  );
 }
 
 export function SessionProvider({ children }: { children: React.ReactNode }): React.ReactNode {
@@ -65,6 +67,11 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
 
   const again = useCallback(() => {
     setFailed(undefined);
+    // A page that was open with a session stays, with what was typed, until one logs in again.
+    const end = () => {
+      setInfo((was) => was ?? null);
+      setEnded(true);
+    };
     if (pageSecret() === null) {
       setInfo(null);
       return;
@@ -75,14 +82,14 @@ export function SessionProvider({ children }: { children: React.ReactNode }): Re
         setEnded(false);
       },
       (error: ApiError) => {
-        if (error.status === 401 || error.status === 403) setInfo(null);
+        if (error.status === 401 || error.status === 403) end();
         else setFailed(error);
       },
     );
   }, []);
 
   useEffect(() => {
-    onLoggedOut(() => setEnded(true));
+    listenToSession({ onEnded: () => setEnded(true), onForbidden: again, onOtherTab: again });
     again();
   }, [again]);
 

@@ -5,9 +5,10 @@ import { Redirect, Route, Switch, useLocation } from "wouter";
 
 import { pageSecret } from "../api/http";
 import { useSession } from "../api/session";
+import { Boundary } from "../kit/Boundary";
 import { Dialog } from "../kit/Dialog";
-import { Empty, Failure } from "../kit/States";
-import { startLive, useConnection } from "../live/client";
+import { Empty, Failure, Waiting } from "../kit/States";
+import { onAccessChanged, startLive, useConnection } from "../live/client";
 import { ChangePassword, Login } from "../login/Login";
 import { Frame } from "./Frame";
 
@@ -22,15 +23,16 @@ export function App(): React.ReactNode {
   const { info, failed, again } = useSession();
   const [, navigate] = useLocation();
   const locale = navigator.language;
-  const user = info && !info.mustChangePassword ? info.principal : undefined;
+  const secret = info && !info.mustChangePassword ? pageSecret() : undefined;
   useEffect(() => {
-    if (user) startLive(pageSecret());
-  }, [user]);
-  let page: React.ReactNode = null;
-  if (failed) page = <Failure error={failed} onRetry={again} />;
-  else if (info === null) page = <Login />;
+    if (secret !== undefined) startLive(secret);
+  }, [secret]);
+  useEffect(() => onAccessChanged(again), [again]);
+  let page: React.ReactNode = <Waiting />;
+  if (info === null) page = <Login />;
   else if (info?.mustChangePassword) page = <ChangePassword />;
   else if (info) page = <Pages />;
+  else if (failed) page = <Failure error={failed} onRetry={again} />;
   return (
     <I18nProvider locale={locale}>
       <RouterProvider navigate={navigate}>{page}</RouterProvider>
@@ -40,42 +42,41 @@ export function App(): React.ReactNode {
 
 function Pages(): React.ReactNode {
   const { ended } = useSession();
+  const [place] = useLocation();
   const loggedOut = useConnection().state === "logged-out";
+  const [later, setLater] = useState(false);
+  const isOut = ended || loggedOut;
+  if (!isOut && later) setLater(false);
   return (
-    <Frame>
-      <Suspense fallback={null}>
-        <Switch>
-          <Route path="/">
-            <Redirect to="/overview" replace />
-          </Route>
-          <Route path="/login">
-            <Redirect to="/overview" replace />
-          </Route>
-          <Route path="/overview" component={Overview} />
-          <Route path="/workloads/new/training" component={NewWorkload} />
-          <Route path="/workloads/:id?/:tab?" component={Workloads} />
-          <Route path="/projects/:name?" component={Projects} />
-          <Route path="/nodes/:name?" component={Nodes} />
-          <Route path="/assets/:kind" component={Assets} />
-          <Route>
-            <Empty title="There is no page at this address">
-              <p className="muted">The menu at the left shows what there is.</p>
-            </Empty>
-          </Route>
-        </Switch>
-      </Suspense>
-      {(ended || loggedOut) && <LogInAgain />}
+    <Frame onLogIn={isOut ? () => setLater(false) : undefined}>
+      <Boundary place={place}>
+        <Suspense fallback={null}>
+          <Switch>
+            <Route path="/">
+              <Redirect to="/overview" replace />
+            </Route>
+            <Route path="/login">
+              <Redirect to="/overview" replace />
+            </Route>
+            <Route path="/overview" component={Overview} />
+            <Route path="/workloads/new/training" component={NewWorkload} />
+            <Route path="/workloads/:id?/:tab?" component={Workloads} />
+            <Route path="/projects/:name?" component={Projects} />
+            <Route path="/nodes/:name?" component={Nodes} />
+            <Route path="/assets/:kind" component={Assets} />
+            <Route>
+              <Empty title="There is no page at this address">
+                <p className="muted">The menu at the left shows what there is.</p>
+              </Empty>
+            </Route>
+          </Switch>
+        </Suspense>
+      </Boundary>
+      {/* The session ended while the page is open: the page below stays, with what was typed. */}
+      <Dialog title="Log in again" isOpen={isOut && !later} onClose={() => setLater(true)}>
+        <p className="muted">The session ended. What you typed on this page is kept.</p>
+        <Login isEmbedded />
+      </Dialog>
     </Frame>
-  );
-}
-
-/** The session ended while the page is open: the page below stays, with what was typed. */
-function LogInAgain(): React.ReactNode {
-  const [isOpen, setOpen] = useState(true);
-  return (
-    <Dialog title="Log in again" isOpen={isOpen} onClose={() => setOpen(false)}>
-      <p className="muted">The session ended. What you typed on this page is kept.</p>
-      <Login isEmbedded />
-    </Dialog>
   );
 }

@@ -1,10 +1,9 @@
 // How live the page is, and what to do when it is not.
 import { useEffect, useState } from "react";
 
-import { useSession } from "../api/session";
 import { Button } from "../kit/Button";
-import { Clock, setServerTime } from "../kit/time";
-import { retryLive, useAll, useConnection } from "../live/client";
+import { Clock, setServerTime, useAtServer } from "../kit/time";
+import { connectionLostAt, retryLive, useAll, useConnection } from "../live/client";
 import type { Connection } from "../live/protocol";
 import css from "./frame.module.css";
 
@@ -54,14 +53,14 @@ function useSlow(value: string): string {
 /** What keeps the page from being true: no connection, no Docker, another version. */
 export function Notices(): React.ReactNode {
   const connection = useConnection();
-  const { info } = useSession();
   const server = useAll("server", "id")?.[0];
-  const own = info?.versions.interface;
+  const lostAt = useAtServer(connectionLostAt());
   return (
-    <>
+    // Over the page: what one reads does not move when the connection comes and goes.
+    <div className={css.notices}>
       {connection.state === "waiting" && (
         <Notice action={{ name: "Try now", run: retryLive }}>
-          As of <Clock at={new Date(connection.since).toISOString()} />: {connection.why}
+          As of <Clock at={lostAt} />: {connection.why}
         </Notice>
       )}
       {server?.outage && (
@@ -69,12 +68,12 @@ export function Notices(): React.ReactNode {
           {server.outage.message} since <Clock at={server.outage.since} />
         </Notice>
       )}
-      {server?.interface && own && server.interface !== own && (
+      {server?.interface && server.interface !== import.meta.env.UI_DIGEST && (
         <Notice action={{ name: "Reload", run: () => location.reload() }}>
-          The server is version {server.version} now. Reload to use it.
+          The server is version {server.version} now. Reload to use it. What you typed is kept.
         </Notice>
       )}
-    </>
+    </div>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useCallback, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { type Action, useMay, useSession } from "../api/session";
+import { may, useSession } from "../api/session";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { Menu } from "../kit/Menu";
@@ -10,7 +10,7 @@ import { useAll } from "../live/client";
 import { ConnectionState, Notices } from "./ConnectionState";
 import css from "./frame.module.css";
 import { KEYS, useKeys } from "./keys";
-import { chooseTheme, theme } from "./theme";
+import { chooseTheme, type Theme, theme } from "./theme";
 
 interface Place {
   to: string;
@@ -33,11 +33,23 @@ const SECTIONS: { name?: string; places: Place[] }[] = [
   { name: "Organization", places: [{ to: "/projects", name: "Projects", of: "project" }] },
 ];
 
-export function Frame({ children }: { children: React.ReactNode }): React.ReactNode {
+interface Props {
+  /** Opens the form to log in again, where the session ended. */
+  onLogIn: (() => void) | undefined;
+  children: React.ReactNode;
+}
+
+export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
   const showKeys = useCallback(() => setHelp(true), []);
   useKeys(showKeys);
+  const { info } = useSession();
+  // What one may not read is not there, nor the heading of a section of which nothing is.
+  const sections = SECTIONS.map(({ name, places }) => ({
+    name,
+    places: places.filter(({ of }) => may(info, of, "read")),
+  })).filter(({ places }) => places.length > 0);
   return (
     <div className={css.frame}>
       <a href="#content" className={css.skip}>
@@ -59,11 +71,11 @@ export function Frame({ children }: { children: React.ReactNode }): React.ReactN
         </b>
         <ClusterName />
         <span className={css.grow} />
-        <ConnectionState />
+        {onLogIn ? <Button onPress={onLogIn}>Log in</Button> : <ConnectionState />}
         <UserMenu onKeys={showKeys} />
       </header>
       <nav className={css.nav} aria-label="Main" data-open={open || undefined}>
-        {SECTIONS.map(({ name, places }) => (
+        {sections.map(({ name, places }) => (
           <div key={name ?? ""}>
             {name && <h2>{name}</h2>}
             {places.map((place) => (
@@ -81,10 +93,8 @@ export function Frame({ children }: { children: React.ReactNode }): React.ReactN
   );
 }
 
-function NavLink({ to, name, of, onPress }: Place & { onPress: () => void }): React.ReactNode {
+function NavLink({ to, name, onPress }: Place & { onPress: () => void }): React.ReactNode {
   const [location] = useLocation();
-  const read: Action = "read";
-  if (!useMay(of, read)) return null;
   const current = location === to || location.startsWith(`${to}/`);
   return (
     <Link href={to} onClick={onPress} aria-current={current ? "page" : undefined}>
@@ -98,11 +108,17 @@ function ClusterName(): React.ReactNode {
   return <span className={`muted ${css.cluster}`}>{server?.clusterName}</span>;
 }
 
+const THEMES: [id: Theme, name: string][] = [
+  ["light", "Light"],
+  ["dark", "Dark"],
+  ["system", "As the system"],
+];
+
 function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
   const { info, logOut } = useSession();
-  const [, setTheme] = useState(theme());
+  const [chosen, setTheme] = useState(theme());
   const [about, setAbout] = useState(false);
-  const choose = (next: "light" | "dark" | "system") => {
+  const choose = (next: Theme) => {
     chooseTheme(next);
     setTheme(next);
   };
@@ -117,12 +133,15 @@ function UserMenu({ onKeys }: { onKeys: () => void }): React.ReactNode {
         name={`Account of ${principal?.name ?? ""}`}
         kind="plain"
         actions={[
-          { id: "light", name: "Light", run: () => choose("light") },
-          { id: "dark", name: "Dark", run: () => choose("dark") },
-          { id: "system", name: "As the system", run: () => choose("system") },
-          { id: "keys", name: "Keys", keys: "?", run: onKeys },
+          ...THEMES.map(([id, name]) => ({
+            id,
+            name,
+            isChosen: id === chosen,
+            run: () => choose(id),
+          })),
+          { id: "keys", name: "Keys", keys: "?", isFirst: true, run: onKeys },
           { id: "about", name: "About", run: () => setAbout(true) },
-          { id: "out", name: "Sign out", run: () => out(false) },
+          { id: "out", name: "Sign out", isFirst: true, run: () => out(false) },
           { id: "everywhere", name: "Sign out everywhere", run: () => out(true) },
         ]}
       />

@@ -1,15 +1,15 @@
 // The forms of a new environment and a new compute resource, as sheets over what one was doing.
-import { useState } from "react";
-
-import { type ApiError, post } from "../api/http";
+import { post } from "../api/http";
+import { useMay } from "../api/session";
+import { useSubmit } from "../api/submit";
 import type { AssetMeta } from "../api/types";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { type Choice, NumberField, Select, TextField } from "../kit/Fields";
+import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import { Failure } from "../kit/States";
-import { useAll } from "../live/client";
-import { useMay } from "../api/session";
+import { useAll, useSome } from "../live/client";
 
 interface Common {
   onClose: () => void;
@@ -17,15 +17,21 @@ interface Common {
   onCreated: (id: string) => void;
 }
 
+/** Projects that are offered as a scope: a list with more is of no use to anyone. */
+const PROJECTS_MAX = 200;
+
 /** Where an asset can be used: everywhere, or in one project. */
 function useScopes(resource: string): Choice[] {
   const mayRead = useMay(resource, "create");
   const server = useAll("server", "id")?.[0];
-  const projects = useAll("project", "name") ?? [];
+  const projects = useSome({ kind: "project", sort: "name", to: PROJECTS_MAX });
   if (!mayRead) return [];
   return [
     { id: "cluster", name: `Cluster ${server?.clusterName ?? ""}` },
-    ...projects.map(({ id, name }) => ({ id: `project/${id}`, name: `Project ${name}` })),
+    ...(projects?.objects ?? []).map(({ id, name }) => ({
+      id: `project/${id}`,
+      name: `Project ${name}`,
+    })),
   ];
 }
 
@@ -41,61 +47,62 @@ interface FormProps extends Common {
   action: string;
   resource: string;
   path: string;
+  /** Forgets what was typed. */
+  forget: () => void;
   /** The specification; a text says what is wrong in its fields. */
   spec: () => object | undefined;
   children: (tried: boolean) => React.ReactNode;
 }
 
+const META = { scope: "cluster", name: "" };
+
 function AssetForm(props: FormProps): React.ReactNode {
-  const { title, action, resource, path, spec, children, onClose, onCreated } = props;
+  const { title, action, resource, path, spec, children, onCreated } = props;
   const server = useAll("server", "id")?.[0];
   const scopes = useScopes(resource);
-  const [scope, setScope] = useState("cluster");
-  const [name, setName] = useState("");
-  const [tried, setTried] = useState(false);
-  const [pending, setPending] = useState(false);
-  const [error, setError] = useState<ApiError>();
+  const [{ scope, name }, change, forget] = useKept(`elastane-new-${resource}-meta`, META);
+  const filled = spec();
+  const close = () => {
+    forget();
+    props.forget();
+    props.onClose();
+  };
   const wrong = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/u.test(name)
     ? undefined
     : "lower-case letters, digits and -, not at the ends";
-  const submit = (event: React.FormEvent) => {
-    event.preventDefault();
-    // It stands in a form: this one is meant, not that.
-    event.stopPropagation();
-    setTried(true);
-    const filled = spec();
-    if (wrong || !filled || pending) return;
-    setPending(true);
-    setError(undefined);
-    const meta = { name, ...scopeOf(scope, server?.clusterId) };
-    post<{ meta: AssetMeta }>(path, { meta, spec: filled }).then(
-      (created) => {
-        onCreated(created.meta.id);
-        onClose();
-      },
-      (failure: ApiError) => {
-        setPending(false);
-        setError(failure);
-      },
-    );
-  };
+  const { tried, pending, error, submit } = useSubmit({
+    isReady: wrong === undefined && filled !== undefined,
+    send: () => {
+      const meta = { name, ...scopeOf(scope, server?.clusterId) };
+      return post<{ meta: AssetMeta }>(path, { meta, spec: filled });
+    },
+    onSent: ({ meta }) => {
+      onCreated(meta.id);
+      close();
+    },
+  });
   return (
-    <Dialog title={title} isOpen onClose={onClose} isSheet>
+    <Dialog title={title} isOpen onClose={close} isSheet>
       <form className={kit.field} style={{ gap: 16 }} onSubmit={submit}>
-        <Select label="Scope" value={scope} onChange={setScope} choices={scopes} />
+        <Select
+          label="Scope"
+          value={scope}
+          onChange={(chosen) => change({ scope: chosen })}
+          choices={scopes}
+        />
         <TextField
           label="Name"
           help="unique in its scope"
           value={name}
-          onChange={setName}
-          problem={tried ? wrong : undefined}
+          onChange={(typed) => change({ name: typed })}
+          problem={tried ? (wrong ?? error?.fields.name) : undefined}
           isRequired
           autoFocus
         />
         {children(tried)}
         {error && <Failure error={error} />}
         <div className={kit.actions}>
-          <Button onPress={onClose}>CANCEL</Button>
+          <Button onPress={close}>CANCEL</Button>
           <Button type="submit" kind="main" isPending={pending}>
             {action}
           </Button>
@@ -106,11 +113,12 @@ function AssetForm(props: FormProps): React.ReactNode {
 }
 
 export function EnvironmentForm(props: Common): React.ReactNode {
-  const [image, setImage] = useState("");
+  const [{ image }, change, forget] = useKept("elastane-new-environment", { image: "" });
   const problem = image.trim() === "" ? "an address of an image is needed" : undefined;
   return (
     <AssetForm
       {...props}
+      forget={forget}
       title="New environment"
       action="CREATE ENVIRONMENT"
       resource="environments"
@@ -121,7 +129,7 @@ export function EnvironmentForm(props: Common): React.ReactNode {
         <TextField
           label="Image URL"
           value={image}
-          onChange={setImage}
+          onChange={(typed) => change({ image: typed })}
           problem={tried ? problem : undefined}
           isRequired
         />
@@ -136,12 +144,11 @@ const UNITS: Choice[] = [
   { id: "G", name: "GB" },
 ];
 
+const COMPUTE = { devices: 1, unit: "portion", memory: 100, cores: 0.1, cpuMemory: 100 };
+
 export function ComputeForm(props: Common): React.ReactNode {
-  const [devices, setDevices] = useState(1);
-  const [unit, setUnit] = useState("portion");
-  const [memory, setMemory] = useState(100);
-  const [cores, setCores] = useState(0.1);
-  const [cpuMemory, setCpuMemory] = useState(100);
+  const [values, change, forget] = useKept("elastane-new-compute", COMPUTE);
+  const { devices, unit, memory, cores, cpuMemory } = values;
   const wrong = {
     devices: Number.isInteger(devices) && devices >= 0 ? undefined : "a whole number, 0 or more",
     memory:
@@ -162,6 +169,7 @@ export function ComputeForm(props: Common): React.ReactNode {
   return (
     <AssetForm
       {...props}
+      forget={forget}
       title="New compute resource"
       action="CREATE COMPUTE RESOURCE"
       resource="compute-resources"
@@ -173,7 +181,7 @@ export function ComputeForm(props: Common): React.ReactNode {
           <NumberField
             label="GPU devices per pod"
             value={devices}
-            onChange={setDevices}
+            onChange={(typed) => change({ devices: typed })}
             problem={tried ? wrong.devices : undefined}
           />
           {devices !== 0 && (
@@ -181,14 +189,14 @@ export function ComputeForm(props: Common): React.ReactNode {
               <Select
                 label="GPU memory per device"
                 value={unit}
-                onChange={setUnit}
+                onChange={(chosen) => change({ unit: chosen })}
                 choices={UNITS}
               />
               <NumberField
                 label="Request"
                 help={unit === "portion" ? "of the memory of a GPU, 1 to 100 %" : undefined}
                 value={memory}
-                onChange={setMemory}
+                onChange={(typed) => change({ memory: typed })}
                 problem={tried ? wrong.memory : undefined}
               />
             </>
@@ -196,13 +204,13 @@ export function ComputeForm(props: Common): React.ReactNode {
           <NumberField
             label="CPU compute per pod (cores)"
             value={cores}
-            onChange={setCores}
+            onChange={(typed) => change({ cores: typed })}
             problem={tried ? wrong.cores : undefined}
           />
           <NumberField
             label="CPU memory per pod (MB)"
             value={cpuMemory}
-            onChange={setCpuMemory}
+            onChange={(typed) => change({ cpuMemory: typed })}
             problem={tried ? wrong.cpuMemory : undefined}
           />
         </>

@@ -33,7 +33,7 @@ const NAME: Column<Asset> = {
   id: "name",
   name: "Name",
   width: 160,
-  grows: true,
+  grows: 1,
   rank: 0,
   sort: "meta.name",
   cell: ({ meta }) => <b style={{ fontWeight: 600 }}>{meta.name}</b>,
@@ -66,7 +66,7 @@ const ENVIRONMENTS: Column<Asset>[] = [
     id: "image",
     name: "Image",
     width: 240,
-    grows: true,
+    grows: 1,
     rank: 1,
     sort: "spec.image",
     cell: (asset) => <code>{spec(asset).image}</code>,
@@ -104,24 +104,30 @@ const COMPUTE: Column<Asset>[] = [
   ...REST,
 ];
 
-const PAGES: Record<string, PageOf> = {
-  environments: {
-    title: "Environments",
-    action: "+NEW ENVIRONMENT",
-    kind: "environment",
-    columns: ENVIRONMENTS,
-    about: "An environment is an image with what is around it, kept for reuse.",
-    Form: EnvironmentForm,
-  },
-  "compute-resources": {
-    title: "Compute resources",
-    action: "+NEW COMPUTE RESOURCE",
-    kind: "compute",
-    columns: COMPUTE,
-    about: "A compute resource says how many GPUs, CPUs and how much memory a pod gets.",
-    Form: ComputeForm,
-  },
-};
+const PAGES = new Map<string, PageOf>([
+  [
+    "environments",
+    {
+      title: "Environments",
+      action: "+NEW ENVIRONMENT",
+      kind: "environment",
+      columns: ENVIRONMENTS,
+      about: "An environment is an image with what is around it, kept for reuse.",
+      Form: EnvironmentForm,
+    },
+  ],
+  [
+    "compute-resources",
+    {
+      title: "Compute resources",
+      action: "+NEW COMPUTE RESOURCE",
+      kind: "compute",
+      columns: COMPUTE,
+      about: "A compute resource says how many GPUs, CPUs and how much memory a pod gets.",
+      Form: ComputeForm,
+    },
+  ],
+]);
 
 interface PageOf {
   title: string;
@@ -134,7 +140,7 @@ interface PageOf {
 
 export default function Assets(): React.ReactNode {
   const { kind = "" } = useParams<{ kind: string }>();
-  const found = PAGES[kind];
+  const found = PAGES.get(kind);
   const mayRead = useMay(kind, "read");
   const mayCreate = useMay(kind, "create");
   const [isOpen, setOpen] = useState(false);

@@ -32,7 +32,7 @@ export function LendingBar({ allocated, quota, fairShare, color, full }: Props):
         />
       )}
       <span className={css.tick} style={{ insetInlineStart: percent(quota) }} />
-      {fairShare !== undefined && fairShare !== quota && (
+      {fairShare !== undefined && fairShare > 0 && fairShare !== quota && (
         <span className={css.fair} style={{ insetInlineStart: percent(fairShare) }} />
       )}
     </span>

@@ -8,6 +8,10 @@ export interface MenuAction {
   id: string;
   name: string;
   keys?: string;
+  /** It is how things are now. */
+  isChosen?: boolean;
+  /** It begins another group. */
+  isFirst?: boolean;
   run: () => void;
 }
 
@@ -27,10 +31,17 @@ export function Menu({ label, name, kind, actions }: Props): React.ReactNode {
       </Button>
       <Popover className={css.popover ?? ""}>
         <AriaMenu className={css.list ?? ""} aria-label={name ?? "Actions"}>
-          {actions.map(({ id, name: text, keys, run }) => (
-            <MenuItem key={id} id={id} textValue={text} onAction={run} className={css.item ?? ""}>
+          {actions.map(({ id, name: text, keys, isChosen, isFirst, run }) => (
+            <MenuItem
+              key={id}
+              id={id}
+              textValue={text}
+              onAction={run}
+              className={`${css.item} ${isFirst ? css.first : ""}`}
+            >
               <span>{text}</span>
               {keys && <kbd className="muted">{keys}</kbd>}
+              {isChosen && <span aria-label="chosen">✓</span>}
             </MenuItem>
           ))}
         </AriaMenu>

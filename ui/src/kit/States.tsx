@@ -44,6 +44,21 @@ export function NoRight({ what }: { what: string }): React.ReactNode {
   );
 }
 
+/** True once so much time has passed: what is there soon needs no sign that it is awaited. */
+function useLater(ms: number): boolean {
+  const [is, set] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => set(true), ms);
+    return () => clearTimeout(timer);
+  }, [ms]);
+  return is;
+}
+
+/** The whole page, until it is known who is logged in. */
+export function Waiting(): React.ReactNode {
+  return useLater(700) && <Empty title="Waiting for the server">{null}</Empty>;
+}
+
 /** Grey rows in the final geometry; nothing at all for the first 150 ms. */
 export function Skeleton({
   rows,
@@ -52,11 +67,7 @@ export function Skeleton({
   rows: number;
   height?: number;
 }): React.ReactNode {
-  const [shown, setShown] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setShown(true), 150);
-    return () => clearTimeout(timer);
-  }, []);
+  const shown = useLater(150);
   return (
     <div aria-hidden="true" style={{ display: "grid", gap: 12, opacity: shown ? 1 : 0 }}>
       {Array.from({ length: rows }, (_, row) => (

@@ -1,5 +1,6 @@
 // Tiles of which one is chosen: projects, galleries of assets.
-import { Label, Radio, RadioGroup, Text } from "react-aria-components";
+import { useState } from "react";
+import { Input, Label, Radio, RadioGroup, SearchField, Text } from "react-aria-components";
 
 import css from "./kit.module.css";
 
@@ -10,15 +11,28 @@ export interface Tile {
   detail?: string;
 }
 
+/** Tiles on the page; with more, one searches. */
+export const TILES_MAX = 24;
+
 interface Props {
   label: string;
   tiles: Tile[];
+  /** How many there are, and the words by which the tiles were found elsewhere. */
+  search?: { total: number; words: string; onChange: (words: string) => void };
   value: string | null;
   onChange: (id: string) => void;
   problem?: string | undefined;
 }
 
-export function TileGroup({ label, tiles, value, onChange, problem }: Props): React.ReactNode {
+export function TileGroup(props: Props): React.ReactNode {
+  const { label, value, onChange, problem } = props;
+  const [words, setWords] = useState("");
+  const matching = props.tiles.filter(({ name }) => name.includes(words));
+  const tiles = props.search
+    ? props.tiles
+    : matching.filter(({ id }, index) => index < TILES_MAX || id === value);
+  const search = props.search ?? { total: matching.length, words, onChange: setWords };
+  const isSearched = search.words !== "" || search.total > TILES_MAX;
   return (
     <RadioGroup
       className={css.field ?? ""}
@@ -29,6 +43,20 @@ export function TileGroup({ label, tiles, value, onChange, problem }: Props): Re
       validationBehavior="aria"
     >
       <Label className={css.label ?? ""}>{label}</Label>
+      {isSearched && (
+        <div className={css.tileSearch}>
+          <SearchField
+            aria-label={`Search ${label}`}
+            value={search.words}
+            onChange={search.onChange}
+          >
+            <Input placeholder="Search" className={css.input ?? ""} spellCheck={false} />
+          </SearchField>
+          <span className="muted">
+            {Math.min(search.total, TILES_MAX)} of {search.total}
+          </span>
+        </div>
+      )}
       <div className={css.tiles}>
         {tiles.map(({ id, name, detail }) => (
           <Radio key={id} value={id} className={css.tile ?? ""}>

@@ -19,6 +19,12 @@ export function setServerTime(time: string): void {
   }
 }
 
+/** A moment of the browser's clock, by that of the server, as soon as that is known. */
+export function useAtServer(browserMs: number): string {
+  const shift = useSyncExternalStore(watch, () => offset);
+  return new Date(browserMs + shift).toISOString();
+}
+
 function watch(watcher: () => void): () => void {
   watchers.add(watcher);
   timer ??= setInterval(() => {

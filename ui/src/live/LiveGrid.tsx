@@ -10,15 +10,12 @@ import { Empty } from "../kit/States";
 import { useList } from "./address";
 import { idOf, useView } from "./client";
 import { type Condition, printCondition } from "./conditions";
+import { AddFilter, type FilterField } from "./AddFilter";
+import { moveColumn, useColumns } from "./chosen";
 import css from "./live.module.css";
+import { type Picked, usePicked } from "./picked";
 import type { Kind, Kinds } from "./rows";
-
-/** A field to filter by, with the values that are offered. */
-export interface FilterField {
-  field: string;
-  name: string;
-  values: string[];
-}
+import { Views } from "./Views";
 
 interface Props<K extends Kind> {
   kind: K;
@@ -32,11 +29,18 @@ interface Props<K extends Kind> {
   selected?: string | undefined;
   onOpen?: (id: string) => void;
   onKey?: (key: string, id: string | undefined) => boolean;
+  /** Actions on the rows that are picked; without them no rows are. */
+  pickActions?: (picked: Picked) => React.ReactNode;
   /** Shown where there is nothing at all. */
   empty: React.ReactNode;
 }
 
 const NONE: Condition[] = [];
+
+/** The beginning of a text that may be of any length. */
+function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
 
 export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const { kind, always = NONE, filters = [], empty } = props;
@@ -56,6 +60,8 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
     frozen,
     chosen: props.selected,
   });
+  const picked = usePicked(answer?.view);
+  const { columns, ids, resize } = useColumns(props.label, props.columns, list.columns);
   const onRange = useCallback((from: number, to: number) => {
     setRange((was) => (was.from === from && was.to === to ? was : { from, to }));
   }, []);
@@ -68,6 +74,12 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const isFiltered = list.search !== "" || list.conditions.length > 0;
   const none = isFiltered ? (
     <Empty title="Nothing matches">
+      <p className="muted">
+        {answer?.all} {props.label.toLowerCase()} are there, and none has{" "}
+        {[list.search && `“${shorten(list.search)}”`, ...list.conditions.map(printCondition)]
+          .filter(Boolean)
+          .join(" and ")}
+      </p>
       <Button onPress={() => choose({ search: "", conditions: [] })}>Remove all filters</Button>
     </Empty>
   ) : (
@@ -75,14 +87,25 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   );
   return (
     <div className={css.list}>
-      <div className={css.bar} role="search">
+      {picked.ids.size > 0 && props.pickActions && (
+        <div className={css.bar} role="toolbar" aria-label="Actions on what is picked">
+          <output>
+            {picked.ids.size} of {answer?.total} picked
+          </output>
+          {props.pickActions(picked)}
+          <Button kind="plain" aria-label="Pick none" onPress={picked.clear}>
+            ✕
+          </Button>
+        </div>
+      )}
+      <div className={css.bar} role="search" hidden={picked.ids.size > 0}>
         <SearchField
           aria-label={`Search ${props.label}`}
           value={list.search}
           onChange={(search) => choose({ search })}
           className={css.search ?? ""}
         >
-          <Input placeholder="Search" className={css.input ?? ""} spellCheck={false} />
+          <Input placeholder="Search   /" className={css.input ?? ""} spellCheck={false} />
         </SearchField>
         {list.conditions.map((condition) => (
           <Chip
@@ -94,19 +117,44 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
             }
           />
         ))}
-        <AddFilter
-          filters={filters}
-          onAdd={(condition) => choose({ conditions: withCondition(list.conditions, condition) })}
-        />
+        {filters.map((filter) => (
+          <AddFilter
+            key={filter.field}
+            filter={filter}
+            onAdd={(condition) => choose({ conditions: withCondition(list.conditions, condition) })}
+          />
+        ))}
         <span className={css.grow} />
-        {answer && (
-          <span className="muted nowrap">
-            {isFiltered ? `${answer.total} of ${answer.all}` : answer.total}
-          </span>
-        )}
+        <Views label={props.label} />
+        <Menu
+          kind="plain"
+          label="Columns ▾"
+          name="Columns"
+          actions={[
+            ...props.columns.slice(1).map(({ id, name }) => ({
+              id,
+              name,
+              isChosen: ids.includes(id),
+              run: () => change({ columns: toggled(ids, id) }),
+            })),
+            {
+              id: "-",
+              name: "As at first",
+              isFirst: true,
+              run: () => change({ columns: undefined }),
+            },
+          ]}
+        />
+        {/* Its place is there before its number: the line is not to break when that comes. */}
+        <span className={`muted ${css.count}`}>
+          {answer && (isFiltered ? `${answer.total} of ${answer.all}` : `${answer.total} in all`)}
+        </span>
       </div>
       <Grid
         {...props}
+        columns={columns}
+        onResize={resize}
+        onMove={({ id }, places) => change({ columns: moveColumn(ids, id, places) })}
         rows={rows}
         from={answer?.from ?? 0}
         total={answer?.total ?? 0}
@@ -117,10 +165,16 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
         onSort={(next, isDescending) => choose({ sort: next, descending: isDescending })}
         onRange={onRange}
         onFrozen={setFrozen}
+        picking={props.pickActions && picked}
         empty={none}
       />
     </div>
   );
+}
+
+/** The ids with this one, or without. */
+function toggled(ids: string[], id: string): string[] {
+  return ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id];
 }
 
 /** Adds a value to the condition of its field, or a condition. */
@@ -151,26 +205,4 @@ function Chip({ condition, filters, onRemove }: ChipProps): React.ReactNode {
       </Button>
     </span>
   );
-}
-
-interface AddProps {
-  filters: FilterField[];
-  onAdd: (condition: Condition) => void;
-}
-
-function AddFilter({ filters, onAdd }: AddProps): React.ReactNode {
-  const shown = filters.filter(({ values }) => values.length > 0);
-  return shown.map(({ field, name, values }) => (
-    <Menu
-      key={field}
-      kind="plain"
-      label={`${name} ▾`}
-      name={`Filter by ${name}`}
-      actions={values.map((value) => ({
-        id: value,
-        name: value,
-        run: () => onAdd({ field, operator: "==", value }),
-      }))}
-    />
-  ));
 }

@@ -10,6 +10,8 @@ export interface ListState {
   conditions: Condition[];
   sort: string | undefined;
   descending: boolean;
+  /** The ids of the columns; the usual ones if none are chosen. */
+  columns?: string[] | undefined;
 }
 
 /** Reads `?q=text&f=phase==Running|Pending&sort=-createdAt`. What is no condition is left out. */
@@ -21,15 +23,18 @@ export function parseList(query: string): ListState {
     conditions: values.getAll("f").flatMap((text) => parseCondition(text) ?? []),
     sort: sort.replace(/^-/u, "") || undefined,
     descending: sort.startsWith("-"),
+    columns: values.get("cols")?.split(","),
   };
 }
 
 /** The other way; empty for a list in which nothing is chosen. */
-export function printList({ search, conditions, sort, descending }: ListState): string {
+export function printList(state: ListState): string {
+  const { search, conditions, sort, descending, columns } = state;
   const values = new URLSearchParams();
   if (search) values.set("q", search);
   for (const condition of conditions) values.append("f", printCondition(condition));
   if (sort) values.set("sort", `${descending ? "-" : ""}${sort}`);
+  if (columns) values.set("cols", columns.join(","));
   const text = values.toString();
   return text && `?${text}`;
 }

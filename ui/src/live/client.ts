@@ -22,14 +22,27 @@ type Receiver = (message: FromWorker) => void;
 let port: Port | undefined;
 let lastView = 0;
 let connection: Connection = { state: "connecting" };
+/** By the browser's clock, when the connection was lost. */
+let lostAt = 0;
+let accessChanged: () => void = () => undefined;
 const receivers = new Map<number, Receiver>();
+/** Who waits for the ids of a view. */
+const askers = new Map<number, (ids: string[]) => void>();
+let lastRequest = 0;
 const watchers = new Set<() => void>();
 
 function receive(event: MessageEvent<FromWorker>): void {
   const message = event.data;
   if (message.type === "connection") {
+    if (message.connection.state === "live") lostAt = 0;
+    else if (message.connection.state === "waiting") lostAt ||= Date.now();
     connection = message.connection;
     for (const watcher of watchers) watcher();
+  } else if (message.type === "access") {
+    accessChanged();
+  } else if (message.type === "ids") {
+    askers.get(message.request)?.(message.ids);
+    askers.delete(message.request);
   } else {
     receivers.get(message.view)?.(message);
   }
@@ -70,12 +83,8 @@ function open(): Port {
   return own;
 }
 
+/** Views may be asked for before the page is known to have a session: the worker keeps them. */
 function send(message: ToWorker): void {
-  port?.postMessage(message);
-}
-
-/** Begins to read the stream as the page with this secret. */
-export function startLive(secret: string | null): void {
   if (!port) {
     port = open();
     addEventListener("pagehide", () => send({ type: "bye" }));
@@ -83,9 +92,24 @@ export function startLive(secret: string | null): void {
       if (document.visibilityState === "visible") send({ type: "retry" });
     });
   }
+  port.postMessage(message);
+}
+
+/** Begins to read the stream as the page with this secret. */
+export function startLive(secret: string | null): void {
   connection = { state: "connecting" };
   for (const watcher of watchers) watcher();
   send({ type: "hello", secret });
+}
+
+/** Says what to do when the caller may see more, or less, than before. */
+export function onAccessChanged(then: () => void): void {
+  accessChanged = then;
+}
+
+/** When the connection was lost, by the browser's clock; 0 while there is one. */
+export function connectionLostAt(): number {
+  return lostAt;
 }
 
 /** Connects again at once. */
@@ -104,9 +128,21 @@ export function useConnection(): Connection {
   );
 }
 
+/** The ids of all rows of a view, in its order. */
+export function idsOf(view: number): Promise<string[]> {
+  const request = (lastRequest += 1);
+  return new Promise((resolve) => {
+    askers.set(request, resolve);
+    send({ type: "ids", view, request });
+  });
+}
+
+/** The answer to a view, and the number by which the view is known. */
+export type Answered<T> = ViewAnswer<T> & { view: number };
+
 /** Rows of a kind; undefined until the first answer. Unchanged rows keep their identity. */
-export function useView<K extends Kind>(spec: ViewSpec<K>): ViewAnswer<Kinds[K]> | undefined {
-  const [answer, setAnswer] = useState<ViewAnswer<Kinds[K]>>();
+export function useView<K extends Kind>(spec: ViewSpec<K>): Answered<Kinds[K]> | undefined {
+  const [answer, setAnswer] = useState<Answered<Kinds[K]>>();
   const view = useRef(0);
   const known = useRef(new Map<string, Versioned<Kinds[K]>>());
   const text = JSON.stringify(spec);
@@ -127,7 +163,7 @@ export function useView<K extends Kind>(spec: ViewSpec<K>): ViewAnswer<Kinds[K]>
         return shown;
       });
       known.current = kept;
-      setAnswer({ ...next, rows });
+      setAnswer({ ...next, rows, view: own });
     });
     return () => {
       receivers.delete(own);
@@ -149,6 +185,14 @@ export function idOf(object: Kinds[Kind]): string {
 export function useAll<K extends Kind>(kind: K, sort: string): Kinds[K][] | undefined {
   const rows = useView({ kind, sort })?.rows;
   return rows?.map(({ object }) => object);
+}
+
+/** The first objects of a kind that match, and how many there are: lists may have thousands. */
+export function useSome<K extends Kind>(
+  spec: ViewSpec<K> & { to: number },
+): { objects: Kinds[K][]; total: number } | undefined {
+  const answer = useView(spec);
+  return answer && { objects: answer.rows.map(({ object }) => object), total: answer.total };
 }
 
 /** Counts over all workloads; undefined until the first answer. */

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { parseList, printList } from "./address";
-import { holds, parseCondition } from "./conditions";
+import { parseCondition, test as testOf } from "./conditions";
 
 const ROW = { phase: "Running", gpus: 2, parent: { name: "vision" }, nodes: ["a", "b"] };
 
@@ -21,7 +21,7 @@ test.each([
   ["missing==", true],
 ])("%s", (text, expected) => {
   const condition = parseCondition(text);
-  expect(condition && holds(ROW, condition)).toBe(expected);
+  expect(condition && testOf(condition)(ROW)).toBe(expected);
 });
 
 test("what is no condition is none", () => {
@@ -37,6 +37,7 @@ test("an address comes back as it was, whatever is typed", () => {
       conditions: [{ field: "name", operator: "=@" as const, value: search || "x" }],
       sort: "createdAt",
       descending: true,
+      columns: undefined,
     };
     expect(parseList(printList(state))).toEqual(state);
   }

@@ -26,6 +26,7 @@ export function printCondition({ field, operator, value }: Condition): string {
 /** The value at a path of names, `status.phase`. */
 export function valueAt(object: unknown, path: string): unknown {
   let at: unknown = object;
+  if (!path.includes(".")) return (object as Record<string, unknown> | undefined)?.[path];
   for (const name of path.split(".")) {
     if (typeof at !== "object" || at === null) return undefined;
     at = (at as Record<string, unknown>)[name];
@@ -33,35 +34,42 @@ export function valueAt(object: unknown, path: string): unknown {
   return at;
 }
 
-function holdsFor(value: unknown, { operator, value: wanted }: Condition): boolean {
-  const text = value === undefined || value === null ? "" : String(value);
-  const alternatives = wanted.split("|");
+function asText(value: unknown): string {
+  return value === undefined || value === null ? "" : String(value);
+}
+
+/** What a condition asks of one value. */
+function asks({ operator, value: wanted }: Condition): (value: unknown) => boolean {
+  const alternatives = new Set(wanted.split("|"));
   switch (operator) {
     case "==":
-      return alternatives.includes(text);
+      return (value) => alternatives.has(asText(value));
     case "!=":
-      return !alternatives.includes(text);
+      return (value) => !alternatives.has(asText(value));
     case "=@":
-      return text.includes(wanted);
+      return (value) => asText(value).includes(wanted);
     case "!@":
-      return !text.includes(wanted);
+      return (value) => !asText(value).includes(wanted);
     case "=^":
-      return text.startsWith(wanted);
+      return (value) => asText(value).startsWith(wanted);
     case "=$":
-      return text.endsWith(wanted);
+      return (value) => asText(value).endsWith(wanted);
     case "<=":
-      return typeof value === "number" ? value <= Number(wanted) : text <= wanted;
+      return (value) =>
+        typeof value === "number" ? value <= Number(wanted) : asText(value) <= wanted;
     case ">=":
-      return typeof value === "number" ? value >= Number(wanted) : text >= wanted;
+      return (value) =>
+        typeof value === "number" ? value >= Number(wanted) : asText(value) >= wanted;
   }
 }
 
-/** Whether a condition holds for an object; of several values for one, or with `!` for all. */
-export function holds(object: unknown, condition: Condition): boolean {
-  const value = valueAt(object, condition.field);
-  if (!Array.isArray(value)) return holdsFor(value, condition);
+/** The test of a condition on objects; of several values for one, or with `!` for all. */
+export function test(condition: Condition): (object: unknown) => boolean {
+  const holds = asks(condition);
   const every = condition.operator.startsWith("!");
-  return every
-    ? value.every((one) => holdsFor(one, condition))
-    : value.some((one) => holdsFor(one, condition));
+  return (object) => {
+    const value = valueAt(object, condition.field);
+    if (!Array.isArray(value)) return holds(value);
+    return every ? value.every(holds) : value.some(holds);
+  };
 }

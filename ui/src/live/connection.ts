@@ -12,11 +12,16 @@ const SILENCE_MS_MAX = 40_000;
 
 interface Change {
   type: "reset" | "changed" | "deleted" | "synced";
+  /** Of a reset: why the list comes again. */
+  reason?: string;
   kind: string;
   id: string;
   object: Kinds[Kind];
   position?: string;
 }
+
+/** What listeners are told of: other objects, another state, other rights of the caller. */
+export type StreamNews = "objects" | "connection" | "access";
 
 export class Stream {
   store = new Store();
@@ -28,10 +33,9 @@ export class Stream {
   #abort: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #delay = RETRY_MS_FIRST;
-  #since = 0;
-  readonly #changed: (what: "objects" | "connection") => void;
+  readonly #changed: (what: StreamNews) => void;
 
-  constructor(changed: (what: "objects" | "connection") => void) {
+  constructor(changed: (what: StreamNews) => void) {
     this.#changed = changed;
   }
 
@@ -77,14 +81,15 @@ export class Stream {
       why = "no connection to the server";
     }
     if (abort !== this.#abort) return;
-    if (this.state.state !== "waiting") this.#since = Date.now();
     const wait = this.#delay * (0.75 + Math.random() / 2);
     this.#delay = Math.min(this.#delay * 2, RETRY_MS_MAX);
-    this.#set({ state: "waiting", retryAt: Date.now() + wait, since: this.#since, why });
+    this.#set({ state: "waiting", why });
     this.#timer = setTimeout(() => void this.#run(), wait);
   }
 
   async #read(abort: AbortController): Promise<number> {
+    // A list that was cut off begins again.
+    this.#next = undefined;
     const query = new URLSearchParams({ shape: "row", kinds: KINDS });
     if (this.#position) query.set("after", this.#position);
     const headers: Record<string, string> = { accept: "text/event-stream" };
@@ -140,6 +145,9 @@ export class Stream {
     switch (change.type) {
       case "reset":
         this.#next = new Store();
+        // There is nothing to go on from until the list is complete.
+        this.#position = undefined;
+        if (change.reason === "access") this.#changed("access");
         break;
       case "changed":
         store.set(change.kind, change.id, change.object);

@@ -44,7 +44,7 @@ export type Connection =
   | { state: "connecting" }
   | { state: "catching-up"; objects: number }
   | { state: "live" }
-  | { state: "waiting"; retryAt: number; since: number; why: string }
+  | { state: "waiting"; why: string }
   | { state: "logged-out" };
 
 /** Counts over all workloads, which no view gives. */
@@ -69,11 +69,16 @@ export type ToWorker =
   | { type: "hello"; secret: string | null }
   | { type: "view"; view: number; spec: ViewSpec }
   | { type: "counts"; view: number }
+  /** All rows of a view, in its order: for what is picked beyond the screen. */
+  | { type: "ids"; view: number; request: number }
   | { type: "drop"; view: number }
   | { type: "retry" }
   | { type: "bye" };
 
 export type FromWorker =
   | { type: "connection"; connection: Connection }
+  /** The caller may see more, or less, than before. */
+  | { type: "access" }
   | { type: "view"; view: number; answer: ViewAnswer<Kinds[Kind]> }
-  | { type: "counts"; view: number; counts: WorkloadCounts };
+  | { type: "counts"; view: number; counts: WorkloadCounts }
+  | { type: "ids"; view: number; request: number; ids: string[] };

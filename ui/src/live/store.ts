@@ -1,5 +1,5 @@
 // All objects of the stream, and views of them: filtered, sorted, cut. Knows nothing of connections.
-import { holds, valueAt } from "./conditions";
+import { test, valueAt } from "./conditions";
 import type { Versioned, ViewAnswer, ViewSpec, WorkloadCounts } from "./protocol";
 import type { Kind, Kinds, SharedReason, WorkloadRow } from "./rows";
 
@@ -21,6 +21,9 @@ let lastVersion = 0;
 
 export class Store {
   #kinds = new Map<string, Objects>();
+  /** The version of the last change of each kind. */
+  #touched = new Map<string, number>();
+  readonly #born = (lastVersion += 1);
 
   get size(): number {
     let sum = 0;
@@ -31,12 +34,20 @@ export class Store {
   set(kind: string, id: string, object: Kinds[Kind]): void {
     lastVersion += 1;
     this.#of(kind).set(id, { version: lastVersion, object });
+    this.#touched.set(kind, lastVersion);
     if (kind === "reason") this.#renew(id);
   }
 
   delete(kind: string, id: string): void {
     lastVersion += 1;
     this.#of(kind).delete(id);
+    this.#touched.set(kind, lastVersion);
+  }
+
+  /** Changes with every change of what a view of this kind shows. */
+  stateOf(kind: Kind): string {
+    const kinds = kind === "workload" ? [kind, "reason"] : [kind];
+    return [this.#born, ...kinds.map((one) => this.#touched.get(one) ?? 0)].join(" ");
   }
 
   #of(kind: string): Objects {
@@ -105,10 +116,10 @@ export class Store {
   #order(spec: ViewSpec): string[] {
     const fields = SEARCHED[spec.kind] ?? ["name"];
     const words = (spec.search ?? "").toLowerCase().split(/\s+/u).filter(Boolean);
-    const conditions = spec.conditions ?? [];
+    const tests = (spec.conditions ?? []).map(test);
     const found: { id: string; key: unknown }[] = [];
     for (const [id, { object }] of this.#of(spec.kind)) {
-      if (!conditions.every((condition) => holds(object, condition))) continue;
+      if (!tests.every((holds) => holds(object))) continue;
       if (words.length > 0) {
         const text = fields
           .map((field) => valueAt(object, field) ?? "")

@@ -12,6 +12,8 @@ interface Port {
 interface View {
   spec: ViewSpec | "counts";
   order: { order: string[] };
+  /** What it was answered from; a view of what did not change since is not answered again. */
+  answered: string;
 }
 
 class Tab {
@@ -29,6 +31,9 @@ class Tab {
   answer(view: number): void {
     const found = this.views.get(view);
     if (!found) return;
+    const state = stream.store.stateOf(found.spec === "counts" ? "workload" : found.spec.kind);
+    if (found.answered === state) return;
+    found.answered = state;
     if (found.spec === "counts") {
       this.send({ type: "counts", view, counts: stream.store.counts() });
     } else {
@@ -52,14 +57,21 @@ class Tab {
         this.views.set(message.view, {
           spec: message.spec,
           order: before?.order ?? { order: [] },
+          answered: "",
         });
         if (ready()) this.answer(message.view);
         break;
       }
       case "counts":
-        this.views.set(message.view, { spec: "counts", order: { order: [] } });
+        this.views.set(message.view, { spec: "counts", order: { order: [] }, answered: "" });
         if (ready()) this.answer(message.view);
         break;
+      case "ids": {
+        const { view, request } = message;
+        const ids = this.views.get(view)?.order.order ?? [];
+        this.send({ type: "ids", view, request, ids });
+        break;
+      }
       case "drop":
         this.views.delete(message.view);
         break;
@@ -87,6 +99,8 @@ const stream = new Stream((what) => {
   if (stream.state.state === "logged-out" || stream.state.state === "connecting") synced = false;
   if (what === "connection") {
     for (const tab of tabs) tab.send({ type: "connection", connection: stream.state });
+  } else if (what === "access") {
+    for (const tab of tabs) tab.send({ type: "access" });
   }
   if (synced && timer === undefined) {
     timer = setTimeout(() => {

@@ -65,15 +65,16 @@ export function Login({ isEmbedded }: { isEmbedded?: boolean }): React.ReactNode
       </Button>
     </form>
   );
-  if (isEmbedded) return form;
-  return (
-    <Page title="Log in">
+  const whole = (
+    <>
       {form}
       <p className={`muted ${css.hint}`}>
-        On the machine of the server <code>elastane ui</code> opens this page logged in.
+        On the machine of the server <code>elastane ui</code> opens this page logged in
+        {isEmbedded && ", and this tab goes on"}.
       </p>
-    </Page>
+    </>
   );
+  return isEmbedded ? whole : <Page title="Log in">{whole}</Page>;
 }
 
 export function ChangePassword(): React.ReactNode {

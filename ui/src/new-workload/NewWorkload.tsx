@@ -1,18 +1,22 @@
 // The form of a new training, in the two steps of the published documents.
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 
-import { type ApiError, post } from "../api/http";
+import { post } from "../api/http";
 import { useMay } from "../api/session";
+import { useSubmit } from "../api/submit";
+import type { Project } from "../api/types";
 import { Button } from "../kit/Button";
 import { TextField } from "../kit/Fields";
+import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import page from "../kit/page.module.css";
-import { Failure, NoRight } from "../kit/States";
+import { Failure, NoRight, Skeleton } from "../kit/States";
 import { printGpus } from "../kit/Status";
-import { type Tile, TileGroup } from "../kit/TileGroup";
-import { useAll, useView } from "../live/client";
-import { type Draft, EMPTY, keepDraft, loadDraft, nameProblem, toRequest } from "./draft";
+import { type Tile, TileGroup, TILES_MAX } from "../kit/TileGroup";
+import { useAll, useSome } from "../live/client";
+import type { WorkloadRow } from "../live/rows";
+import { type Draft, DRAFT, EMPTY, nameProblem, toRequest } from "./draft";
 import { Galleries } from "./Galleries";
 
 const TEMPLATES: Tile[] = [
@@ -21,13 +25,8 @@ const TEMPLATES: Tile[] = [
 
 export default function NewWorkload(): React.ReactNode {
   const mayCreate = useMay("trainings", "create");
-  const [draft, setDraft] = useState(loadDraft);
+  const [draft, change] = useKept(DRAFT, EMPTY);
   const [step, setStep] = useState(1);
-  const change = (next: Partial<Draft>) => {
-    const changed = { ...draft, ...next };
-    setDraft(changed);
-    keepDraft(changed);
-  };
   if (!mayCreate) return <NoRight what="this form" />;
   return (
     <>
@@ -51,9 +50,9 @@ interface StepProps {
   change: (next: Partial<Draft>) => void;
 }
 
-/** Whether a living workload of the project has the name. */
-function useTaken({ projectId, name }: Draft): boolean {
-  const answer = useView({
+/** The living workload of the project that has the name, if there is one. */
+function useNamesake({ projectId, name }: Draft): WorkloadRow | undefined {
+  const found = useSome({
     kind: "workload",
     conditions: [
       { field: "projectId", operator: "==", value: projectId ?? "" },
@@ -61,32 +60,32 @@ function useTaken({ projectId, name }: Draft): boolean {
     ],
     to: 1,
   });
-  return name !== "" && (answer?.total ?? 0) > 0;
+  return name === "" ? undefined : found?.objects[0];
 }
 
 function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => void }) {
   const [, navigate] = useLocation();
-  const projects = useAll("project", "name");
-  const taken = useTaken(draft);
-  const [tried, setTried] = useState(false);
-  const chosen = projects?.find(({ id }) => id === draft.projectId);
-  const problem = nameProblem(draft.name, taken, chosen?.name ?? "");
-  const submit = (event: React.FormEvent) => {
-    event.preventDefault();
-    setTried(true);
-    if (chosen && !problem) onContinue();
-  };
-  const tiles = (projects ?? []).map(({ id, name, totalResources, status }) => ({
-    id,
-    name,
-    detail: `${printGpus(status.quotaStatus.allocated.gpu)} of ${printGpus(totalResources.gpuQuota)} GPUs`,
-  }));
+  const namesake = useNamesake(draft);
+  const id = { field: "id", operator: "==" as const, value: draft.projectId ?? "" };
+  const chosen = useSome({ kind: "project", conditions: [id], to: 1 })?.objects[0];
+  const [words, setWords] = useState("");
+  const found = useSome({ kind: "project", search: words, sort: "name", to: TILES_MAX });
+  const problem = nameProblem(draft.name, namesake?.projectName);
+  const { tried, submit } = useSubmit({
+    isReady: chosen !== undefined && problem === undefined,
+    send: () => Promise.resolve(),
+    onSent: onContinue,
+  });
+  // With its tiles or not at all: what is below them is not to move.
+  if (!found) return <Skeleton rows={5} height={48} />;
   return (
     <form className={page.form} onSubmit={submit}>
-      <TileGroup
-        label="Project"
-        tiles={tiles}
-        value={chosen ? chosen.id : null}
+      <ProjectTiles
+        value={draft.projectId}
+        chosen={chosen}
+        found={found}
+        words={words}
+        onSearch={setWords}
         onChange={(projectId) => change({ projectId })}
         problem={tried && !chosen ? "choose a project" : undefined}
       />
@@ -96,7 +95,7 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
         help="unique in the project"
         value={draft.name}
         onChange={(name) => change({ name })}
-        problem={tried || taken ? problem : undefined}
+        problem={tried || namesake ? problem : undefined}
         isRequired
       />
       <div className={kit.actions} style={{ justifyContent: "flex-start" }}>
@@ -105,7 +104,7 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
         </Button>
         <Button
           onPress={() => {
-            keepDraft(null);
+            change(EMPTY);
             navigate("/workloads");
           }}
         >
@@ -116,32 +115,54 @@ function StepOne({ draft, change, onContinue }: StepProps & { onContinue: () => 
   );
 }
 
+interface ProjectTilesProps {
+  value: string | null;
+  /** The project with this id, once it is known. */
+  chosen: Project | undefined;
+  found: { objects: Project[]; total: number };
+  words: string;
+  onSearch: (words: string) => void;
+  onChange: (id: string) => void;
+  problem: string | undefined;
+}
+
+function ProjectTiles(props: ProjectTilesProps) {
+  const { value, chosen, found, words, onSearch, onChange, problem } = props;
+  const shown = found.objects;
+  const all = chosen && !shown.some(({ id }) => id === chosen.id) ? [chosen, ...shown] : shown;
+  const tiles = all.map(({ id, name, totalResources, status }) => ({
+    id,
+    name,
+    detail: `${printGpus(status.quotaStatus.allocated.gpu)} of ${printGpus(totalResources.gpuQuota)} GPUs`,
+  }));
+  return (
+    <TileGroup
+      label="Project"
+      tiles={tiles}
+      search={{ total: found.total, words, onChange: onSearch }}
+      value={value}
+      onChange={onChange}
+      problem={problem}
+    />
+  );
+}
+
 function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) {
   const [, navigate] = useLocation();
   const server = useAll("server", "id")?.[0];
-  const [tried, setTried] = useState(false);
-  const [pending, setPending] = useState(false);
-  const [error, setError] = useState<ApiError>();
-  const submit = (event: React.FormEvent) => {
-    event.preventDefault();
-    setTried(true);
-    // A second press while the first is on its way creates nothing.
-    if (!draft.environment || !draft.compute || pending) return;
-    setPending(true);
-    setError(undefined);
-    const body = toRequest(draft, server?.clusterId);
-    post<{ workloadId: string }>("/api/v1/workloads/trainings", body).then(
-      ({ workloadId }) => {
-        // The project stays for the next one.
-        keepDraft({ ...EMPTY, projectId: draft.projectId });
-        navigate(`/workloads/${workloadId}`);
-      },
-      (failure: ApiError) => {
-        setPending(false);
-        setError(failure);
-      },
-    );
-  };
+  const namesake = useNamesake(draft);
+  const { tried, pending, error, submit } = useSubmit({
+    isReady: draft.environment !== null && draft.compute !== null,
+    send: () => {
+      const body = toRequest(draft, server?.clusterId);
+      return post<{ workloadId: string }>("/api/v1/workloads/trainings", body);
+    },
+    onSent: ({ workloadId }) => {
+      // The project stays for the next one.
+      change({ ...EMPTY, projectId: draft.projectId });
+      navigate(`/workloads/${workloadId}`);
+    },
+  });
   return (
     <form className={page.form} onSubmit={submit}>
       <Galleries draft={draft} change={change} tried={tried} />
@@ -150,13 +171,23 @@ function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) 
         help="left out: that of the image"
         value={draft.command}
         onChange={(command) => change({ command })}
+        problem={error?.fields.command}
       />
       <TextField
         label="Arguments"
         value={draft.arguments}
         onChange={(args) => change({ arguments: args })}
+        problem={error?.fields.args}
       />
       {error && <Failure error={error} />}
+      {error && namesake && (
+        // Of another, or of this form, where only the answer was lost.
+        <p role="status">
+          There is a workload {namesake.name} in {namesake.projectName} now.{" "}
+          <Link href={`/workloads/${namesake.id}`}>Open it</Link>, or go back and choose another
+          name.
+        </p>
+      )}
       <div className={kit.actions} style={{ justifyContent: "flex-start" }}>
         <Button type="submit" kind="main" isPending={pending}>
           CREATE TRAINING

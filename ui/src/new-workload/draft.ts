@@ -1,5 +1,4 @@
-// What is typed into the form of a new workload: kept until it is created or discarded, and turned
-// into the request.
+// What is typed into the form of a new workload, and the request that it becomes.
 
 export interface Draft {
   projectId: string | null;
@@ -10,7 +9,8 @@ export interface Draft {
   arguments: string;
 }
 
-const STORED = "elastane-new-training";
+/** The key under which it is kept. */
+export const DRAFT = "elastane-new-training";
 
 export const EMPTY: Draft = {
   projectId: null,
@@ -20,25 +20,6 @@ export const EMPTY: Draft = {
   command: "",
   arguments: "",
 };
-
-/** The draft of this tab. */
-export function loadDraft(): Draft {
-  try {
-    const stored = sessionStorage.getItem(STORED);
-    return stored ? { ...EMPTY, ...(JSON.parse(stored) as Partial<Draft>) } : EMPTY;
-  } catch {
-    return EMPTY;
-  }
-}
-
-export function keepDraft(draft: Draft | null): void {
-  try {
-    if (draft) sessionStorage.setItem(STORED, JSON.stringify(draft));
-    else sessionStorage.removeItem(STORED);
-  } catch {
-    // Storage is refused: the draft lives as long as the page.
-  }
-}
 
 /** The body of the creation. */
 export function toRequest(draft: Draft, clusterId: string | undefined): object {
@@ -56,11 +37,11 @@ export function toRequest(draft: Draft, clusterId: string | undefined): object {
   };
 }
 
-/** What is wrong with a name; `taken` are those of living workloads of the project. */
-export function nameProblem(name: string, taken: boolean, project: string): string | undefined {
+/** What is wrong with a name; `project` is the one in which a living workload has it. */
+export function nameProblem(name: string, project: string | undefined): string | undefined {
   if (name === "") return "a name is needed";
   if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/u.test(name)) {
     return "lower-case letters, digits and -, beginning with a letter and not ending with -";
   }
-  return taken ? `the name is taken in ${project}; choose a different one` : undefined;
+  return project && `the name is taken in ${project}; choose a different one`;
 }

@@ -8,13 +8,14 @@ import page from "../kit/page.module.css";
 import { NoRight, Skeleton } from "../kit/States";
 import { Code, countGpus, printGpus, projectColor } from "../kit/Status";
 import { Clock } from "../kit/time";
-import { useAll, useCounts } from "../live/client";
+import { useAll, useCounts, useSome } from "../live/client";
 import type { WorkloadCounts } from "../live/protocol";
 
 export default function Overview(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
   const counts = useCounts();
-  const projects = useAll("project", "name");
+  const sort = "status.quotaStatus.allocated.gpu";
+  const projects = useSome({ kind: "project", sort, descending: true, to: SHOWN });
   if (!mayRead) return <NoRight what="workloads" />;
   return (
     <>
@@ -26,7 +27,7 @@ export default function Overview(): React.ReactNode {
           <div className={page.stack}>
             <Tiles counts={counts} />
             <div className={page.columns}>
-              <WhoHasWhat projects={projects} />
+              <WhoHasWhat projects={projects.objects} total={projects.total} />
               <WhyWaiting counts={counts} />
               <JustHappened counts={counts} />
             </div>
@@ -50,11 +51,18 @@ function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
     <ul className={page.tilesRow}>
       {mayNodes && (
         <>
-          <Figure name="Ready nodes" value={`${ready} / ${nodes.length}`} to="/nodes" />
+          <Figure
+            name="Ready nodes"
+            value={`${ready} / ${nodes.length}`}
+            detail={ready < nodes.length ? `✕ ${nodes.length - ready} not ready` : "all ready"}
+            to="/nodes"
+          />
           <Figure
             name="Allocated GPUs"
             value={`${printGpus(held)} / ${devices.length}`}
-            detail={broken > 0 ? `× ${broken} out of service` : undefined}
+            detail={
+              broken > 0 ? `× ${broken} out of service` : `${printGpus(devices.length - held)} free`
+            }
             to="/nodes"
           />
         </>
@@ -62,6 +70,7 @@ function Tiles({ counts }: { counts: WorkloadCounts }): React.ReactNode {
       <Figure
         name="Running workloads"
         value={String(counts.phases.Running ?? 0)}
+        detail={`hold ${countGpus(counts.gpusAllocated)}`}
         to="/workloads?f=phase%3D%3DRunning"
       />
       <Figure
@@ -106,11 +115,16 @@ function gpus(project: Project): number {
   return project.status.quotaStatus.allocated.gpu;
 }
 
-function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
-  const sorted = projects.toSorted((a, b) => gpus(b) - gpus(a)).slice(0, SHOWN);
+interface ShownProjects {
+  /** Those with the most GPUs, the largest first. */
+  projects: Project[];
+  total: number;
+}
+
+function WhoHasWhat({ projects, total }: ShownProjects): React.ReactNode {
   const full = Math.max(
     1,
-    ...sorted.flatMap((project) => [
+    ...projects.flatMap((project) => [
       gpus(project),
       project.totalResources.gpuQuota,
       fairShare(project) ?? 0,
@@ -125,7 +139,7 @@ function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
         </p>
       )}
       <div className={page.lend}>
-        {sorted.map((project) => {
+        {projects.map((project) => {
           const quota = project.totalResources.gpuQuota;
           return [
             <Link
@@ -149,9 +163,9 @@ function WhoHasWhat({ projects }: { projects: Project[] }): React.ReactNode {
           ];
         })}
       </div>
-      {projects.length > SHOWN && (
+      {total > SHOWN && (
         <p style={{ marginTop: 8 }}>
-          <Link href="/projects">{projects.length - SHOWN} more projects</Link>
+          <Link href="/projects">{total - SHOWN} more projects</Link>
         </p>
       )}
     </section>

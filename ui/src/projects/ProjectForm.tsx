@@ -1,17 +1,19 @@
-// The form of a new project: name, department, GPU quota.
-import { useState } from "react";
-
-import { type ApiError, post } from "../api/http";
+// The form of a new project: name, department, GPU quota in each node pool.
+import { post } from "../api/http";
+import { useSubmit } from "../api/submit";
 import type { Project } from "../api/types";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { NumberField, Select, TextField } from "../kit/Fields";
+import { useKept } from "../kit/kept";
 import kit from "../kit/kit.module.css";
 import { Failure } from "../kit/States";
-import { useAll } from "../live/client";
+import { useAll, useSome } from "../live/client";
 import type { DepartmentRow } from "../live/rows";
 
-const NAME = /^[a-z][a-z0-9-]*$/u;
+const NAME = /^[a-z]([a-z0-9-]{0,47}[a-z0-9])?$/u;
+
+const LETTERS = "lower-case letters, digits and -, beginning with a letter and not ending with -";
 
 interface Props {
   departments: DepartmentRow[];
@@ -20,71 +22,76 @@ interface Props {
   onClose: () => void;
 }
 
+interface Values {
+  name: string;
+  departmentId: string;
+  /** GPUs by the id of the node pool; NaN while no number is typed. */
+  quotas: Record<string, number | null>;
+}
+
+const NEW: Values = { name: "", departmentId: "", quotas: {} };
+
 export function ProjectForm({ departments, onCreated, onClose }: Props): React.ReactNode {
   const server = useAll("server", "id")?.[0];
-  const pool = useAll("node-pool", "id")?.[0];
-  const taken = useAll("project", "name")?.map((project) => project.name) ?? [];
-  const [name, setName] = useState("");
-  const [departmentId, setDepartment] = useState<string>();
-  const [quota, setQuota] = useState(0);
-  const [tried, setTried] = useState(false);
-  const [pending, setPending] = useState(false);
-  const [error, setError] = useState<ApiError>();
-  const parentId = departmentId ?? departments[0]?.id ?? "";
-  const wrong = {
-    name: nameProblem(name, taken),
-    quota: Number.isFinite(quota) && quota >= 0 ? undefined : "0 or more",
+  const pools = useAll("node-pool", "name") ?? [];
+  const [{ name, departmentId, quotas }, change, forget] = useKept("elastane-new-project", NEW);
+  const isTaken = useIsTaken(name);
+  const parentId = departments.some(({ id }) => id === departmentId)
+    ? departmentId
+    : (departments[0]?.id ?? "");
+  const problem = nameProblem(name, isTaken);
+  const isWrong = (poolId: string) => !(quotaOf(quotas, poolId) >= 0);
+  const close = () => {
+    forget();
+    onClose();
   };
-  const submit = (event: React.FormEvent) => {
-    event.preventDefault();
-    setTried(true);
-    if (wrong.name !== undefined || wrong.quota !== undefined || pending || !pool) return;
-    setPending(true);
-    setError(undefined);
-    const nodePool = { id: pool.id, name: pool.name };
-    post<Project>("/api/v1/org-unit/projects", {
-      name,
-      parentId,
-      clusterId: server?.clusterId,
-      resources: [{ nodePool, gpu: { deserved: quota } }],
-    }).then(
-      (created) => {
-        onCreated(created.id);
-        onClose();
-      },
-      (failure: ApiError) => {
-        setPending(false);
-        setError(failure);
-      },
-    );
-  };
+  const { tried, pending, error, submit } = useSubmit({
+    isReady: problem === undefined && pools.length > 0 && !pools.some(({ id }) => isWrong(id)),
+    send: () =>
+      post<Project>("/api/v1/org-unit/projects", {
+        name,
+        parentId,
+        clusterId: server?.clusterId,
+        resources: pools.map((pool) => ({
+          nodePool: { id: pool.id, name: pool.name },
+          gpu: { deserved: quotaOf(quotas, pool.id) },
+        })),
+      }),
+    onSent: ({ id }) => {
+      onCreated(id);
+      close();
+    },
+  });
   return (
-    <Dialog title="New project" isOpen onClose={onClose} isSheet>
+    <Dialog title="New project" isOpen onClose={close} isSheet>
       <form className={kit.field} style={{ gap: 16 }} onSubmit={submit}>
         <Select
           label="Scope: department"
           value={parentId}
-          onChange={setDepartment}
+          onChange={(id) => change({ departmentId: id })}
           choices={departments}
         />
         <TextField
           label="Project name"
-          help="lower-case letters, digits and -, begins with a letter; at most 49"
+          help={`at most 49 ${LETTERS}`}
           value={name}
-          onChange={setName}
-          problem={tried || taken.includes(name) ? wrong.name : undefined}
+          onChange={(typed) => change({ name: typed })}
+          problem={tried || isTaken ? (problem ?? error?.fields.name) : undefined}
           isRequired
           autoFocus
         />
-        <NumberField
-          label={`GPU devices (quota${pool ? ` in ${pool.name}` : ""})`}
-          value={quota}
-          onChange={setQuota}
-          problem={tried ? wrong.quota : undefined}
-        />
+        {pools.map((pool) => (
+          <NumberField
+            key={pool.id}
+            label={`GPU devices (quota in ${pool.name})`}
+            value={quotaOf(quotas, pool.id)}
+            onChange={(gpus) => change({ quotas: { ...quotas, [pool.id]: gpus } })}
+            problem={tried && isWrong(pool.id) ? "0 or more" : undefined}
+          />
+        ))}
         {error && <Failure error={error} />}
         <div className={kit.actions}>
-          <Button onPress={onClose}>CANCEL</Button>
+          <Button onPress={close}>CANCEL</Button>
           <Button type="submit" kind="main" isPending={pending}>
             CREATE PROJECT
           </Button>
@@ -94,8 +101,24 @@ export function ProjectForm({ departments, onCreated, onClose }: Props): React.R
   );
 }
 
-function nameProblem(name: string, taken: string[]): string | undefined {
+/** The quota that was typed, else none; a text that is no number is kept as `null`. */
+function quotaOf(quotas: Values["quotas"], poolId: string): number {
+  const typed = quotas[poolId];
+  return typed === undefined ? 0 : (typed ?? Number.NaN);
+}
+
+/** Whether a project has the name now. */
+function useIsTaken(name: string): boolean {
+  const found = useSome({
+    kind: "project",
+    conditions: [{ field: "name", operator: "==", value: name }],
+    to: 1,
+  });
+  return name !== "" && (found?.total ?? 0) > 0;
+}
+
+function nameProblem(name: string, isTaken: boolean): string | undefined {
   if (name === "") return "a name is needed";
-  if (!NAME.test(name)) return "lower-case letters, digits and -, beginning with a letter";
-  return taken.includes(name) ? `there is a project ${name} already` : undefined;
+  if (!NAME.test(name)) return `at most 49 ${LETTERS}`;
+  return isTaken ? `there is a project ${name} already` : undefined;
 }

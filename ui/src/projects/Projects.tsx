@@ -1,5 +1,5 @@
 // The page of projects: who has what quota, and the form of a new one.
-import { useState } from "react";
+import { useMemo, useState } from "react";
 
 import { useMay } from "../api/session";
 import type { Project } from "../api/types";
@@ -10,18 +10,19 @@ import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
 import { printGpus, projectColor } from "../kit/Status";
 import { Age } from "../kit/time";
-import { useAll } from "../live/client";
+import { useAll, useSome } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
 import { ProjectForm } from "./ProjectForm";
 
 const allocated = (project: Project) => project.status.quotaStatus.allocated.gpu;
 
-const COLUMNS: Column<Project>[] = [
+/** Columns; `full` GPUs are the whole width of every bar, so that rows compare. */
+const columnsOf = (full: number): Column<Project>[] => [
   {
     id: "name",
     name: "Project",
     width: 130,
-    grows: true,
+    grows: 1,
     rank: 0,
     sort: "name",
     cell: (project) => <b style={{ fontWeight: 600 }}>{project.name}</b>,
@@ -56,14 +57,14 @@ const COLUMNS: Column<Project>[] = [
     id: "bar",
     name: "Quota and use",
     width: 200,
-    grows: true,
+    grows: 1,
     rank: 3,
     cell: (project) => (
       <LendingBar
         allocated={allocated(project)}
         quota={project.totalResources.gpuQuota}
         color={projectColor(project.id)}
-        full={Math.max(allocated(project), project.totalResources.gpuQuota, 1)}
+        full={full}
       />
     ),
   },
@@ -87,10 +88,20 @@ const COLUMNS: Column<Project>[] = [
   },
 ];
 
+/** The most GPUs that a project has as quota or holds. */
+function useLargest(): number {
+  const by = { kind: "project", descending: true, to: 1 } as const;
+  const quota = useSome({ ...by, sort: "totalResources.gpuQuota" })?.objects[0];
+  const held = useSome({ ...by, sort: "status.quotaStatus.allocated.gpu" })?.objects[0];
+  return Math.max(1, quota?.totalResources.gpuQuota ?? 0, held ? allocated(held) : 0);
+}
+
 export default function Projects(): React.ReactNode {
   const mayRead = useMay("project", "read");
   const mayCreate = useMay("project", "create");
   const departments = useAll("department", "name");
+  const full = useLargest();
+  const columns = useMemo(() => columnsOf(full), [full]);
   const [isOpen, setOpen] = useState(false);
   const [made, setMade] = useState<string>();
   if (!mayRead) return <NoRight what="projects" />;
@@ -108,12 +119,12 @@ export default function Projects(): React.ReactNode {
       <LiveGrid
         kind="project"
         label="Projects"
-        columns={COLUMNS}
+        columns={columns}
         filters={[
           {
             field: "parent.name",
             name: "Department",
-            values: departments?.map(({ name }) => name) ?? [],
+            of: { kind: "department", field: "name" },
           },
         ]}
         sort="name"

@@ -14,7 +14,8 @@ function routeOf({ type, id }: WorkloadRow): string {
   return `/api/v1/workloads/${kind ?? "trainings"}/${id}`;
 }
 
-function run(row: WorkloadRow, action: ActionName): Promise<unknown> {
+/** Does it. */
+export function run(row: WorkloadRow, action: ActionName): Promise<unknown> {
   switch (action) {
     case "STOP":
       return request("POST", `${routeOf(row)}/suspend`);

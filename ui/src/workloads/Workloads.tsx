@@ -3,17 +3,21 @@ import { useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 
 import { useMay } from "../api/session";
+import { Button } from "../kit/Button";
 import { Menu } from "../kit/Menu";
 import page from "../kit/page.module.css";
 import { Empty, NoRight } from "../kit/States";
 import { PHASES } from "../kit/Status";
-import { useAll, useView } from "../live/client";
+import { useView } from "../live/client";
 import { LiveGrid } from "../live/LiveGrid";
+import type { Picked } from "../live/picked";
 import type { WorkloadRow } from "../live/rows";
 import { Act, type ActionName } from "./Act";
+import { ActMany } from "./ActMany";
 import { COLUMNS } from "./columns";
 import { Pane } from "./Pane";
 
+const ACTIONS: ActionName[] = ["STOP", "RUN", "DELETE"];
 const KEYS: Record<string, ActionName> = { s: "STOP", r: "RUN", Delete: "DELETE" };
 
 export default function Workloads(): React.ReactNode {
@@ -23,8 +27,8 @@ export default function Workloads(): React.ReactNode {
   const mayRead = useMay("workloads", "read");
   const mayCreate = useMay("trainings", "create");
   const mayChange = useMay("trainings", "update");
-  const projects = useAll("project", "name")?.map((project) => project.name) ?? [];
   const [act, setAct] = useState<{ id: string; action: ActionName }>();
+  const [actMany, setActMany] = useState<{ picked: Picked; action: ActionName }>();
   const to = (path: string) => navigate(`${path}${query && `?${query}`}`);
   if (!mayRead) return <NoRight what="workloads" />;
   const create = () => navigate("/workloads/new/training");
@@ -49,7 +53,7 @@ export default function Workloads(): React.ReactNode {
           columns={COLUMNS}
           filters={[
             { field: "phase", name: "Status", values: PHASES },
-            { field: "projectName", name: "Project", values: projects },
+            { field: "projectName", name: "Project", of: { kind: "project", field: "name" } },
           ]}
           sort="createdAt"
           descending
@@ -61,6 +65,14 @@ export default function Workloads(): React.ReactNode {
             if (action && focused && mayChange) setAct({ id: focused, action });
             return key === "Escape" || action !== undefined;
           }}
+          {...(mayChange && {
+            pickActions: (picked) =>
+              ACTIONS.map((action) => (
+                <Button key={action} onPress={() => setActMany({ picked, action })}>
+                  {action}
+                </Button>
+              )),
+          })}
           empty={
             <Empty title="No workloads yet">
               <p className="muted">A workload is what runs on GPUs: a training, a workspace.</p>
@@ -83,6 +95,14 @@ export default function Workloads(): React.ReactNode {
           </Chosen>
         )}
       </div>
+      {actMany && (
+        <ActMany
+          ids={actMany.picked.ids}
+          action={actMany.action}
+          onClose={() => setActMany(undefined)}
+          onDone={actMany.picked.clear}
+        />
+      )}
       {act && (
         <Chosen id={act.id}>
           {(row) => <Act row={row} action={act.action} onClose={() => setAct(undefined)} />}

@@ -34,7 +34,8 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "name",
     name: "Workload",
-    width: 130,
+    width: 150,
+    grows: 1,
     rank: 0,
     sort: "name",
     cell: (row) => (
@@ -47,7 +48,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   {
     id: "phase",
     name: "Status",
-    width: 148,
+    width: 138,
     rank: 1,
     sort: "phase",
     cell: (row) => (
@@ -60,7 +61,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     id: "why",
     name: "Why",
     width: 220,
-    grows: true,
+    grows: 3,
     least: 96,
     rank: 2,
     sort: "why",
@@ -108,6 +109,50 @@ export const COLUMNS: Column<WorkloadRow>[] = [
     rank: 8,
     sort: "submittedBy",
     cell: (row) => row.submittedBy,
+  },
+  {
+    id: "nodes",
+    name: "Nodes",
+    width: 130,
+    rank: 9,
+    isExtra: true,
+    cell: ({ nodes, nodesCount }) =>
+      nodesCount > nodes.length ? `${nodes.join(", ")}, … (${nodesCount})` : nodes.join(", "),
+  },
+  {
+    id: "nodePools",
+    name: "Node pools",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    cell: (row) => row.nodePools.join(", "),
+  },
+  {
+    id: "priority",
+    name: "Priority",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    sort: "priorityClassName",
+    cell: (row) => row.priorityClassName,
+  },
+  {
+    id: "preemptible",
+    name: "Preemptible",
+    width: 100,
+    rank: 9,
+    isExtra: true,
+    sort: "preemptible",
+    cell: (row) => (row.preemptible ? "yes" : "no"),
+  },
+  {
+    id: "completedAt",
+    name: "Completed",
+    width: 110,
+    rank: 9,
+    isExtra: true,
+    sort: "completedAt",
+    cell: ({ completedAt }) => completedAt && <Age of={completedAt} />,
   },
 ];
 

@@ -1,21 +1,34 @@
 // The grid: draws only what is visible, moves by the keyboard, keeps still while it is read.
-import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { Button } from "../Button";
 import { Skeleton } from "../States";
 import { type Column, place, type Placed } from "./columns";
 import css from "./grid.module.css";
-import { move, type Position } from "./keys";
+import { isUnder, move, type Position } from "./keys";
+import { Head, Row } from "./Rows";
+import { useStill } from "./still";
 
 /** Rows drawn above and below what is visible. */
 const OVERSCAN = 6;
-const STILL_MS = 1500;
+/** How much wider a key makes a column, in pixels. */
+const STEP = 16;
 const HEAD = 34;
 
 export interface GridRow<T> {
   id: string;
   object: T;
   gone?: boolean | undefined;
+}
+
+/** Picking rows, to act on several. */
+export interface Picking {
+  ids: ReadonlySet<string>;
+  toggle: (id: string) => void;
+  /** Picks from the row that was picked last, or the first one, to the second. */
+  extend: (from: string, to: string) => void;
+  all: () => void;
+  clear: () => void;
 }
 
 interface Props<T> {
@@ -34,16 +47,26 @@ interface Props<T> {
   onFrozen: (frozen: boolean) => void;
   onOpen?: (id: string) => void;
   onKey?: (key: string, id: string | undefined) => boolean;
+  picking?: Picking | undefined;
+  onResize?: (column: Column<T>, pixels: number) => void;
+  /** Moves a column by so many places. */
+  onMove?: (column: Column<T>, places: number) => void;
   empty: React.ReactNode;
 }
 
 export function Grid<T>(props: Props<T>): React.ReactNode {
-  const { columns, rows, from, total, onRange, onFrozen, onOpen, onKey } = props;
+  const { columns, rows, from, total, onRange, onFrozen, onOpen, onKey, picking } = props;
+  // Rows are drawn again only when they change, and call what there is then.
+  const latest = useRef(props);
+  useLayoutEffect(() => {
+    latest.current = props;
+  });
   const outer = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0, row: 36 });
   const [top, setTop] = useState(0);
   const [focus, setFocus] = useState<Position>({ row: 0, column: 0 });
-  const moved = useRef(false);
+  /** Where the keyboard led to, until it has the focus. */
+  const goal = useRef<Position>(undefined);
   const placed = useMemo(() => place(columns, size.width), [columns, size.width]);
 
   useLayoutEffect(() => {
@@ -67,11 +90,13 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
 
   // Focus follows the keyboard once the row is drawn.
   useEffect(() => {
-    if (!moved.current) return;
-    const at = `[data-row="${focus.row}"] [data-column="${focus.column}"]`;
+    // Of the ref, not of the state: effects of an earlier drawing may run after the key.
+    if (!goal.current) return;
+    const { row, column } = goal.current;
+    const at = `[data-row="${row}"] [data-column="${column}"]`;
     const cell = outer.current?.querySelector<HTMLElement>(at);
     if (cell) {
-      moved.current = false;
+      goal.current = undefined;
       cell.focus({ preventScroll: true });
     }
   });
@@ -87,27 +112,68 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
     }
   };
 
+  const idAt = (row: number) => rows?.[row - from]?.id;
+  const go = (next: Position) => {
+    goal.current = next;
+    setFocus(next);
+    show(next.row);
+  };
   const keyDown = (event: React.KeyboardEvent) => {
-    if (event.altKey) return;
-    const page = Math.max(1, Math.floor((size.height - HEAD) / size.row) - 1);
-    const next = move(focus, event, { rows: total, columns: placed.length, page });
-    const id = rows?.[focus.row - from]?.id;
-    if (next) {
-      moved.current = true;
-      setFocus(next);
-      show(next.row);
-    } else if (event.key === "Enter" && focus.row < 0) {
-      const column = placed[focus.column];
-      if (column) sortBy(column);
-    } else if (event.key === "Enter" && id && onOpen) {
-      onOpen(id);
-    } else if (event.key === "R" && props.fresh > 0) {
-      thaw();
-    } else if (event.ctrlKey || event.metaKey || !onKey?.(event.key, id)) {
-      return;
+    const isRtl = getComputedStyle(event.currentTarget).direction === "rtl";
+    const done = focus.row < 0 ? headKey(event, isRtl) : rowKey(event);
+    if (!done) {
+      const page = Math.max(1, Math.floor((size.height - HEAD) / size.row) - 1);
+      const extent = { rows: total, columns: placed.length, page, isRtl };
+      const next = event.altKey || event.shiftKey ? undefined : move(focus, event, extent);
+      if (next) go(next);
+      else if (event.key === "R" && props.fresh > 0) thaw();
+      else if (isUnder(event) || !onKey?.(event.key, idAt(focus.row))) return;
     }
     event.preventDefault();
   };
+  /** Sorts by a column, makes it wider (Shift) and moves it (Alt). */
+  const headKey = ({ key, shiftKey, altKey }: React.KeyboardEvent, isRtl: boolean): boolean => {
+    const column = placed[focus.column];
+    if (!column) return false;
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (key === "Enter" || key === " ") sortBy(column);
+    else if (by && shiftKey && props.onResize) props.onResize(column, STEP * (isRtl ? -by : by));
+    else if (by && altKey && props.onMove) {
+      const places = isRtl ? -by : by;
+      props.onMove(column, places);
+      const to = Math.max(0, Math.min(placed.length - 1, focus.column + places));
+      go({ row: -1, column: to });
+    } else return false;
+    return true;
+  };
+  /** Opens and picks rows. */
+  const rowKey = (event: React.KeyboardEvent): boolean => {
+    const { key, shiftKey } = event;
+    const id = idAt(focus.row);
+    const by = { ArrowDown: 1, ArrowUp: -1 }[key];
+    if (key === "Enter" && id && onOpen) onOpen(id);
+    else if (!picking) return false;
+    else if (key === "a" && isUnder(event)) picking.all();
+    else if (key === "Escape" && picking.ids.size > 0) picking.clear();
+    else if ((key === " " || key === "x") && id && !isUnder(event)) picking.toggle(id);
+    else if (by && shiftKey) {
+      const row = Math.max(0, Math.min(total - 1, focus.row + by));
+      const to = idAt(row);
+      if (id && to) picking.extend(id, to);
+      go({ row, column: focus.column });
+    } else return false;
+    return true;
+  };
+  const press = useCallback(
+    (id: string, event: React.MouseEvent) => {
+      const isCheck = event.target instanceof Element && event.target.closest("[data-check]");
+      const { picking: now, selected } = latest.current;
+      if (now && event.shiftKey) now.extend(selected ?? id, id);
+      else if (now && (isCheck || event.ctrlKey || event.metaKey)) now.toggle(id);
+      else onOpen?.(id);
+    },
+    [onOpen],
+  );
 
   const sortBy = ({ sort }: Placed<T>) => {
     if (!sort) return;
@@ -127,6 +193,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
         aria-rowcount={total + 1}
         aria-colcount={placed.length}
         aria-busy={rows === undefined}
+        aria-multiselectable={picking ? true : undefined}
         onKeyDown={keyDown}
         onScroll={(event) => {
           setTop(event.currentTarget.scrollTop);
@@ -137,7 +204,14 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
         onFocus={() => hold("focus")}
         onBlur={() => release("focus")}
       >
-        <Head {...props} placed={placed} active={active} onPress={sortBy} onFocus={focusOn} />
+        <Head
+          {...props}
+          placed={placed}
+          active={active}
+          onPress={sortBy}
+          onFocus={focusOn}
+          onResize={props.onResize}
+        />
         {rows === undefined && (
           <div className={css.loading}>
             <Skeleton rows={8} />
@@ -153,11 +227,12 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
                 index={from + index}
                 top={(from + index) * size.row}
                 gone={row.gone === true}
-                selected={row.id === props.selected}
+                current={row.id === props.selected}
+                picked={picking?.ids.has(row.id)}
                 placed={placed}
                 active={active.row === from + index ? active.column : -1}
                 onFocus={focusOn}
-                onOpen={onOpen}
+                onPress={press}
               />
             ))}
           </div>
@@ -172,112 +247,3 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
     </div>
   );
 }
-
-/** The order is frozen while one reads: pointer over it, focus in it, or just scrolled. */
-function useStill(onFrozen: (frozen: boolean) => void) {
-  const held = useRef(new Set<string>());
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const hold = (by: string) => {
-    held.current.add(by);
-    onFrozen(true);
-    if (by !== "scroll") return;
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => release("scroll"), STILL_MS);
-  };
-  const release = (by: string) => {
-    held.current.delete(by);
-    if (held.current.size === 0) onFrozen(false);
-  };
-  const thaw = () => {
-    onFrozen(false);
-    if (held.current.size > 0) setTimeout(() => held.current.size > 0 && onFrozen(true), 300);
-  };
-  return { hold, release, thaw };
-}
-
-interface HeadProps<T> {
-  placed: Placed<T>[];
-  sort: string | undefined;
-  descending: boolean;
-  active: Position;
-  onPress: (column: Placed<T>) => void;
-  onFocus: (row: number, column: number) => void;
-}
-
-function Head<T>({ placed, sort, descending, active, onPress, onFocus }: HeadProps<T>) {
-  const direction = descending ? ("descending" as const) : ("ascending" as const);
-  return (
-    <div role="rowgroup" className={css.head}>
-      <div role="row" aria-rowindex={1} data-row={-1}>
-        {placed.map((column, at) => (
-          <div
-            key={column.id}
-            role="columnheader"
-            aria-colindex={at + 1}
-            {...(column.sort && { "aria-sort": column.sort === sort ? direction : "none" })}
-            className={css.cell}
-            style={{ insetInlineStart: column.start, width: column.size }}
-            data-column={at}
-            data-number={column.isNumber || undefined}
-            tabIndex={active.row < 0 && active.column === at ? 0 : -1}
-            onClick={() => onPress(column)}
-            onFocus={() => onFocus(-1, at)}
-          >
-            <span>
-              {column.name}
-              {column.sort && column.sort === sort && (descending ? " ↓" : " ↑")}
-            </span>
-          </div>
-        ))}
-      </div>
-    </div>
-  );
-}
-
-interface RowProps<T> {
-  row: T;
-  id: string;
-  index: number;
-  top: number;
-  gone: boolean;
-  selected: boolean;
-  placed: Placed<T>[];
-  /** The column that has the focus of the keyboard; -1 for none. */
-  active: number;
-  onFocus: (row: number, column: number) => void;
-  onOpen: ((id: string) => void) | undefined;
-}
-
-function RowOf<T>(props: RowProps<T>): React.ReactNode {
-  const { row, id, index, top, gone, selected, placed, active, onFocus, onOpen } = props;
-  return (
-    <div
-      role="row"
-      aria-rowindex={index + 2}
-      aria-selected={selected}
-      data-row={index}
-      data-gone={gone || undefined}
-      className={css.row}
-      style={{ top }}
-      onClick={() => onOpen?.(id)}
-    >
-      {placed.map((column, at) => (
-        <div
-          key={column.id}
-          role={at === 0 ? "rowheader" : "gridcell"}
-          aria-colindex={at + 1}
-          className={css.cell}
-          style={{ insetInlineStart: column.start, width: column.size }}
-          data-column={at}
-          data-number={column.isNumber || undefined}
-          tabIndex={active === at ? 0 : -1}
-          onFocus={() => onFocus(index, at)}
-        >
-          <span>{row && column.cell(row)}</span>
-        </div>
-      ))}
-    </div>
-  );
-}
-
-const Row = memo(RowOf) as typeof RowOf;

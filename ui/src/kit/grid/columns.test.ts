@@ -15,7 +15,7 @@ const column = (id: string, rank: number, more?: Partial<Column<null>>): Column<
 const COLUMNS = [
   column("name", 0),
   column("status", 1),
-  column("why", 2, { width: 200, grows: true, least: 80 }),
+  column("why", 2, { width: 200, grows: 1, least: 80 }),
   column("gpus", 3),
 ];
 

@@ -27,7 +27,13 @@ test.each([
   expect(move(from, pressed, EXTENT)).toEqual(to);
 });
 
-const column = (id: string, rank: number, grows = false) => ({
+test("arrows lead where they point, from right to left as well", () => {
+  const extent = { ...EXTENT, isRtl: true };
+  expect(move(at(3, 1), key("ArrowRight"), extent)).toEqual(at(3, 0));
+  expect(move(at(3, 1), key("ArrowLeft"), extent)).toEqual(at(3, 2));
+});
+
+const column = (id: string, rank: number, grows = 0) => ({
   id,
   name: id,
   width: 100,
@@ -37,7 +43,7 @@ const column = (id: string, rank: number, grows = false) => ({
 });
 
 test("columns leave by importance, and the one that grows takes what is left", () => {
-  const all = [column("name", 0), column("why", 1, true), column("age", 2)];
+  const all = [column("name", 0), column("why", 1, 1), column("age", 2)];
   const ids = (room: number) => place(all, room).map(({ id, size }) => `${id} ${size}`);
   expect(ids(350)).toEqual(["name 100", "why 150", "age 100"]);
   expect(ids(280)).toEqual(["name 100", "why 180"]);

@@ -11,6 +11,8 @@ export interface Extent {
   columns: number;
   /** Rows on one screen. */
   page: number;
+  /** The first column is at the right. */
+  isRtl?: boolean;
 }
 
 interface Key {
@@ -19,12 +21,18 @@ interface Key {
   metaKey: boolean;
 }
 
+/** Whether Ctrl, or the key that stands for it, is held. */
+export function isUnder({ ctrlKey, metaKey }: Omit<Key, "key">): boolean {
+  return ctrlKey || metaKey;
+}
+
 /** Where a key leads from a position; undefined for keys that do not move. */
 export function move(from: Position, key: Key, extent: Extent): Position | undefined {
   const { row, column } = from;
   const lastRow = extent.rows - 1;
   const lastColumn = extent.columns - 1;
-  const all = key.ctrlKey || key.metaKey;
+  const all = isUnder(key);
+  const right = extent.isRtl ? -1 : 1;
   const at = (nextRow: number, nextColumn: number): Position => ({
     row: Math.max(-1, Math.min(lastRow, nextRow)),
     column: Math.max(0, Math.min(lastColumn, nextColumn)),
@@ -39,9 +47,9 @@ export function move(from: Position, key: Key, extent: Extent): Position | undef
     case "k":
       return all ? undefined : at(Math.max(0, row - 1), column);
     case "ArrowRight":
-      return at(row, column + 1);
+      return at(row, column + right);
     case "ArrowLeft":
-      return at(row, column - 1);
+      return at(row, column - right);
     case "PageDown":
       return at(row + extent.page, column);
     case "PageUp":

@@ -1,1 +1,0 @@
-var e={track:`_track_1nile_2`,free:`_free_1nile_17`,part:`_part_1nile_21`,over:`_over_1nile_24`,tick:`_tick_1nile_29`,fair:`_fair_1nile_35`,gpus:`_gpus_1nile_40`,gpu:`_gpu_1nile_40`,tip:`_tip_1nile_64`};export{e as t};

@@ -1,0 +1,57 @@
+// Sending a form: once, however often one presses, with what is wrong at its fields.
+import { useRef, useState } from "react";
+
+import type { ApiError } from "./http";
+
+interface Sending<T> {
+  /** Whether the form is filled as it has to be. */
+  isReady: boolean;
+  send: () => Promise<T>;
+  onSent: (made: T) => void;
+}
+
+export interface Submit {
+  /** One tried to send it: what is wrong is told from now on. */
+  tried: boolean;
+  pending: boolean;
+  /** The server's refusal of what was sent last. */
+  error: ApiError | undefined;
+  submit: (event: React.FormEvent<HTMLFormElement>) => void;
+}
+
+/** Brings the first field with a problem into view, once it is told. */
+function focusProblem(form: HTMLFormElement): void {
+  requestAnimationFrame(() => {
+    const field = "[aria-invalid=true], [data-invalid] input";
+    form.querySelector<HTMLElement>(field)?.focus();
+  });
+}
+
+export function useSubmit<T>({ isReady, send, onSent }: Sending<T>): Submit {
+  const [tried, setTried] = useState(false);
+  const [pending, setPending] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const isOnItsWay = useRef(false);
+  const submit = (event: React.FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    // A form may stand in another one: this one is meant, not that.
+    event.stopPropagation();
+    const form = event.currentTarget;
+    setTried(true);
+    if (!isReady) focusProblem(form);
+    if (!isReady || isOnItsWay.current) return;
+    isOnItsWay.current = true;
+    setPending(true);
+    setError(undefined);
+    send()
+      .then(onSent, (failure: ApiError) => {
+        setError(failure);
+        focusProblem(form);
+      })
+      .finally(() => {
+        isOnItsWay.current = false;
+        setPending(false);
+      });
+  };
+  return { tried, pending, error, submit };
+}
