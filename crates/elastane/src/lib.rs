@@ -28,6 +28,7 @@ mod settings;
 mod share;
 mod signals;
 mod simulate;
+mod spare;
 mod status;
 mod ui;
 mod up;

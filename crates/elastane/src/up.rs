@@ -5,7 +5,7 @@
 //! ```
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use view::{Phase, PodState, WorkloadView};
 use super::config::{self, Config};
 use super::settings;
 use super::signals::{Signals, stop_on};
-use super::{addresses, certificate, initial_nodes, login, runtime};
+use super::{addresses, certificate, initial_nodes, login, runtime, spare};
 use cli_kit::exit::{Error, chain};
 
 /// How long a start goes on after a signal to stop: what was begun ends in order.
@@ -36,9 +36,9 @@ const WORKERS: usize = 2;
 /// How often it is looked whether the local administrator's token needs to be renewed, or was
 /// revoked.
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
-/// When after its start the server first makes room in its database, and how often again.
-const ROOM_AFTER: Duration = Duration::from_secs(2);
+/// How often the server makes room in its database, and how soon again if there was none.
 const ROOM_EVERY: Duration = Duration::from_secs(3600);
+const ROOM_AGAIN: Duration = Duration::from_secs(60);
 /// How often the server looks whether it has grown.
 const MEMORY_LOOK: Duration = Duration::from_secs(5);
 
@@ -111,6 +111,7 @@ struct Server {
     /// Where it is reached on this machine.
     local_url: String,
     engine: Arc<dyn Engine>,
+    store: store::Store,
     /// What workloads run as, for people.
     runtime: String,
 }
@@ -147,7 +148,7 @@ async fn serve(
         say(&banner(urls, dir, runtime, &found, &server.state.control));
     }
 
-    let Server { listener, tls, service, state, engine, .. } = server;
+    let Server { listener, tls, service, state, engine, store, .. } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
     let serving = tokio::spawn(state.serving.clone().run());
     let training = tokio::spawn(state.training.clone().run());
@@ -156,6 +157,7 @@ async fn serve(
     tokio::spawn(async move { assets::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
     tokio::spawn(release_memory());
+    tokio::spawn(keep_room(store, dir));
     let limits = addresses::limits(&config.settings.trusted_proxies);
     let router = api::router(state);
     let interface = http_kit::serve_within(limits, listener, tls, router, shutdown.clone());
@@ -198,15 +200,20 @@ async fn release_memory() {
     }
 }
 
-/// Keeps room within the database for when the disk is full. Not while the server starts, and again
-/// each hour, since it is used up then.
-async fn keep_room(store: store::Store) {
-    tokio::time::sleep(ROOM_AFTER).await;
+/// Keeps room within the database and beside it for when the disk is full; again each hour, since it is used up
+/// then.
+async fn keep_room(store: store::Store, dir: PathBuf) {
     loop {
-        if let Err(error) = store.keep_room().await {
-            tracing::warn!("no room is kept for a full disk: {}", chain(&error));
+        let own = dir.clone();
+        let spare = tokio::task::spawn_blocking(move || spare::keep(&own));
+        let in_database = store.keep_room().await.map_err(|error| chain(&error));
+        let beside = spare.await.map_err(io::Error::other).flatten();
+        let kept = in_database.and(beside.map_err(|error| error.to_string()));
+        let pause = if kept.is_ok() { ROOM_EVERY } else { ROOM_AGAIN };
+        if let Err(why) = kept {
+            tracing::warn!("no room is kept for a full disk: {why}");
         }
-        tokio::time::sleep(ROOM_EVERY).await;
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -231,6 +238,9 @@ fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
         Error::Failed(format!("cannot use the state directory {}: {error}", dir.display()))
     })?;
     check_private(&dir)?;
+    if let Err(error) = spare::give_up(&dir) {
+        tracing::warn!("the disk may be full, and no room is made for the start: {error}");
+    }
     Ok(dir)
 }
 
@@ -244,7 +254,6 @@ async fn open(
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let tls = certificate::open(config)?;
     let store = store::Store::open_in(dir, &config.database).await.map_err(|e| failed(&e))?;
-    tokio::spawn(keep_room(store.clone()));
     let clock = Arc::new(SystemClock);
     // Before anybody can connect: who does finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
@@ -270,7 +279,7 @@ async fn open(
         // Hardware that was found is a fact and no slip: what was on a lost GPU goes elsewhere.
         replaces_nodes: config.settings.replace_nodes || real_gpus,
         engine: opened.engine.clone(),
-        store,
+        store: store.clone(),
         policy: sched::Policy { usage: config.usage, ..sched::Policy::default() },
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
@@ -303,7 +312,7 @@ async fn open(
         shutdown,
     };
     let (engine, runtime) = (opened.engine, opened.said);
-    Ok(Server { listener, tls, service, state, local_url, engine, runtime })
+    Ok(Server { listener, tls, service, state, local_url, engine, store, runtime })
 }
 
 /// What keeps runs of the local engine apart.

@@ -64,8 +64,11 @@ async fn kill(shared: &Arc<Shared>, key: RunKey, grown: DiskRoom) {
     let (turn, own) = (shared.turns.take(key).await, Arc::clone(shared));
     let killed = blocking(move || {
         let _turn = turn;
-        let told = own.dir(key).write_grown(grown);
-        let killed = told.and_then(|()| stop(&own, key, 0));
+        // One that was started by an earlier version has no room for it, and is killed all the same.
+        if let Err(error) = own.dir(key).write_grown(grown) {
+            tracing::warn!(run = %key, "it will not be told why it is killed: {error}");
+        }
+        let killed = stop(&own, key, 0);
         killed.map_err(|source| Error::io(format!("kill run {key}"), source))
     });
     match killed.await {

@@ -7,7 +7,7 @@
 //!               is not inherited by children, and cannot outlive the process)
 //! state.json    created by the first of: its supervisor, or a stop that came before it;
 //!               replaced by rename afterwards
-//! state.*.room  disk space reserved for the next states before anything is started
+//! *.room        disk space reserved for what is written later, before anything is started
 //! grace_ms      least grace of all stops so far
 //! secrets.*     values of credentials, while they are needed (`secrets`)
 //! mounts/       copies of repositories and buckets, below the path they would be mounted at
@@ -41,6 +41,12 @@ use crate::secrets::{self, Secrets};
 
 /// Size of a reserved state file: one block on usual file systems; a state fits in it.
 const ROOM_BYTES: usize = 4096;
+/// Disk space that is reserved before anything is started.
+const RUNNING_ROOM: &str = "state.running.room";
+const EXITED_ROOM: &str = "state.exited.room";
+const GRACE_ROOM: &str = "grace.room";
+const GROWN_ROOM: &str = "grown.room";
+const ROOMS: [&str; 4] = [RUNNING_ROOM, EXITED_ROOM, GRACE_ROOM, GROWN_ROOM];
 /// What the run prints.
 pub(crate) const OUTPUT: &str = "output.log";
 /// Longest error text that is recorded, in characters; at four bytes each it still fits.
@@ -368,21 +374,16 @@ impl RunDir {
         }
     }
 
-    /// Reserves disk space for later states, so that a full disk cannot prevent recording an exit.
-    pub(crate) fn reserve_states(&self) -> io::Result<()> {
+    /// Reserves disk space for what is written later, so that a full disk prevents neither stopping nor
+    /// recording an exit.
+    pub(crate) fn reserve_room(&self) -> io::Result<()> {
         let blank = [b' '; ROOM_BYTES];
-        private(&self.file("state.running.room"))?.write_all(&blank)?;
-        private(&self.file("state.exited.room"))?.write_all(&blank)
+        ROOMS.iter().try_for_each(|room| private(&self.file(room))?.write_all(&blank))
     }
 
-    /// Replaces the state, using the reserved space. Falls back to new space without one.
-    pub(crate) fn write_state(&self, state: &StateFile) -> io::Result<()> {
-        let room = match state {
-            StateFile::Exited { .. } => "state.exited.room",
-            StateFile::Starting | StateFile::Running { .. } => "state.running.room",
-        };
-        let mut text = to_json(state)?;
-        // Overwritten in place without truncation: blanks after a JSON value are ignored.
+    /// Replaces a file, using the reserved space. Falls back to new space without one.
+    fn write_in_room(&self, room: &str, name: &str, mut text: Vec<u8>) -> io::Result<()> {
+        // Overwritten in place without truncation: blanks after a value are ignored.
         text.resize(text.len().max(ROOM_BYTES), b' ');
         match OpenOptions::new().write(true).open(self.file(room)) {
             Ok(mut file) => file.write_all(&text)?,
@@ -391,7 +392,16 @@ impl RunDir {
             }
             Err(error) => return Err(error),
         }
-        fs::rename(self.file(room), self.file("state.json"))?;
+        fs::rename(self.file(room), self.file(name))
+    }
+
+    /// Replaces the state, within the reserved space.
+    pub(crate) fn write_state(&self, state: &StateFile) -> io::Result<()> {
+        let room = match state {
+            StateFile::Exited { .. } => EXITED_ROOM,
+            StateFile::Starting | StateFile::Running { .. } => RUNNING_ROOM,
+        };
+        self.write_in_room(room, "state.json", to_json(state)?)?;
         self.forget_secrets(state);
         Ok(())
     }
@@ -400,7 +410,7 @@ impl RunDir {
     /// Signals may merge, so the least of all stops is kept.
     pub(crate) fn write_grace(&self, grace_ms: u64) -> io::Result<()> {
         let least = self.read_grace().map_or(grace_ms, |before| before.min(grace_ms));
-        self.replace("grace_ms", least.to_string().as_bytes())
+        self.write_in_room(GRACE_ROOM, "grace_ms", least.to_string().into_bytes())
     }
 
     /// The least grace period of all stops; none: the specification's applies.
@@ -410,7 +420,7 @@ impl RunDir {
 
     /// Records by how much the run has grown, for which it is about to be killed.
     pub(crate) fn write_grown(&self, grown: DiskRoom) -> io::Result<()> {
-        self.replace("grown.json", &to_json(&grown)?)
+        self.write_in_room(GROWN_ROOM, "grown.json", to_json(&grown)?)
     }
 
     /// By how much it had grown, if it was killed for that.

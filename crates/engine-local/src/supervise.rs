@@ -80,7 +80,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
     let mut signals = SignalFlags::register()?;
     let Some(_lock) = dir.lock()? else { return Ok(()) };
     let spec = dir.read_spec()?;
-    dir.reserve_states()?;
+    dir.reserve_room()?;
     if !dir.claim(&StateFile::Starting)? {
         return Ok(());
     }

@@ -45,15 +45,35 @@ fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
 }
 
 #[test]
-fn with_nothing_left_workloads_are_stopped_and_deleted_and_the_server_goes_down() {
+fn one_that_fills_the_disk_faster_than_anybody_looks_is_killed_all_the_same() {
     let Some(sandbox) = on_a_small_disk() else { return };
+    does(
+        &sandbox,
+        "runai submit fill -i x -g 1 --backoff-limit 0 --command -- \
+         sh -c 'cat /dev/zero > big; sleep 1000'",
+    );
+    sandbox.await_text("runai describe job fill", "E219");
+    does(&sandbox, "runai delete job fill");
+    sandbox.await_status("runai list jobs", "good", "Running");
+    does(&sandbox, "runai suspend good");
+}
+
+#[test]
+fn with_nothing_left_workloads_are_stopped_and_deleted_and_the_server_goes_down() {
+    let Some(mut sandbox) = on_a_small_disk() else { return };
     // Nobody's run: there is nothing to kill, and not a byte is left.
     let filled = format!("cat /dev/zero > {}/nobody", sandbox.state_dir().display());
     let log = sandbox.state_dir().join("elastane.db-wal");
     assert!(wait_until(|| fs::metadata(&log).is_ok_and(|log| log.len() > 6 << 20)), "room is made");
+    let last = sandbox.state_dir().join("spare/31");
+    assert!(wait_until(|| last.exists()), "and beside the database");
     sandbox.shell(&filled);
     does(&sandbox, "runai suspend good");
     sandbox.await_status("runai list jobs", "good", "Suspended");
+    // Also for a server that is started there.
+    sandbox.kill_server();
+    sandbox.shell(&filled);
+    sandbox.start_server("elastane up");
     does(&sandbox, "runai delete job good");
     let gone = || !sandbox.shell("runai list jobs").text.contains("good");
     assert!(wait_until(gone), "{}", sandbox.server_text());
