@@ -1,13 +1,18 @@
 //! Spare files in the state directory. Owns: that a server can start where nothing is free on the
 //! disk, so that something can be deleted. Does not know about: the room within the database, by
-//! which a server that runs goes on (`store`).
+//! which a server that runs goes on (`store`), but for when it is made.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use cli_kit::exit::chain;
 use rustix::fs::statvfs;
 
+/// How often room is made, and how soon again if there was none.
+const EVERY: Duration = Duration::from_secs(3600);
+const AGAIN: Duration = Duration::from_secs(60);
 const FOLDER: &str = "spare";
 /// As many files as a start makes, and as many bytes as it writes, several times over.
 const FILES: u64 = 32;
@@ -35,8 +40,25 @@ pub(super) fn give_up(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps room within the database and beside it for when the disk is full; again each hour, since it is used up
+/// then.
+pub(super) async fn keep_room(store: store::Store, dir: PathBuf) {
+    loop {
+        let own = dir.clone();
+        let spare = tokio::task::spawn_blocking(move || keep(&own));
+        let in_database = store.keep_room().await.map_err(|error| chain(&error));
+        let beside = spare.await.map_err(io::Error::other).flatten();
+        let kept = in_database.and(beside.map_err(|error| error.to_string()));
+        let pause = if kept.is_ok() { EVERY } else { AGAIN };
+        if let Err(why) = kept {
+            tracing::warn!("no room is kept for a full disk: {why}");
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
 /// Makes those that are missing where there is plenty of room.
-pub(super) fn keep(dir: &Path) -> io::Result<()> {
+fn keep(dir: &Path) -> io::Result<()> {
     if !is_free(dir, FREE_TIMES)? {
         return Ok(());
     }

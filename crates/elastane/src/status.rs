@@ -91,6 +91,12 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     }
     writeln!(out, "  Projects   {}", status.projects)?;
     writeln!(out, "  Workloads  {}\n", status.workloads)?;
+    write!(out, "{}", uses(status).ruled())?;
+    Ok(())
+}
+
+/// How much of each GPU is used.
+fn uses(status: &Status) -> Table {
     let mut table = Table::new(&["Node", "GPU Type", "GPUs", "Use of each"]);
     for node in &status.nodes {
         let uses: Vec<String> = node.gpu_used.iter().map(ToString::to_string).collect();
@@ -101,8 +107,7 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
             uses.join(" "),
         ]);
     }
-    write!(out, "{}", table.ruled())?;
-    Ok(())
+    table
 }
 
 pub(super) async fn snapshot(state_dir: PathBuf) -> Result<(), Error> {

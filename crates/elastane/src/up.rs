@@ -5,7 +5,7 @@
 //! ```
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,6 @@ const WORKERS: usize = 2;
 /// How often it is looked whether the local administrator's token needs to be renewed, or was
 /// revoked.
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
-/// How often the server makes room in its database, and how soon again if there was none.
-const ROOM_EVERY: Duration = Duration::from_secs(3600);
-const ROOM_AGAIN: Duration = Duration::from_secs(60);
 /// How often the server looks whether it has grown.
 const MEMORY_LOOK: Duration = Duration::from_secs(5);
 
@@ -141,11 +138,10 @@ async fn serve(
     let url = server.local_url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.settings.state_dir, &file)?;
-    let runtime = &server.runtime;
     if !by_signal.load(Ordering::Relaxed) {
         let link = login_link(&server.state.authority, &url)?;
         let (urls, dir) = ((&*url, link.as_deref()), &config.settings.state_dir);
-        say(&banner(urls, dir, runtime, &found, &server.state.control));
+        say(&banner(urls, dir, &server.runtime, &found, &server.state.control));
     }
 
     let Server { listener, tls, service, state, engine, store, .. } = server;
@@ -157,7 +153,7 @@ async fn serve(
     tokio::spawn(async move { assets::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
     tokio::spawn(release_memory());
-    tokio::spawn(keep_room(store, dir));
+    tokio::spawn(spare::keep_room(store, dir));
     let limits = addresses::limits(&config.settings.trusted_proxies);
     let router = api::router(state);
     let interface = http_kit::serve_within(limits, listener, tls, router, shutdown.clone());
@@ -197,23 +193,6 @@ async fn release_memory() {
         if let Err(error) = footprint.keep_small() {
             tracing::debug!("memory is not released: {error}");
         }
-    }
-}
-
-/// Keeps room within the database and beside it for when the disk is full; again each hour, since it is used up
-/// then.
-async fn keep_room(store: store::Store, dir: PathBuf) {
-    loop {
-        let own = dir.clone();
-        let spare = tokio::task::spawn_blocking(move || spare::keep(&own));
-        let in_database = store.keep_room().await.map_err(|error| chain(&error));
-        let beside = spare.await.map_err(io::Error::other).flatten();
-        let kept = in_database.and(beside.map_err(|error| error.to_string()));
-        let pause = if kept.is_ok() { ROOM_EVERY } else { ROOM_AGAIN };
-        if let Err(why) = kept {
-            tracing::warn!("no room is kept for a full disk: {why}");
-        }
-        tokio::time::sleep(pause).await;
     }
 }
 

@@ -12,9 +12,9 @@ use engine::{DiskRoom, Error, Outage, RunKey};
 use rustix::fs::{CWD, statvfs};
 use trees::{Entry, Next, Visitor};
 
-use crate::engine_impl::stop;
 use crate::record::{StateFile, now_ms};
 use crate::shared::{Shared, blocking};
+use crate::stop::stop;
 
 /// One part in so many is kept of a file system, within these bounds.
 const KEPT_PART: u64 = 50;

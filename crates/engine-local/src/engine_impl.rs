@@ -12,15 +12,11 @@ use engine::{
     LogRange, Measured, Observation, Outage, RunKey, RunSpec, Session, TerminalSize,
 };
 use engine_fractions::Added;
-use rustix::io::Errno;
-use rustix::process::{Signal, pidfd_send_signal};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::copies;
 use crate::environment::{self, Folders};
-use crate::events;
-use crate::force_kill;
 use crate::isolation::Account;
 use crate::launch::launch;
 use crate::logs;
@@ -29,9 +25,10 @@ use crate::memory::Pods;
 use crate::open::LocalEngine;
 use crate::paths::make_dir;
 use crate::ports;
-use crate::record::{ExitFile, ProcessSpec, Runtime, SpecFile, StateFile};
+use crate::record::{ProcessSpec, Runtime, SpecFile, StateFile};
 use crate::session_client;
 use crate::shared::{Shared, blocking};
+use crate::stop::stop;
 
 #[async_trait]
 impl Engine for LocalEngine {
@@ -300,46 +297,6 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             memory,
         }),
     })
-}
-
-/// An unclaimed run is claimed as stopped, so that a supervisor that is starting finds it ended; a
-/// claimed one has a supervisor with signal handlers, or has lost it.
-pub(crate) fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
-    let dir = shared.dir(key);
-    if !dir.exists() || matches!(shared.state(key), Some(StateFile::Exited { .. })) {
-        return Ok(());
-    }
-    if shared.end_copying(key) {
-        return Ok(()); // the copy task reports the end
-    }
-    let stopped = StateFile::exited(ExitFile::Signal(Signal::TERM.as_raw()));
-    let first = dir.claim(&stopped)?;
-    if shared.state(key).is_none() {
-        // Prepared by an earlier server, and perhaps claimed after recovery.
-        shared.know(key, StateFile::Starting);
-        if !first {
-            events::spawn_adopted(shared, key);
-        }
-    }
-    if first {
-        shared.report(key, stopped);
-        return Ok(());
-    }
-    if let Err(error) = dir.write_grace(grace_ms) {
-        tracing::warn!("run {key} keeps the grace it was started with: {error}");
-    }
-    let Some(holder) = dir.holder()? else { return Ok(()) };
-    let Some(handle) = events::handle(&dir, holder)? else { return Ok(()) };
-    // The second wakes a frozen supervisor, so that its run gets its grace period.
-    for signal in [Signal::TERM, Signal::CONT] {
-        match pidfd_send_signal(&handle, signal) {
-            Ok(()) => {}
-            Err(Errno::SRCH) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    force_kill::spawn(shared, key, holder, handle, grace_ms);
-    Ok(())
 }
 
 fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {

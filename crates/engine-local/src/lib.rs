@@ -63,6 +63,7 @@ mod session_client;
 mod session_server;
 mod shared;
 mod smi;
+mod stop;
 mod supervise;
 mod sys;
 mod times;

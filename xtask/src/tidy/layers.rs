@@ -238,6 +238,7 @@ const MAY_USE: [(&str, &[&str]); 60] = [
             "oidc",
             "http-kit",
             "serving",
+            "telemetry",
             "training",
             "iam",
             "assets",

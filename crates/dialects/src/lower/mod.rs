@@ -4,6 +4,7 @@ mod objects;
 mod pod_flags;
 pub(crate) mod program;
 mod submit;
+mod words;
 
 use client::Since;
 

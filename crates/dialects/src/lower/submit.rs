@@ -2,7 +2,7 @@
 
 use api_types::{self as wire, Port};
 
-use super::{framework, pod_flags};
+use super::{framework, pod_flags, words};
 use crate::args::pod_flags::ServiceType;
 use crate::args::values::Pair;
 use crate::args::{self, v1, v2};
@@ -142,7 +142,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     let (stdio, mode) = (stdio(&typed.console)?, mode(&typed.asking, Some(&typed.console))?);
     let strict = typed.asking.strict;
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
-    let mut notes: Vec<String> = only_word(&command, &args).into_iter().collect();
+    let mut notes: Vec<String> = words::only_word(&command, &args).into_iter().collect();
     let mut access = pod_flags::ports(&mut typed.around, &mut notes)?;
     if let Some(Access { ports, .. }) = access.take_if(|_| kind != Kind::Workspace) {
         notes.push(forward_later(&name, &ports));
@@ -172,28 +172,6 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     let command_line = shell_words::join(line);
     let dialect = Dialect::V1;
     Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
-}
-
-/// The prefix of the name where none is given.
-const fn of_kind(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::Training(_) | Kind::Distributed(_) => "training",
-        Kind::Workspace => "workspace",
-        Kind::Inference(_) => "inference",
-    }
-}
-
-/// A command line that came as one word, in quotes: nothing takes it apart.
-fn only_word(command: &[String], args: &[String]) -> Option<String> {
-    let mut words = command.iter().chain(args);
-    let (word, more) = (words.next()?, words.next());
-    (more.is_none() && word.contains(char::is_whitespace)).then(|| {
-        let shell = shell_words::join(["bash", "-c", word]);
-        format!(
-            "`{}` is one word, which names a program; for a shell: -- {shell}",
-            units::shown(word)
-        )
-    })
 }
 
 /// How the ports of a workload without a terminal are reached.
@@ -451,7 +429,9 @@ fn v2(
     let strict = named.asking.strict;
     let name = match (named.name, named.name_prefix) {
         (Some(name), _) => Name::Given(name),
-        (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| of_kind(&kind).to_owned())),
+        (None, prefix) => {
+            Name::Numbered(prefix.unwrap_or_else(|| words::of_kind(&kind).to_owned()))
+        }
     };
     let mut inherits = Inherits {
         template: named.template,
@@ -470,7 +450,7 @@ fn v2(
         }
     }
     let command_line = shell_words::join(line);
-    let notes = only_word(&spec.command, &spec.args).into_iter().collect();
+    let notes = words::only_word(&spec.command, &spec.args).into_iter().collect();
     let (dialect, access) = (Dialect::V2, None);
     Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
 }
