@@ -75,6 +75,7 @@ test("a view is saved under a name, opened and deleted", async ({ app: page }) =
   await page.getByRole("button", { name: "Views" }).click();
   await page.getByRole("menuitem", { name: "Save or delete…" }).click();
   await dialog.getByRole("button", { name: "Delete the view What failed <b>" }).click();
+  await expect(dialog.getByLabel("Name of this view")).toBeFocused();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Views" }).click();
   await expect(page.getByRole("menuitem")).toHaveText([/^All, as at first/u, "Save or delete…"]);

@@ -58,6 +58,7 @@ interface SaveProps {
 function Save({ saved, onSave, onDelete }: SaveProps): React.ReactNode {
   const [name, setName] = useState("");
   const [tried, setTried] = useState(false);
+  const [deleted, setDeleted] = useState(0);
   const given = name.trim();
   const submit = (event: React.FormEvent) => {
     event.preventDefault();
@@ -67,7 +68,9 @@ function Save({ saved, onSave, onDelete }: SaveProps): React.ReactNode {
   return (
     <>
       <form className={kit.field} style={{ gap: 12 }} onSubmit={submit}>
+        {/* Takes the focus again when the button that had it is gone: else Escape would close nothing. */}
         <TextField
+          key={deleted}
           label="Name of this view"
           help="keeps search, filters, order and columns in this browser"
           value={name}
@@ -85,7 +88,13 @@ function Save({ saved, onSave, onDelete }: SaveProps): React.ReactNode {
         {saved.map(([one]) => (
           <li key={one} className={kit.item}>
             <span>{one}</span>
-            <Button aria-label={`Delete the view ${one}`} onPress={() => onDelete(one)}>
+            <Button
+              aria-label={`Delete the view ${one}`}
+              onPress={() => {
+                onDelete(one);
+                setDeleted(deleted + 1);
+              }}
+            >
               DELETE
             </Button>
           </li>
