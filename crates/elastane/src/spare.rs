@@ -40,28 +40,32 @@ pub(super) fn give_up(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps room within the database and beside it for when the disk is full; again each hour, since it is used up
-/// then.
+/// Keeps room within the database and beside it for when the disk is full; again each hour, since it
+/// is used up then. Where little is free there is none to take.
 pub(super) async fn keep_room(store: store::Store, dir: PathBuf) {
     loop {
-        let own = dir.clone();
-        let spare = tokio::task::spawn_blocking(move || keep(&own));
-        let in_database = store.keep_room().await.map_err(|error| chain(&error));
-        let beside = spare.await.map_err(io::Error::other).flatten();
-        let kept = in_database.and(beside.map_err(|error| error.to_string()));
-        let pause = if kept.is_ok() { EVERY } else { AGAIN };
-        if let Err(why) = kept {
+        let kept = keep_both(&store, &dir).await;
+        if let Err(why) = &kept {
             tracing::warn!("no room is kept for a full disk: {why}");
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(if kept == Ok(true) { EVERY } else { AGAIN }).await;
     }
 }
 
-/// Makes those that are missing where there is plenty of room.
-fn keep(dir: &Path) -> io::Result<()> {
-    if !is_free(dir, FREE_TIMES)? {
-        return Ok(());
+/// False where little is free.
+async fn keep_both(store: &store::Store, dir: &Path) -> Result<bool, String> {
+    if !is_free(dir, FREE_TIMES).map_err(|error| error.to_string())? {
+        return Ok(false);
     }
+    store.keep_room().await.map_err(|error| chain(&error))?;
+    let own = dir.to_owned();
+    let spare = tokio::task::spawn_blocking(move || keep(&own)).await;
+    spare.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    Ok(true)
+}
+
+/// Makes the files that are missing.
+fn keep(dir: &Path) -> io::Result<()> {
     let folder = dir.join(FOLDER);
     fs::create_dir_all(&folder)?;
     for number in 0..FILES {

@@ -87,7 +87,8 @@ struct Disk {
 impl Disk {
     fn of(folder: &Path) -> io::Result<Self> {
         let found = statvfs(folder)?;
-        let kept = |all: u64, (least, most)| (all / KEPT_PART).clamp(least, most);
+        // A sixth of a tiny one.
+        let kept = |all: u64, (least, most)| (all / KEPT_PART).clamp(least, most).min(all / 6);
         // Some file systems have no number of files.
         let files = if found.f_files == 0 {
             (u64::MAX, 0)

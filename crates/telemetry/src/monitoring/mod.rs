@@ -17,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use control::{Clock, Handle};
+use engine::Outage;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
@@ -69,15 +70,23 @@ pub(crate) enum MetricScope {
     Nodes,
 }
 
-/// The lines that the log of this process has lost.
+/// What the server could not write, and whether its disk is almost full.
 #[derive(Debug)]
-struct LostLines;
+struct Writing(Handle);
 
-impl Collector for LostLines {
+impl Collector for Writing {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let lost = ConstCounter::new(crate::log::lines_lost());
         let about = "Lines of the server's log that could not be written.";
-        lost.encode(encoder.encode_descriptor("log_lines_lost", about, None, lost.metric_type())?)
+        lost.encode(encoder.encode_descriptor(
+            "log_lines_lost",
+            about,
+            None,
+            lost.metric_type(),
+        )?)?;
+        let is_full = matches!(self.0.outage(), Some(Outage::DiskFull { .. }));
+        let about = "Whether less is free on the disk of the state than is kept for the server.";
+        Gauges(encoder).one(("disk_full", None), about, f64::from(u8::from(is_full)))
     }
 }
 
@@ -99,7 +108,7 @@ impl Monitor {
         own.register_collector(Box::new(cluster(MetricScope::All)));
         control.metrics().register(own);
         http.register(own);
-        own.register_collector(Box::new(LostLines));
+        own.register_collector(Box::new(Writing(control.clone())));
         let mut nodes = Registry::with_prefix(PREFIX);
         nodes.register_collector(Box::new(cluster(MetricScope::Nodes)));
         Self { all: registry, nodes, http }
