@@ -150,9 +150,22 @@ def test_one_that_fails_ends_the_pod_with_its_code(make_job, start_worker, tmp_p
     wrong = tmp_path / "wrong.py"
     with open(os.path.join(EXAMPLES, "digits_numpy.py")) as file:
         text = file.read()
-    wrong.write_text(f'{text}\nimport os\n\nassert os.environ["LOCAL_RANK"] == "0", "no model"\n')
+    # Not before the other one has begun, which has nothing to leave else.
+    go = tmp_path / "go"
+    fails = f'''
+import os
+import time
+
+while os.environ["LOCAL_RANK"] != "0":
+    assert not os.path.exists({str(go)!r}), "no model"
+    time.sleep(0.02)
+'''
+    wrong.write_text(text + fails)
     job = make_job(arguments={"model_file": str(wrong)}, epochs=50)
     worker = start_worker(job, "pod", more=TWO)
+    with job.lock:
+        assert job.changed.wait_for(lambda: job.parameters is not None, 300)
+    go.touch()
     assert worker.wait(300) == 1, said(worker)
     assert "[1] AssertionError: no model" in said(worker)
     # It has said so itself, with the trace.
