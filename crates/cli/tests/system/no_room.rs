@@ -39,7 +39,7 @@ fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
     sandbox.await_text("elastane status", "is almost full: ");
     sandbox.await_text("runai list jobs", "are kept for the server");
     let (_, metrics) = sandbox.get("/metrics").expect("an answer");
-    assert!(metrics.contains("\nelastane_disk_full 1"), "{metrics}");
+    assert!(metrics.contains("\nelastane_disk_full{} 1.0\n"), "{metrics}");
     does(&sandbox, "runai delete job fill");
     let is_over = || !sandbox.shell("elastane status").text.contains("is almost full");
     assert!(wait_until(is_over), "{}", sandbox.shell("elastane status").text);

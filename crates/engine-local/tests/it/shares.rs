@@ -386,8 +386,11 @@ async fn a_driver_that_does_not_answer_keeps_no_run_starting() {
     let spec = share(&bench, "echo started", 500);
     let key = spec.key;
     bench.engine().start(spec).await.expect("prepared");
-    let why = "the driver does not answer within 1000 ms".to_owned();
-    assert_eq!(end(&*bench.engine(), key).await, Exit::NotStarted(why));
+    // The look says so after its second, or the supervisor, which gives it five more.
+    let ended = end(&*bench.engine(), key).await;
+    let Exit::NotStarted(why) = &ended else { panic!("{ended:?}") };
+    let within = [1000, 6000].map(|ms| format!("the driver does not answer within {ms} ms"));
+    assert!(within.contains(why), "{why}");
 }
 
 /// What depends on when processes have a processor is measured so often at most.
