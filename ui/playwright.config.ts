@@ -8,6 +8,7 @@ const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 export default defineConfig({
   // `make ui-shots` takes the pictures, `make bench` measures.
   testDir: process.env.ELASTANE_UI_PART ?? "tests",
+  retries: Number(process.env.PLAYWRIGHT_RETRIES ?? 0),
   workers: 2,
   fullyParallel: true,
   timeout: 120_000,
