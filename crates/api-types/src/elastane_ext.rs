@@ -125,7 +125,7 @@ pub struct Status {
     /// What does not answer of what runs the pods; left out while all does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
-    /// What workloads left and is still being deleted, by folder; left out while there is nothing.
+    /// Files of ended workloads that are still being deleted, by folder; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<Leftover>,
     /// Whether any GPU is simulated.
@@ -146,7 +146,7 @@ pub struct Status {
     pub workloads: u64,
 }
 
-/// What is still to be deleted in a folder.
+/// Files in a folder that are still to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Leftover {
     /// The folder.
@@ -162,20 +162,20 @@ pub struct Leftover {
 /// before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outage {
-    /// What follows from it.
+    /// Kind of outage.
     #[serde(default)]
     pub kind: OutageKind,
-    /// What does not work, and why.
+    /// The failure and its cause, for people.
     pub message: String,
     /// Since when.
     pub since: Time,
 }
 
-/// What an outage means for what is shown.
+/// Kind of outage, and its effect on the states that are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutageKind {
-    /// What runs pods does not answer: states are those of its beginning.
+    /// The engine does not answer: states are those at the start of the outage.
     #[default]
     Silent,
     /// The disk of the state is almost full: states are true.

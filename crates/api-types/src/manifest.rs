@@ -29,7 +29,7 @@ pub struct WorkloadV2MetadataCreateParams {
     /// Name; that of the manifest if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether the name begins as given and ends with `-` and five characters of the server.
+    /// `true` if the given name is a prefix, to which the server appends `-` and five characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_given_name_as_prefix: Option<bool>,
     /// Project, by id.

@@ -18,7 +18,7 @@ use crate::unsupported::with_unsupported;
 pub struct CreationRequest {
     /// Name, unique among the living workloads of the project.
     pub name: String,
-    /// Whether the name begins as given and ends with `-` and five characters of the server.
+    /// `true` if the given name is a prefix, to which the server appends `-` and five characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_given_name_as_prefix: Option<bool>,
     /// Id of the project, a string of digits.

@@ -221,7 +221,7 @@ impl Authority {
         self.links.redeem(secret, now)
     }
 
-    /// Ends the links of a principal that nobody has opened.
+    /// Ends the unopened links of a principal.
     pub fn end_links(&self, of: &Principal, now: Instant) {
         self.links.end(of, now);
     }

@@ -79,7 +79,7 @@ impl Links {
         Ok((secret, ends))
     }
 
-    /// Ends those of a principal that nobody has opened.
+    /// Ends the unopened links of a principal.
     pub(crate) fn end(&self, of: &Principal, now: Instant) {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let own = links.iter_mut().filter(|link| link.target.principal == *of);

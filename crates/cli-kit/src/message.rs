@@ -48,7 +48,7 @@ pub fn print_prompt(text: &str) {
     drop(io::stderr().write_all(plain(text).as_bytes()));
 }
 
-/// Whether a person sees what is printed here.
+/// `true` if standard error is a terminal.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "nothing is written")]
 pub fn is_shown() -> bool {

@@ -130,7 +130,7 @@ pub fn new_node(node: SimulatedNode) -> NewNode {
     NewNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels }
 }
 
-/// What keeps the engine from working, on the wire.
+/// An outage on the wire.
 pub fn outage(outage: &engine::Outage) -> Outage {
     match outage {
         engine::Outage::Silent { who, why, since } => Outage {
@@ -152,7 +152,7 @@ pub fn outage(outage: &engine::Outage) -> Outage {
     }
 }
 
-/// What is still to be deleted in a folder.
+/// Files in a folder that are still to be deleted, on the wire.
 pub fn leftover(left: engine::Leftover) -> Leftover {
     let engine::Leftover { folder, entries, why } = left;
     Leftover { folder: folder.display().to_string(), entries, message: why }

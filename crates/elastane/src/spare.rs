@@ -17,10 +17,11 @@ const FOLDER: &str = "spare";
 /// As many files as a start makes, and as many bytes as it writes, several times over.
 const FILES: u64 = 32;
 const FILE_BYTES: usize = 256 << 10;
-/// Only what is left beyond so many times that is taken for it.
+/// Spare files are created only if this multiple of their size is free.
 const FREE_TIMES: u64 = 4;
 
-/// Whether so many times as much as the files take is free. Some file systems have no number of files.
+/// `true` if the given multiple of the size of the spare files is free. Some file systems do not
+/// limit the number of files.
 fn is_free(dir: &Path, times: u64) -> io::Result<bool> {
     let disk = statvfs(dir)?;
     let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);

@@ -20,11 +20,11 @@ use crate::stop::stop;
 const KEPT_PART: u64 = 50;
 const KEPT_BYTES: (u64, u64) = (16 << 20, 512 << 20);
 const KEPT_FILES: (u64, u64) = (500, 10_000);
-/// What is kept is given up in so many steps, a killed run each: what has died frees nothing yet.
+/// Steps in which the kept part is given up, with one killed run each: a dead run frees no space yet.
 const STEPS: u64 = 4;
 /// A run that is killed has grown by one part in so many of what is kept.
 const GROWN_PART: u64 = 8;
-/// What a fast disk takes in a second.
+/// Write rate of a fast disk, in bytes per second.
 const BYTES_PER_S_MAX: u64 = 8 << 30;
 const PAUSE_MS: (u64, u64) = (20, 1000);
 /// The time for looking at the files of all runs.
@@ -104,7 +104,7 @@ impl Disk {
         })
     }
 
-    /// Whether less is free than so many quarters of what is kept.
+    /// `true` if less is free than this number of quarters of the kept part.
     fn is_below(self, quarters: u64) -> bool {
         let part = |all: u64| all / 4 * quarters;
         let most = DiskRoom { bytes: part(self.kept.bytes), files: part(self.kept.files) };
@@ -119,10 +119,10 @@ impl Disk {
     }
 }
 
-/// What is remembered while room is short.
+/// State of the watch while space is short.
 #[derive(Debug, Clone, Default)]
 struct Watch {
-    /// What each run had when that was noticed; nothing of those that are younger.
+    /// Size of each run when the shortage was noticed; younger runs are absent.
     before: Option<BTreeMap<RunKey, DiskRoom>>,
     /// The runs that were killed since.
     killed: u64,
@@ -179,8 +179,7 @@ impl Watch {
     }
 }
 
-/// What the files of each living run take on the disk of the state, as far as they can be counted in
-/// time.
+/// Disk space of each living run on the disk of the state, as far as it can be counted in time.
 fn sizes(shared: &Shared) -> BTreeMap<RunKey, DiskRoom> {
     let lives = |state: &StateFile| !matches!(state, StateFile::Exited { .. });
     let until = Instant::now() + COUNTING_MAX;

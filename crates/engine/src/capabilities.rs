@@ -189,7 +189,7 @@ impl Fractions {
     }
 }
 
-/// What keeps an engine from working as it should, and since when.
+/// An outage of the engine or of its disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outage {
     /// The program that runs pods does not answer: what is known of runs is from before.

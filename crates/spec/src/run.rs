@@ -157,7 +157,7 @@ pub struct DiskRoom {
 }
 
 impl DiskRoom {
-    /// Whether it lacks bytes or files that the other has.
+    /// `true` if it has fewer bytes or fewer files than the other.
     #[must_use]
     pub const fn is_less_than(self, other: Self) -> bool {
         self.bytes < other.bytes || self.files < other.files

@@ -129,7 +129,7 @@ pub(super) async fn asked_for(
     asker: convert::Submitter,
 ) -> Result<(u64, WorkloadSpec), ApiError> {
     if request.use_given_name_as_prefix == Some(true) {
-        // Nobody else makes the same name at the same time.
+        // Random, so that concurrent submissions do not collide.
         let own = uuid::Uuid::new_v4().simple().to_string();
         request.name = format!("{}-{}", request.name, &own[..SUFFIX_CHARS]);
     }

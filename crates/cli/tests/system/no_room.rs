@@ -25,15 +25,18 @@ fn does(sandbox: &Sandbox, line: &str) -> String {
     output.text
 }
 
+/// Submits a job that fills the disk by this script, and waits until it is killed for that.
+fn is_killed(sandbox: &Sandbox, fills: &str) {
+    let script = format!("'{fills}; sleep 1000'");
+    let submit = "runai submit fill -i x -g 1 --backoff-limit 0 --command -- sh -c";
+    does(sandbox, &format!("{submit} {script}"));
+    sandbox.await_text("runai describe job fill", "E219");
+}
+
 #[test]
 fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
     let Some(sandbox) = on_a_small_disk() else { return };
-    does(
-        &sandbox,
-        "runai submit fill -i x -g 1 --backoff-limit 0 --command -- \
-         sh -c 'while head -c 1000000 /dev/zero >> big; do sleep 0.02; done; sleep 1000'",
-    );
-    sandbox.await_text("runai describe job fill", "E219");
+    is_killed(&sandbox, "while head -c 1000000 /dev/zero >> big; do sleep 0.02; done");
     sandbox.await_status("runai list jobs", "fill", "Failed");
     sandbox.await_status("runai list jobs", "good", "Running");
     sandbox.await_text("elastane status", "is almost full: ");
@@ -49,12 +52,7 @@ fn of_all_runs_that_share_a_disk_the_one_that_fills_it_is_killed() {
 #[test]
 fn one_that_fills_the_disk_faster_than_anybody_looks_is_killed_all_the_same() {
     let Some(sandbox) = on_a_small_disk() else { return };
-    does(
-        &sandbox,
-        "runai submit fill -i x -g 1 --backoff-limit 0 --command -- \
-         sh -c 'cat /dev/zero > big; sleep 1000'",
-    );
-    sandbox.await_text("runai describe job fill", "E219");
+    is_killed(&sandbox, "cat /dev/zero > big");
     does(&sandbox, "runai delete job fill");
     sandbox.await_status("runai list jobs", "good", "Running");
     does(&sandbox, "runai suspend good");
@@ -63,8 +61,8 @@ fn one_that_fills_the_disk_faster_than_anybody_looks_is_killed_all_the_same() {
 #[test]
 fn with_nothing_left_workloads_are_stopped_and_deleted_and_the_server_goes_down() {
     let Some(mut sandbox) = on_a_small_disk() else { return };
-    // Nobody's run: there is nothing to kill, and not a byte is left.
-    let filled = format!("cat /dev/zero > {}/nobody", sandbox.state_dir().display());
+    // No run wrote it: there is none to kill, and no byte is left.
+    let filled = format!("cat /dev/zero > {}/filler", sandbox.state_dir().display());
     let log = sandbox.state_dir().join("elastane.db-wal");
     assert!(wait_until(|| fs::metadata(&log).is_ok_and(|log| log.len() > 6 << 20)), "room is made");
     let last = sandbox.state_dir().join("spare/31");
@@ -112,7 +110,7 @@ fn a_command_whose_complaints_find_no_room_does_the_rest_and_tells_by_its_exit_c
          && runai submit a -i x --command -- sleep 600",
     );
     assert_eq!(made.code, Some(0), "{}", made.text);
-    let deleted = sandbox.shell("runai delete job nobody a 2> /dev/full");
+    let deleted = sandbox.shell("runai delete job absent a 2> /dev/full");
     assert_eq!(deleted.code, Some(4), "{}", deleted.text);
     assert!(deleted.text.contains("a deleted"), "{}", deleted.text);
 

@@ -70,7 +70,7 @@ pub(crate) enum MetricScope {
     Nodes,
 }
 
-/// What the server could not write, and whether its disk is almost full.
+/// Lost lines of the log, and the state of the disk.
 #[derive(Debug)]
 struct Writing(Handle);
 
