@@ -104,6 +104,11 @@ impl Demand {
         cluster.queues()[queue].requested.saturating_sub(self.left_out_of(queue))
     }
 
+    /// Workloads of which not everything counts: what does not, by the queue that is charged for it.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (WorkloadId, &[(QueueId, Resources)])> {
+        self.left_out.iter().map(|(&id, amounts)| (id, amounts.as_slice()))
+    }
+
     /// What does not count of it, as it could not be placed.
     #[must_use]
     pub fn left_out_of(&self, queue: QueueId) -> Resources {

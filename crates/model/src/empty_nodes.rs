@@ -25,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 /// What a node is made of, as far as it decides how many pods fit.
-type Make = (u64, u64, u32, Vec<(u64, Option<MigProfile>, Option<GpuPart>, bool)>);
+pub(crate) type Make = (u64, u64, u32, Vec<(u64, Option<MigProfile>, Option<GpuPart>, bool)>);
 
 /// The nodes as they are when nothing is on them.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +96,7 @@ fn room(cluster: &Cluster, id: NodeId, shape: Shape) -> u32 {
     fitting(shape.request, node.capacity, pods.into(), gpus)
 }
 
-fn make(node: &Node) -> Make {
+pub(crate) fn make(node: &Node) -> Make {
     let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile(), gpu.part, gpu.in_service);
     let gpus = node.gpus.iter().map(kind);
     let Resources { cpu_millis, memory_bytes, .. } = node.capacity;

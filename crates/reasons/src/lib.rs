@@ -106,6 +106,8 @@ pub enum Pending {
         pods_min: u32,
         /// Pods it has, those that ended not counted.
         pods: u32,
+        /// Pods of those that must start together that find a place one after the other.
+        fitting: u32,
     },
     /// Nodes are out of the question for other reasons than room. Stands beside what the rest
     /// lacks.
@@ -177,6 +179,9 @@ pub enum Pending {
         queue: QueueNumbers,
         /// What is asked for.
         requested: u64,
+        /// The only GPUs that its work, and that of these, can use, if that is why it is entitled to no
+        /// more.
+        common: Option<Box<CommonGpus>>,
     },
     /// What it asks for, or a part of it, could not be placed if everything were free, and does not
     /// lower the fair shares of others.
@@ -421,6 +426,19 @@ pub enum Cause {
         /// Which node.
         node: String,
     },
+}
+
+/// GPUs that projects, or departments, divide since their work can use no others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommonGpus {
+    /// Names of the projects.
+    pub queues: Vec<String>,
+    /// GPU thousandths.
+    pub gpu_millis: u64,
+    /// A node that has some.
+    pub node: String,
+    /// Nodes that have some.
+    pub nodes: usize,
 }
 
 impl Pending {

@@ -6,7 +6,9 @@ use std::fmt;
 use model::{GpuRequest, MigRequest};
 use units::{Kind, Resources, format_bytes, format_millis};
 
-use super::{Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef};
+use super::{
+    Cause, CommonGpus, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
+};
 
 /// `1 GPU`, `2 GPUs`, `0.5 GPU`.
 fn gpus(millis: u64) -> String {
@@ -36,6 +38,8 @@ impl fmt::Display for QueueNumbers {
     }
 }
 
+const BACKING_OFF: &str = "it failed; the next try waits for the end of the back-off";
+
 impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -56,14 +60,14 @@ impl fmt::Display for Pending {
             }
             Self::NoInstanceForPart { .. } => no_instance_for_part(f, self),
             Self::NotEnoughCpu { cpu_millis, free_millis_max } => {
-                let (need, free) = (format_millis(*cpu_millis), format_millis(*free_millis_max));
-                beside_gpus(f, &format!("{need} CPU core(s)"), &free)
+                not_enough_cpu(f, *cpu_millis, *free_millis_max)
             }
             Self::NotEnoughMemory { memory_bytes, free_bytes_max } => {
-                let (need, free) = (format_bytes(*memory_bytes), format_bytes(*free_bytes_max));
-                beside_gpus(f, &format!("{need} of memory"), &free)
+                not_enough_memory(f, *memory_bytes, *free_bytes_max)
             }
-            Self::GangIncomplete { pods_min, pods } => gang_incomplete(f, *pods_min, *pods),
+            Self::GangIncomplete { pods_min, pods, fitting } => {
+                gang_incomplete(f, [*pods_min, *pods, *fitting])
+            }
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
             }
@@ -84,9 +88,8 @@ impl fmt::Display for Pending {
             Self::NonPreemptibleOverQuota { queue, kind, quota, allocated, requested } => {
                 non_preemptible_over_quota(f, queue, *kind, [*quota, *allocated, *requested])
             }
-            Self::NotEntitledToMore { queue, requested } => {
-                let requested = of(queue.kind, *requested);
-                write!(f, "nothing is taken from others for {requested}: {queue}")
+            Self::NotEntitledToMore { queue, requested, common } => {
+                not_entitled_to_more(f, queue, *requested, common.as_deref())
             }
             Self::NotCounted { .. } => not_counted(f, self),
             Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
@@ -95,16 +98,16 @@ impl fmt::Display for Pending {
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
             }
-            Self::BackingOff { .. } => {
-                write!(f, "it failed; the next try waits for the end of the back-off")
-            }
+            Self::BackingOff { .. } => f.write_str(BACKING_OFF),
             Self::BehindReservation { holder, waited_ms, gpu_millis, starts_in_ms } => {
                 behind_reservation(f, holder, *waited_ms, *gpu_millis, *starts_in_ms)
             }
-            Self::SearchCutShort { trials } => write!(
-                f,
-                "the search stopped after {trials} trial placements and goes on next time"
-            ),
+            Self::SearchCutShort { trials } => {
+                write!(
+                    f,
+                    "the search stopped after {trials} trial placements and goes on next time"
+                )
+            }
         }
     }
 }
@@ -217,13 +220,63 @@ fn waiting_for_release(f: &mut fmt::Formatter<'_>, node: &str, holders: &[String
     write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
 }
 
-fn gang_incomplete(f: &mut fmt::Formatter<'_>, pods_min: u32, pods: u32) -> fmt::Result {
+fn gang_incomplete(f: &mut fmt::Formatter<'_>, [pods_min, pods, fitting]: [u32; 3]) -> fmt::Result {
     match pods_min {
         _ if pods < pods_min => {
             write!(f, "{pods_min} pods must run together and only {pods} are left")
         }
         1 => write!(f, "no node takes another pod"),
-        _ => write!(f, "{pods_min} pods must start together; fewer fit at the moment"),
+        _ if fitting >= pods_min => {
+            write!(f, "{pods_min} pods must start together, and no places for all were found")
+        }
+        _ => {
+            let fit = match fitting {
+                0 => "none fits".to_owned(),
+                1 => "1 fits".to_owned(),
+                _ => format!("{fitting} fit"),
+            };
+            write!(f, "{pods_min} pods must start together; {fit} at the moment")
+        }
+    }
+}
+
+fn not_enough_cpu(f: &mut fmt::Formatter<'_>, cpu_millis: u64, free: u64) -> fmt::Result {
+    let (need, free) = (format_millis(cpu_millis), format_millis(free));
+    beside_gpus(f, &format!("{need} CPU core(s)"), &free)
+}
+
+fn not_enough_memory(f: &mut fmt::Formatter<'_>, memory_bytes: u64, free: u64) -> fmt::Result {
+    let (need, free) = (format_bytes(memory_bytes), format_bytes(free));
+    beside_gpus(f, &format!("{need} of memory"), &free)
+}
+
+fn not_entitled_to_more(
+    f: &mut fmt::Formatter<'_>,
+    queue: &QueueNumbers,
+    requested: u64,
+    common: Option<&CommonGpus>,
+) -> fmt::Result {
+    write!(f, "nothing is taken from others for {}: {queue}", of(queue.kind, requested))?;
+    common.map_or(Ok(()), |common| write!(f, "; {common}"))
+}
+
+impl fmt::Display for CommonGpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queues, gpu_millis, node, nodes } = self;
+        let others = match nodes - 1 {
+            0 => String::new(),
+            1 => " and 1 more node".to_owned(),
+            more => format!(" and {more} more nodes"),
+        };
+        let gpus = format!("the {} of {node}{others}", of(Kind::Gpu, *gpu_millis));
+        match queues.as_slice() {
+            [] | [_] => write!(f, "its work can use only {gpus}"),
+            [rest @ .., last] => write!(
+                f,
+                "{} and {last} share {gpus}: their work can use no others",
+                rest.join(", ")
+            ),
+        }
     }
 }
 

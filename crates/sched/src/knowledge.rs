@@ -7,15 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Changes, Cluster, PodId, QueueId, WorkloadId, next_pods};
+use model::{Changes, Cluster, Demand, PodId, QueueId, WorkloadId, next_pods};
 use units::{Instant, Resources};
 
-use crate::entitlements::Entitlements;
 use crate::equivalence_class::EquivalenceClass;
-use crate::fair_share::counted;
 use crate::rank::{Rank, by_rank};
 use crate::{Plan, Policy, Profile, Waits};
 use reasons::{ClassId, Pending};
+use shares::Entitlements;
 
 /// What is known of a cluster from earlier decisions about it.
 #[derive(Debug, Clone, Default)]
@@ -81,11 +80,20 @@ pub(crate) struct CacheUpdate {
     pub(crate) is_more_of_the_same: bool,
 }
 
+/// Fair shares of all queues.
+#[must_use]
+pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
+    Knowledge::of_shares(cluster, policy).into_shares()
+}
+
 impl Knowledge {
     /// Holds only what queues are entitled to.
     pub(crate) fn of_shares(cluster: &Cluster, policy: &Policy) -> Self {
-        let demand = counted(cluster, policy);
-        Self { entitlements: Entitlements::all(cluster, policy, demand), ..Self::default() }
+        let mut known = Self::default();
+        known.entitlements.demand = counted(cluster, policy);
+        renew_shares(&mut known.entitlements, cluster, policy, true);
+        known.entitlements.moved.clear();
+        known
     }
 
     /// What each queue is entitled to, as of the last decision.
@@ -159,7 +167,7 @@ impl Knowledge {
             let pods = cluster.reserved().iter().chain(cluster.gated());
             changed.extend(pods.map(|&pod| cluster.pods()[pod].workload));
             self.entitlements.demand = counted(cluster, policy);
-            self.entitlements.renew(cluster, policy);
+            renew_shares(&mut self.entitlements, cluster, policy, true);
         } else {
             self.learn_demand(cluster, &changes);
         }
@@ -199,6 +207,10 @@ impl Knowledge {
             changed.extend(cluster.elastic());
         }
         self.asks.extend(demand.update(cluster, &changed));
+        if !changes.division {
+            self.entitlements.update_supply(cluster, &changed);
+        }
+        let demand = &mut self.entitlements.demand;
         self.asks.extend(&changes.asks);
         match renewed {
             true => demand.limit_all(cluster),
@@ -212,11 +224,11 @@ impl Knowledge {
 
     fn learn_shares(&mut self, cluster: &Cluster, policy: &Policy, changes: &Changes) -> bool {
         if changes.division || !changes.shares.is_empty() {
-            self.entitlements.renew(cluster, policy);
+            renew_shares(&mut self.entitlements, cluster, policy, changes.division);
             return true;
         }
         let asks = std::mem::take(&mut self.asks);
-        self.entitlements.update(cluster, policy, &asks)
+        self.entitlements.update(cluster, policy.division(), &asks)
     }
 
     /// Looks at these workloads again.
@@ -361,4 +373,29 @@ impl WorkloadState {
             is_odd,
         })
     }
+}
+
+/// What counts as demand: in profile `kai` everything.
+fn counted(cluster: &Cluster, policy: &Policy) -> Demand {
+    match policy.profile {
+        Profile::Default => Demand::all(cluster),
+        Profile::Kai(_) => Demand::default(),
+    }
+}
+
+/// Finds out what all queues are entitled to, and who can use which GPUs if that may be different.
+fn renew_shares(
+    entitlements: &mut Entitlements,
+    cluster: &Cluster,
+    policy: &Policy,
+    is_supply_new: bool,
+) {
+    #[cfg(feature = "kai")]
+    if matches!(policy.profile, Profile::Kai(_)) {
+        return entitlements.set(cluster, crate::kai::kai_fair_shares(cluster, policy));
+    }
+    if is_supply_new {
+        entitlements.renew_supply(cluster);
+    }
+    entitlements.renew(cluster, policy.division());
 }

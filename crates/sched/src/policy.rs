@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{Fill, GpuRequest, PoolId, Share};
+use shares::OverQuota;
 use units::Resources;
 
 /// Which of the places that fit is taken.
@@ -33,15 +34,6 @@ impl Placement {
     pub(crate) fn nodes(self, request: GpuRequest) -> Fill {
         if request.devices() == 0 { self.cpu } else { self.gpu }
     }
-}
-
-/// How capacity that no quota claims is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OverQuota {
-    /// By the weights of the queues.
-    ByWeight,
-    /// In proportion to the quotas, as Run:ai did until 2021.
-    ByQuota,
 }
 
 /// Whose decisions are made.
@@ -186,6 +178,16 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// How capacity is divided.
+    #[must_use]
+    pub const fn division(&self) -> shares::Rules {
+        shares::Rules {
+            over_quota: self.over_quota,
+            shrinks_promises: self.shrinks_promises,
+            usage_weight_millis: self.usage_weight_millis,
+        }
+    }
+
     /// KAI's decisions; none in a build without the feature `kai`.
     #[cfg(feature = "kai")]
     #[must_use]

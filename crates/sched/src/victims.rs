@@ -7,6 +7,7 @@
 //! pod has a place. A cost is an estimate that reads the state and changes nothing; evictions are
 //! done in the transaction, where each unit is judged by the rule.
 
+mod accept;
 mod asked;
 mod causes;
 mod choices;
@@ -33,6 +34,7 @@ use crate::precedence::held_below_it;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
+pub(crate) use accept::needs_others;
 pub(crate) use cost_cache::NodeCostCache;
 use cost_cache::NodeCosts;
 pub(crate) use eviction_units::{
@@ -41,7 +43,7 @@ pub(crate) use eviction_units::{
 };
 use reasons::Cause;
 pub(crate) use rejections::Rejections;
-pub(crate) use set_search::SETS_MAX;
+pub(crate) use set_search::{SETS_MAX, SETS_OF_ONE};
 use upper_bound::Feasibility;
 pub(crate) use upper_bound::LargestWorkloads;
 
@@ -238,6 +240,8 @@ struct PreemptionAttempt<'r> {
     missing_millis: u64,
     /// Whether anything was refused for another reason than room on a node.
     was_refused: bool,
+    /// Whether work of its own queue was taken because that queue was the obstacle.
+    cleared_own: bool,
     /// Who was asked, in order, and how many pods of each of its sets had a place.
     givers: Vec<(WorkloadId, SmallVec<[u32; 1]>)>,
     /// The cause given to each: the numbers are of before anything was taken from it.
@@ -261,6 +265,7 @@ impl<'r> PreemptionAttempt<'r> {
             first_need: need,
             missing_millis: need.asked.gpu_millis.saturating_sub(free.gpu_millis),
             was_refused: false,
+            cleared_own: false,
             givers: Vec::new(),
             causes: BTreeMap::new(),
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
@@ -286,6 +291,7 @@ impl PreemptionAttempt<'_> {
         if !self.rule.could_evict(s, id, asked, held_below_it(s, id).unwrap_or_default()) {
             return false;
         }
+        self.cleared_own = true;
         let above = s.refusing_queue(id, asked);
         if !self.can_clear(s, above) {
             return false;
@@ -327,9 +333,11 @@ impl PreemptionAttempt<'_> {
     fn conclude(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         let id = self.need.id;
         if !self.place(s, cost_cache) {
-            // Pods that differ may find no place one by one.
-            let sets = &s.cluster.workloads()[id].spec.pod_sets;
-            self.was_refused |= sets.len() > 1 || s.cluster.workloads()[id].spec.has_topology();
+            // Pods that differ may find no place one by one; those that must be near others find none
+            // where these are stopped.
+            let spec = &s.cluster.workloads()[id].spec;
+            self.was_refused |=
+                spec.pod_sets.len() > 1 || spec.has_topology() || needs_others(s, id);
             return false;
         }
         let concludes = self.rule.fair_outcome(s, id, self.held_before) && self.go_on(s);
@@ -409,81 +417,6 @@ impl PreemptionAttempt<'_> {
                 return true;
             }
         }
-    }
-
-    /// Takes what a node's cost is made of; false when a piece of it turned out to be unjust,
-    /// and what was taken was given back.
-    fn accept(
-        &mut self,
-        s: &mut Session<'_>,
-        node: NodeId,
-        offer: &node_cost::Offer,
-        rejections: &mut Rejections,
-    ) -> bool {
-        if let Some((victim, eviction_unit)) = self.known_to_fail(s, offer, rejections) {
-            rejections.here(s, &self.need, (node, victim, eviction_unit));
-            return false;
-        }
-        let start = s.cluster.checkpoint();
-        let before = self.givers.len();
-        let mut taken = Resources::ZERO;
-        for &(victim, pieces) in &offer.victims {
-            let eviction_units = self.rule.eviction_units(s, self.need.id, victim);
-            for &eviction_unit in eviction_units.iter().take(pieces) {
-                let piece = freed(s, eviction_unit);
-                if self.take(s, victim, eviction_unit) {
-                    taken += piece;
-                    continue;
-                }
-                s.cluster.rollback(start);
-                for (victim, _) in self.givers.drain(before..) {
-                    self.causes.remove(&victim);
-                }
-                let is_new = !self.causes.contains_key(&victim);
-                let most = self.rule.moves_max(s).filter(|_| is_new);
-                if most.is_some_and(|most| self.givers.len() >= most) {
-                    rejections.all_but(self.givers.iter().map(|&(giver, _)| giver).collect());
-                    return false;
-                }
-                if most.is_none() {
-                    let rejected = (victim, eviction_unit);
-                    rejections.piece(s, &self.need, rejected, (taken, piece));
-                }
-                rejections.here(s, &self.need, (node, victim, eviction_unit));
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The first of these pieces of which it is known that it will be refused. What is taken from less
-    /// important work of its queue does not count, because that changes nothing for it.
-    fn known_to_fail(
-        &self,
-        s: &Session<'_>,
-        offer: &node_cost::Offer,
-        rejections: &Rejections,
-    ) -> Option<(WorkloadId, EvictionUnit)> {
-        if rejections.is_empty() {
-            return None;
-        }
-        let mut taken: Vec<(QueueId, u32, Resources)> = Vec::new();
-        for &(victim, pieces) in &offer.victims {
-            let queue = s.queue_of(victim);
-            let eviction_units = self.rule.eviction_units(s, self.need.id, victim);
-            // Only of the first piece it is plain how much it frees.
-            let (&first, piece) = eviction_units.first().map(|first| (first, freed(s, *first)))?;
-            let priority = unit_priority(s, victim, first);
-            let own =
-                taken.iter().filter(|(other, least, _)| *other == queue && *least >= priority);
-            let before = own.map(|&(.., freed)| freed).sum();
-            if rejections.knows(s, &self.need, (victim, first), (before, piece)) {
-                return Some((victim, first));
-            }
-            let all = eviction_units.get(pieces - 1).map_or(piece, |&last| freed(s, last));
-            taken.push((queue, priority, all));
-        }
-        None
     }
 
     fn set_target(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {

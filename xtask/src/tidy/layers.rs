@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 60] = [
+const MAY_USE: [(&str, &[&str]); 61] = [
     ("units", &[]),
     ("fixture", &[]),
     ("trees", &[]),
@@ -24,7 +24,8 @@ const MAY_USE: [(&str, &[&str]); 60] = [
     ("spec", &["units", "model"]),
     ("records", &["units", "spec"]),
     ("reasons", &["units", "model"]),
-    ("sched", &["units", "model", "reasons"]),
+    ("shares", &["units", "model"]),
+    ("sched", &["units", "model", "reasons", "shares"]),
     ("gpu", &["units"]),
     ("fraction-abi", &[]),
     ("fraction-hook", &["fraction-abi"]),

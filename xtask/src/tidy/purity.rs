@@ -6,15 +6,31 @@ use super::layers::Packages;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
-const CORE: [&str; 9] =
-    ["units", "spec", "records", "model", "reasons", "sched", "elastic", "view", "orchestrator"];
+const CORE: [&str; 10] = [
+    "units",
+    "spec",
+    "records",
+    "model",
+    "reasons",
+    "shares",
+    "sched",
+    "elastic",
+    "view",
+    "orchestrator",
+];
 
 /// Those of them that know documents, and share what readers see with them.
 const WITH_DOCUMENTS: [&str; 6] = ["units", "spec", "records", "elastic", "view", "orchestrator"];
 
 /// All that a core crate may depend on.
-const MAY_DEPEND_ON: [&str; 5] =
-    ["elastane-units", "elastane-model", "elastane-reasons", "thiserror", "smallvec"];
+const MAY_DEPEND_ON: [&str; 6] = [
+    "elastane-units",
+    "elastane-model",
+    "elastane-reasons",
+    "elastane-shares",
+    "thiserror",
+    "smallvec",
+];
 /// What one with documents may depend on beside that.
 const DOCUMENTS_MAY_DEPEND_ON: [&str; 7] = [
     "elastane-spec",

@@ -113,6 +113,14 @@ pub enum Outcome {
     /// Enough could be taken, but not so that every rule holds at the end; or the search, which is
     /// bounded, did not find it.
     NotFound,
+    /// If all that may be taken from gave, pods that it must be near would be gone too. Smaller sets were
+    /// tried, which is no proof that there is none.
+    NotFoundInSets {
+        /// Workloads that may be taken from.
+        givers: u32,
+        /// Most sets of them that are tried.
+        sets_max: u64,
+    },
 }
 
 impl Outcome {
@@ -170,6 +178,10 @@ impl Outcome {
             Self::NotFound => {
                 "enough could be taken, but no way was found that keeps every rule".to_owned()
             }
+            Self::NotFoundInSets { givers, sets_max } => format!(
+                "pods that it must be near may be among what is stopped; of the {givers} that may be \
+                 taken from no set was found that makes room, of at most {sets_max} tried"
+            ),
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::diagnosis::{
     Advice, Change, Failing, Means, NodeClass, Obstacle, Outcome, Raise, Refusals, Search, Standing,
 };
 use crate::{
-    Cause, Code, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
+    Cause, Code, CommonGpus, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy,
+    WorkloadRef,
 };
 
 const NOW: Instant = Instant(0);
@@ -59,7 +60,7 @@ fn pending_of_room() -> Vec<Pending> {
     let share = |devices| P::NoGpuShareFree { devices, millis: 500, free_millis_max: 250 };
     let gpus =
         |free_total| P::NotEnoughGpus { gpus: 2, nodes: 3, free_on_one_node_max: 1, free_total };
-    let gang = |pods_min, pods| P::GangIncomplete { pods_min, pods };
+    let gang = |pods_min, pods| P::GangIncomplete { pods_min, pods, fitting: 3 };
     let in_use = |request| P::NoInstanceForPart { request, instances: 5, large: 2, nodes: 1 };
     let too_large = |request| match larger(request, 0, largest, 1) {
         P::LargerThanAnyNode { request, demand, gpus_max, largest, nodes, .. } => {
@@ -100,6 +101,13 @@ fn pending_of_room() -> Vec<Pending> {
     ]
 }
 
+fn common(queues: &[&str], nodes: usize) -> Pending {
+    let queues = queues.iter().map(|&name| name.to_owned()).collect();
+    let common = CommonGpus { queues, gpu_millis: 4000, node: "node-1".to_owned(), nodes };
+    let common = Some(Box::new(common));
+    Pending::NotEntitledToMore { queue: queue("team-a"), requested: 2000, common }
+}
+
 fn not_counted(fitting: u32) -> Pending {
     let (queue, kind, requested) = ("team-a".to_owned(), Kind::Gpu, 8000);
     Pending::NotCounted { queue, kind, left_out: 8000, requested, fitting, pods: 1 }
@@ -134,7 +142,9 @@ fn pending_of_rights() -> Vec<Pending> {
             allocated: 1500,
             requested: 1000,
         },
-        P::NotEntitledToMore { queue: queue("team-a"), requested: 2000 },
+        P::NotEntitledToMore { queue: queue("team-a"), requested: 2000, common: None },
+        common(&["team-a"], 1),
+        common(&["team-a", "team-b", "team-c"], 3),
         not_counted(0),
         not_counted(1),
         protected(Protection::Delay { delay_ms: 90_000 }),
@@ -149,6 +159,7 @@ fn pending_of_rights() -> Vec<Pending> {
             first: Box::new(P::NotEntitledToMore {
                 queue: queue("team-a in pool a100"),
                 requested: 2000,
+                common: None,
             }),
             others: 3,
         },
@@ -279,6 +290,7 @@ fn outcomes() -> Vec<Outcome> {
         enough(4, Refusals::default()),
         O::Unfair { queue: queue("team-a") },
         O::NotFound,
+        O::NotFoundInSets { givers: 3, sets_max: 1024 },
     ]
 }
 
@@ -399,6 +411,7 @@ fn every_outcome_of_a_search() {
             NotEnough,
             Unfair,
             NotFound,
+            NotFoundInSets,
         },
         outcomes(),
         |one: &Outcome| search(Means::Reclaim, one),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Cluster, Constraints, ConstraintsId, Gpu, Mismatch, NodeId, PodId, PodMismatch, PoolId, Room,
-    WorkloadId,
+    Cluster, Constraints, ConstraintsId, Gpu, Mismatch, NodeId, PodId, PodMismatch, PoolId,
+    QueueId, Room, WorkloadId,
 };
 use units::{Kind, Resources};
 
@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
 use crate::{Plan, Waits};
-use reasons::Pending;
+use reasons::{CommonGpus, Pending};
 use room::Rooms;
 pub(crate) use room::larger_than_any;
 
@@ -119,8 +119,7 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pendi
     reasons.extend(room);
     // That some nodes are out of the question does not say what speaks against the others.
     if reasons.iter().all(leaves_nodes) && !s.stats.exhausted {
-        let spec = &s.cluster.workloads()[id].spec;
-        reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
+        reasons.push(too_few_fit(s, id));
     }
     let not_counted = not_counted(s, id);
     if not_counted.as_ref().is_none_or(|(_, starts)| *starts) {
@@ -182,7 +181,8 @@ fn rights(
             } else if let Some(kind) = not_entitled(s, id, asked) {
                 beyond.add("P203", named_max, || {
                     let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
-                    Pending::NotEntitledToMore { queue, requested }
+                    let common = (kind == Kind::Gpu).then(|| common(s, s.queue_of(id))).flatten();
+                    Pending::NotEntitledToMore { queue, requested, common }
                 });
             } else if let Some(reason) = kind.and_then(|kind| protections.reason(s, id, kind)) {
                 protected.add("P205", named_max, || reason);
@@ -193,6 +193,18 @@ fn rights(
         [against, beyond, protected].map(|of| of.reasons(named_max));
     protected.dedup();
     Rights { against, beyond, protected }
+}
+
+/// The only GPUs that work of a queue can use, if that keeps it from a larger share.
+fn common(s: &Session<'_>, queue: QueueId) -> Option<Box<CommonGpus>> {
+    let common = s.known.entitlements.common(s.cluster, queue)?;
+    let names = common.queues.iter().map(|&id| s.cluster.queue_name(id));
+    let mut nodes: Vec<_> =
+        common.nodes.iter().map(|&id| s.cluster.nodes()[id].name.as_str()).collect();
+    nodes.sort_unstable();
+    let node = (*nodes.first()?).to_owned();
+    let (gpu_millis, nodes) = (common.gpu_millis, nodes.len());
+    Some(Box::new(CommonGpus { queues: names.collect(), gpu_millis, node, nodes }))
 }
 
 /// What speaks against a workload, room aside, in each node pool.
@@ -264,7 +276,15 @@ fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     };
     let mut sets = (0..).zip(&workload.spec.pod_sets).map(|(at, set)| (set.pods_min, left(at)));
     let (pods_min, pods) = sets.find(|(pods_min, pods)| pods < pods_min)?;
-    Some(Pending::GangIncomplete { pods_min, pods })
+    Some(Pending::GangIncomplete { pods_min, pods, fitting: 0 })
+}
+
+/// Of the pods that are to be placed together next fewer find a place.
+fn too_few_fit(s: &mut Session<'_>, id: WorkloadId) -> Pending {
+    let count = |pods: &[PodId]| u32::try_from(pods.len()).unwrap_or(u32::MAX);
+    let next = s.next_pods(id);
+    let (pods_min, pods) = (count(&next), s.cluster.workloads()[id].spec.pods());
+    Pending::GangIncomplete { pods_min, pods, fitting: count(&s.fitting_one_by_one(&next)) }
 }
 
 /// The pod sets of the pods that are to be placed next.

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Cluster, Constraints, Effect, Gpu, GpuRequest, MigProfile, Mismatch, Node, NodeId, PodMismatch,
-    Taint, WorkloadId,
+    Cluster, Constraints, Effect, Gpu, GpuRequest, MigProfile, Mismatch, Node, NodeId, PodId,
+    PodMismatch, Taint, WorkloadId,
 };
 
 use crate::place::{self, PodRequirements};
@@ -39,15 +39,9 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
     let asks: Vec<_> = counts.iter().map(|(&set, &(.., ask))| (set, ask)).collect();
     let classes: BTreeMap<_, _> =
         asks.into_iter().map(|(set, ask)| (set, classes(s.cluster, ask))).collect();
-    let start = s.cluster.checkpoint();
-    for &pod in &pods {
-        let ask = PodRequirements::anywhere(s.cluster, pod, None);
-        if let Some(to) = s.find(ask, false) {
-            s.set_target(pod, Some(to), false);
-            counts.entry(s.cluster.pods()[pod].set).and_modify(|entry| entry.1 += 1);
-        }
+    for pod in s.fitting_one_by_one(&pods) {
+        counts.entry(s.cluster.pods()[pod].set).and_modify(|entry| entry.1 += 1);
     }
-    s.cluster.rollback(start);
     let sets = &s.cluster.workloads()[id].spec.pod_sets;
     let parts =
         counts.into_iter().zip(classes).map(|((set, (pods, placeable, _)), (_, classes))| Part {
@@ -57,6 +51,23 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
             classes,
         });
     parts.collect()
+}
+
+impl Session<'_> {
+    /// Of pods those that find a place one after the other, now or when what is stopping is gone.
+    pub(crate) fn fitting_one_by_one(&mut self, pods: &[PodId]) -> Vec<PodId> {
+        let start = self.cluster.checkpoint();
+        let mut fitting = Vec::new();
+        for &pod in pods {
+            let ask = PodRequirements::anywhere(self.cluster, pod, None);
+            if let Some(to) = self.find(ask, false) {
+                self.set_target(pod, Some(to), false);
+                fitting.push(pod);
+            }
+        }
+        self.cluster.rollback(start);
+        fitting
+    }
 }
 
 /// The classes of nodes for a pod: the largest first, the small ones summed in the last entry.

@@ -13,7 +13,7 @@ use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
 use crate::entitlement::not_entitled;
 use crate::session::Session;
-use crate::victims::{NodeCostCache, Rule, make_room, take};
+use crate::victims::{NodeCostCache, Rule, SETS_OF_ONE, make_room, needs_others, take};
 use crate::{Action, Policy};
 use reasons::diagnosis::{Means, Outcome, Refusals, Search, Standing};
 
@@ -132,6 +132,10 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     }
     if givers.is_empty() {
         return Outcome::NoVictim(refusals);
+    }
+    if (placeable as usize) < pods.len() && needs_others(s, id) {
+        let givers = u32::try_from(givers.len()).unwrap_or(u32::MAX);
+        return Outcome::NotFoundInSets { givers, sets_max: SETS_OF_ONE };
     }
     if (placeable as usize) < pods.len() {
         return Outcome::NotEnough {

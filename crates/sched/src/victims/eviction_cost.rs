@@ -21,8 +21,12 @@ pub(crate) struct EvictionCost {
     pub(super) interrupted: u32,
     /// Work that is lost; see [`lost`].
     pub(super) lost: WorkLost,
+    /// Workloads that are stopped, moved or made smaller.
+    pub(super) asked: u32,
     /// Pods that restart.
     pub(super) restarts: u32,
+    /// GPU thousandths that are taken.
+    pub(super) taken_millis: u64,
     /// Workloads of other queues.
     pub(super) foreign: u32,
     /// The least saturated queue asked goes last (in coarse steps: otherwise every piece taken would
@@ -39,7 +43,9 @@ impl EvictionCost {
         top: Top::NONE,
         interrupted: 0,
         lost: WorkLost::NONE,
+        asked: 0,
         restarts: 0,
+        taken_millis: 0,
         foreign: 0,
         saturation: Reverse(u64::MAX),
         seq: Reverse(u64::MAX),
@@ -52,7 +58,9 @@ impl EvictionCost {
             top: self.top.and(other.top),
             interrupted: self.interrupted + other.interrupted,
             lost: self.lost.and(other.lost),
+            asked: self.asked + other.asked,
             restarts: self.restarts.saturating_add(other.restarts),
+            taken_millis: self.taken_millis.saturating_add(other.taken_millis),
             foreign: self.foreign + other.foreign,
             saturation: self.saturation.max(other.saturation),
             seq: self.seq.max(other.seq),
@@ -65,7 +73,8 @@ impl EvictionCost {
 
     /// Whether both lose the same amount.
     pub(super) fn same_loss(&self, other: &Self) -> bool {
-        (self.lost, self.restarts) == (other.lost, other.restarts)
+        let loss = |cost: &Self| (cost.lost, cost.restarts, cost.taken_millis);
+        loss(self) == loss(other)
     }
 
     /// Whether more is lost than so many GPU thousandths that were never stopped before and have
@@ -167,8 +176,17 @@ impl WorkLost {
 /// and again more than others, and who has just saved its work costs least. The same for the cores of
 /// pods without GPUs.
 pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUnit]) -> WorkLost {
+    loss(s, id, eviction_units).0
+}
+
+/// The work lost by these pieces, and the GPU thousandths that they take.
+pub(super) fn loss(
+    s: &Session<'_>,
+    id: WorkloadId,
+    eviction_units: &[EvictionUnit],
+) -> (WorkLost, u64) {
     let (gone, restarting) = touched(s, eviction_units);
-    work_lost(gone, restarts(s, id), restarting, s.unsaved_ms(id))
+    (work_lost(gone, restarts(s, id), restarting, s.unsaved_ms(id)), gone.gpu_millis)
 }
 
 /// The same for pods that hold so much, all of which stop.
@@ -272,7 +290,9 @@ impl Standing {
             top: Top::of(importance, ends, lost),
             interrupted: u32::from(moves),
             lost,
+            asked: 1,
             restarts: tally.pods,
+            taken_millis: gone.gpu_millis,
             foreign: u32::from(self.foreign),
             seq: Reverse(self.seq),
             ..EvictionCost::NOTHING

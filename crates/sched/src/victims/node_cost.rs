@@ -7,7 +7,7 @@ use model::{DeviceShare, Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, W
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
-use super::eviction_cost::{EvictionCost, Top, importance_of, lost};
+use super::eviction_cost::{EvictionCost, Top, importance_of, loss};
 use super::eviction_units::{part_of, unit_priority};
 use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
 use crate::place;
@@ -293,7 +293,11 @@ impl Search<'_> {
         let missing_millis = missing_millis(self.need.ask.request.gpu, self.gpus());
         self.best.as_ref().is_some_and(|(cost, _)| {
             let has_spare = || self.candidates.iter().any(|one| one.pieces.len() > 1);
-            cost.interrupted > 1 || cost.exceeds(missing_millis) || (cost.top.ends && has_spare())
+            // One alone was looked at, so two are the fewest.
+            cost.interrupted > 1
+                || cost.asked > 2
+                || cost.exceeds(missing_millis)
+                || (cost.top.ends && has_spare())
         })
     }
 
@@ -457,13 +461,15 @@ fn pieces(
         }
         let ends = matches!(eviction_unit, EvictionUnit::All(_));
         let importance = if stays { 0 } else { importance_of(s, candidate.id, eviction_unit) };
-        let lost = lost(s, candidate.id, &eviction_units[..=at]);
+        let (lost, taken_millis) = loss(s, candidate.id, &eviction_units[..=at]);
         let mut piece = Piece::of(EvictionCost {
             entitled: u32::from(candidate.entitled),
             top: Top::of(importance, ends, lost),
             interrupted: u32::from(stays),
             lost,
+            asked: 1,
             restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
+            taken_millis,
             foreign: u32::from(candidate.queue != own),
             saturation: Reverse(candidate.saturation.coarse()),
             seq: Reverse(candidate.seq),

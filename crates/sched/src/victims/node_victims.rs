@@ -226,7 +226,9 @@ impl NodeVictims {
                     missing_millis,
                     if is_whole { victim.lost } else { WorkLost::NONE },
                 ),
+                asked: restarts,
                 restarts,
+                taken_millis: 0,
                 // Of moves the bound is the same for the takers of all queues.
                 foreign: u32::from(queue != own && !stays),
                 saturation: Reverse(saturation),

@@ -23,7 +23,7 @@ use crate::session::topology::{self, Free};
 /// Most sets looked at in one action.
 pub(crate) const SETS_MAX: u64 = 4096;
 /// Most sets looked at for one workload.
-const SETS_OF_ONE: u64 = 1024;
+pub(crate) const SETS_OF_ONE: u64 = 1024;
 /// Most workloads of which sets are made: those that cost least.
 const CANDIDATES_MAX: usize = 48;
 /// Workloads that are looked at to find these with as much work as one set.
@@ -152,6 +152,8 @@ impl PreemptionAttempt<'_> {
 
     /// Whether another set may be better. If nothing was refused, a single pod has found the
     /// cheapest node; and where no more is lost than is missing, and none is moved, nothing costs less.
+    /// Where the taker's own queue was the obstacle, one after the other was taken there: what loses
+    /// no more may be fewer.
     fn is_worth_it(&self, s: &Session<'_>, changes: &[Changed], done: bool) -> bool {
         let moves = self.rule.moves_max(s).is_some();
         if !done || moves {
@@ -164,8 +166,10 @@ impl PreemptionAttempt<'_> {
                 && after.effective().is_some()
                 && before.effective() != after.effective()
         };
-        (self.was_refused || self.first_need.pods > 1)
-            && (gone > self.missing_millis || changes.iter().any(is_moved))
+        let several = self.givers.len() > 1 && (self.cleared_own || self.first_need.pods > 1);
+        several
+            || (self.was_refused || self.first_need.pods > 1)
+                && (gone > self.missing_millis || changes.iter().any(is_moved))
     }
 }
 
@@ -420,6 +424,7 @@ fn candidate(
             entitled: u32::from(standing.entitled),
             top: Top::of(importance_of(s, victim, units[last]), ends, lost),
             lost,
+            asked: 1,
             foreign: u32::from(standing.foreign),
             ..EvictionCost::NOTHING
         }

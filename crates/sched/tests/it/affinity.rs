@@ -63,7 +63,7 @@ fn replicas_keep_apart() {
     let w = zones("submit a/x --pods 3 --label g=x --apart g=x@zone");
     assert_eq!(w.waiting(), "x");
     expect![[r#"
-        P106 3 pods must start together; fewer fit at the moment
+        P106 3 pods must start together; 2 fit at the moment
     "#]]
     .assert_eq(&w.why("x"));
     let w = zones("submit a/x --pods 3 --min 2 --label g=x --apart g=x@zone");
@@ -286,4 +286,46 @@ fn a_domain_counts_only_if_those_who_make_room_find_other_places() {
     w.run(&format!("{RACKS}; cordon n1; submit a/q; uncordon n1; submit a/p --on rack=1"));
     w.run("submit a/x --pods 2 --label g=x --with g=x@rack");
     assert_eq!(w.gpus(), "n1[p q] n2[x x]");
+}
+
+/// A job of project a that another must be near, and one that fills the zone.
+fn near_a_victim(queues: &str, taker: &str) -> World {
+    let mut w = World::new("n1:2 n2:2", queues);
+    w.run("label n1 zone=z; label n2 zone=z; submit a/db --label role=db --priority 25");
+    w.run("submit a/x -g 2 --priority 25");
+    w.run(taker);
+    w
+}
+
+#[test]
+fn those_that_it_must_be_near_are_not_what_is_stopped_for_it() {
+    let w = near_a_victim("a:0 b:4", "submit b/near -g 2 --with role=db@zone");
+    assert_eq!(w.gpus(), "n1[db .] n2[near near]", "by reclaim");
+    let w = near_a_victim("a:4", "submit a/near -g 2 --with role=db@zone --priority 75");
+    assert_eq!(w.gpus(), "n1[db .] n2[near near]", "by priority");
+    let w = near_a_victim("a:0 b:4", "submit b/near -g 1 --pods 3 --with role=db@zone");
+    assert_eq!(w.waiting(), "x", "a gang, of which one has a free place");
+    let w = near_a_victim("a:3", "submit a/near -g 2 --with role=db@zone --priority 75");
+    assert_eq!(w.gpus(), "n1[db .] n2[near near]", "where the quota is the obstacle");
+}
+
+#[test]
+fn those_that_it_must_be_near_on_its_own_node_stay() {
+    let script = "submit a/db --label role=db; submit a/x; submit a/y";
+    for (queues, taker) in [("a:0 b:3", "b/near"), ("a:3", "a/near --priority 75")] {
+        let mut w = World::new("n1:3", queues);
+        w.run(script);
+        w.run(&format!("wait 600000; checkpoint db; submit {taker} -g 2 --with role=db"));
+        assert_eq!(w.waiting(), "x y", "db would lose least");
+    }
+}
+
+#[test]
+fn those_that_it_must_be_near_move_only_where_it_can_follow() {
+    let mut w = World::new("n1:3 n2:2", "a:9 b:9");
+    w.run(
+        "submit a/x; submit a/y; submit a/db --label role=db; wait 600000; checkpoint db; delete x",
+    );
+    w.run("submit b/near -g 2 --with role=db");
+    assert_eq!(w.gpus(), "n1[db near near] n2[. y]", "db would lose least");
 }

@@ -221,20 +221,23 @@ fn who_waits_for_guaranteed_run_time_says_so() {
 #[test]
 fn who_waits_for_what_others_are_entitled_to_says_so() {
     let mut w = World::new("n1:2 n2:2", "a:2 b:2");
-    w.run("label n1 n=1; submit a/x -g 2 --on n=1; submit b/y --on n=1");
+    // With what runs on one node only: that the other is no supply for them is not known beforehand.
+    w.run("label n1 n=1; submit b/own -g 0 --label at=n1 --on n=1");
+    w.run("submit a/x -g 2 --with at=n1; submit b/y --with at=n1");
     says(&w, "y", "no other project holds more than it is entitled to; a holds 2 GPUs (quota 2,");
-    w.run("delete x; submit a/x -g 2 --on n=1 --interactive; submit b/z --on n=1");
+    w.run("delete x; submit a/x -g 2 --with at=n1 --interactive; submit b/z --with at=n1");
     says(&w, "x", "P205 nothing is stopped for 2 GPUs: no other project holds more");
-    w.run("delete y z; submit b/y --on n=1");
+    w.run("delete y z; submit b/y --with at=n1");
     says(&w, "y", "P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs, which cannot be");
 }
 
 #[test]
 fn who_waits_for_own_work_or_its_own_delay_says_so() {
     let mut w = World::new("n1:2 n2:2", "a:2 b:2");
-    w.run("label n1 n=1; submit a/x --on n=1 -g 2; submit a/y --on n=1");
+    w.run("label n1 n=1; submit b/own -g 0 --label at=n1 --on n=1");
+    w.run("submit a/x --with at=n1 -g 2; submit a/y --with at=n1");
     says(&w, "y", "only its own project holds any, and nothing of a priority below 50; a holds 2");
-    w.run("submit b/late -g 2 --on n=1 --delay 90000");
+    w.run("submit b/late -g 2 --with at=n1 --delay 90000");
     says(
         &w,
         "late",

@@ -110,6 +110,15 @@ fn a_stale_set_stops_the_workload() {
 }
 
 #[test]
+fn a_group_that_waits_beside_others_says_how_many_pods_it_needs() {
+    let mut w = World::new("n1:5", "a:5");
+    let sets = "--set p1 --in r1 --pods 3 --set p2 --in r2 --pods 3";
+    w.run(&format!("submit a/j --min 1 --group r1 --group r2 {sets}"));
+    assert_eq!(w.gpus(), "n1[j j j . .]");
+    assert!(w.why("j").contains("3 pods must start together; 2 fit"), "{}", w.why("j"));
+}
+
+#[test]
 fn a_workload_may_start_with_some_of_its_groups() {
     let mut w = World::new("n1:4", "a:4");
     w.run("submit a/j --min 1 --group r1 --group r2 --set p1 --in r1 --pods 3 --set p2 --in r2 --pods 3");

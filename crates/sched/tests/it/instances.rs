@@ -43,7 +43,7 @@ fn all_of_a_gpu_is_held_by_an_instance_of_all_of_its_memory() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x] n2[. .]", "y"));
     expect![[r#"
         P112 asks for 1 GPU; 1 of 3 MIG instance(s) on 2 node(s) hold that, none of them is free
-        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 1 GPU (quota 9, fair share 2)
+        P203 nothing is taken from others for 1 GPU: a holds 1 GPU (quota 9, fair share 1); its work can use only the 1 GPU of n1
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -54,21 +54,21 @@ fn who_waits_hears_how_many_instances_there_are() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x:0.5 . .]", "y"));
     expect![[r#"
         P112 asks for 0.3 of a GPU; 1 of 3 MIG instance(s) on 1 node(s) hold that, none of them is free
-        P205 nothing is stopped for 0.3 GPU: only its own project holds any, and nothing of a priority below 50; a holds 0.5 GPU (quota 9, fair share 0.8)
+        P203 nothing is taken from others for 0.3 GPU: a holds 0.5 GPU (quota 9, fair share 0.5); its work can use only the 0.5 GPU of n1
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
           P112 asks for 0.3 of a GPU; 1 of 3 MIG instance(s) on 1 node(s) hold that, none of them is free
-          P205 nothing is stopped for 0.3 GPU: only its own project holds any, and nothing of a priority below 50; a holds 0.5 GPU (quota 9, fair share 0.8)
+          P203 nothing is taken from others for 0.3 GPU: a holds 0.5 GPU (quota 9, fair share 0.5); its work can use only the 0.5 GPU of n1
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × MIG instance for 0.25 of a GPU, 3.9GiB, 1 × MIG instance for 0.5 of a GPU, 7.9GiB, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
         Who holds what it needs:
-          a holds 0.5 GPU (quota 9, fair share 0.8)
+          a holds 0.5 GPU (quota 9, fair share 0.5)
           a/x holds 0.5 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
           P401 nothing is moved: what is in the way has no other place, or may not be moved
-          P402 nothing is taken from other projects: no other project has anything running
+          P402 nothing is taken from other projects: with 0.3 more it would hold more than its fair share; a holds 0.5 GPU (quota 9, fair share 0.5)
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.25 of a GPU

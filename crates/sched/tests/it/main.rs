@@ -11,6 +11,7 @@ mod grow_back;
 mod histories;
 mod instances;
 mod kai;
+mod long_run;
 mod mig;
 mod nodes_that_go;
 mod oracle;

@@ -28,7 +28,7 @@ fn a_divided_gpu_is_no_gpu() {
     .assert_eq(&w.why("x"));
     expect![[r#"
         P102 needs 2 GPUs on one node; 1 are free on 1 node(s), at most 1 on one
-        P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 0.5 GPU (quota 9, fair share 2.5)
+        P203 nothing is taken from others for 2 GPUs: a holds 0.5 GPU (quota 9, fair share 2); its work can use only the 2 GPUs of n1
     "#]]
     .assert_eq(&w.why("v"));
 }
@@ -81,23 +81,23 @@ fn what_is_taken_is_counted() {
     w.run("submit a/x --mig 3g.20gb --pods 3; submit a/y --mig 3g.20gb");
     expect![[r#"
         P109 asks for 1 × 3g.20gb on one node; 2 of 3 node(s) have that, none has it free
-        P205 nothing is stopped for 0.428 GPU: only its own project holds any, and nothing of a priority below 50; a holds 1.284 GPUs (quota 9, fair share 1.712)
+        P203 nothing is taken from others for 0.428 GPU: a holds 1.284 GPUs (quota 9, fair share 1.284); its work can use only the 1.284 GPUs of n1 and 1 more node
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
           P109 asks for 1 × 3g.20gb on one node; 2 of 3 node(s) have that, none has it free
-          P205 nothing is stopped for 0.428 GPU: only its own project holds any, and nothing of a priority below 50; a holds 1.284 GPUs (quota 9, fair share 1.712)
+          P203 nothing is taken from others for 0.428 GPU: a holds 1.284 GPUs (quota 9, fair share 1.284); its work can use only the 1.284 GPUs of n1 and 1 more node
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
           1 node, n2 (no whole GPU, 1 × 1g.5gb, 1 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
           1 node, n3 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few MIG instances, even when empty (needs 1, has 0)
         Who holds what it needs:
-          a holds 1.284 GPUs (quota 9, fair share 1.712)
+          a holds 1.284 GPUs (quota 9, fair share 1.284)
           a/x holds 1.284 GPUs: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
           P401 nothing is moved: what is in the way has no other place, or may not be moved
-          P402 nothing is taken from other projects: no other project has anything running
+          P402 nothing is taken from other projects: with 0.428 more it would hold more than its fair share; a holds 1.284 GPUs (quota 9, fair share 1.284)
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)

@@ -27,7 +27,7 @@ fn a_pool_that_is_not_listed_is_not_used() {
     expect![[r#"
         P102 needs 1 GPU; every GPU of the 1 node(s) is in use
         P107 of 2 node(s) 1 in another node pool
-        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; q holds 2 GPUs (quota 4, fair share 3)
+        P203 nothing is taken from others for 1 GPU: q holds 2 GPUs (quota 4, fair share 2); its work can use only the 2 GPUs of n2
     "#]]
     .assert_eq(&w.why("two"));
 }

@@ -189,9 +189,9 @@ fn a_gang_and_a_share() {
         script,
         "gang",
         &expect![[r#"
-        P106 2 pods must start together; fewer fit at the moment
-        P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 2, fair share 2)
-    "#]],
+            P106 2 pods must start together; 1 fits at the moment
+            P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 2, fair share 2)
+        "#]],
     );
 }
 
@@ -394,8 +394,8 @@ fn that_nodes_are_ruled_out_does_not_hide_what_the_others_lack() {
     w.run(&format!("submit a/x {parts}; submit a/y {parts}"));
     expect![[r#"
         P107 of 2 node(s) 1 cordoned
-        P106 3 pods must start together; fewer fit at the moment
-        P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 3 GPUs (quota 8, fair share 6)
+        P106 3 pods must start together; 1 fits at the moment
+        P203 nothing is taken from others for 2 GPUs: a holds 3 GPUs (quota 8, fair share 4)
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -420,7 +420,7 @@ fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
     expect![[r#"
         P102 needs 4 GPUs; every GPU of the 1 node(s) is in use
         P107 of 2 node(s) 1 without a label it selects
-        P205 nothing is stopped for 4 GPUs: no other project holds more than it is entitled to; a holds 5 GPUs, 2 of them beyond its requests (quota 0, fair share 3)
+        P203 nothing is taken from others for 4 GPUs: b holds 0 GPUs (quota 0, fair share 2); its work can use only the 4 GPUs of n1
     "#]]
     .assert_eq(&w.why("y"));
 }

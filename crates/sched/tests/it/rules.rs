@@ -235,7 +235,7 @@ fn a_selector_is_kept_and_what_it_rules_out_is_said() {
     expect![[r#"
         P102 needs 1 GPU; every GPU of the 1 node(s) is in use
         P107 of 2 node(s) 1 without a label it selects
-        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 4, fair share 3)
+        P203 nothing is taken from others for 1 GPU: a holds 2 GPUs (quota 4, fair share 2); its work can use only the 2 GPUs of n2
     "#]]
     .assert_eq(&w.why("t2"));
     w.run("submit a/t3 --on gpu=h100");

@@ -151,7 +151,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(row.share.quota[*kind] == *quota, "its quota")?;
             so(allocated + requested > *quota, "that it would pass the quota")
         }
-        Pending::NotEntitledToMore { queue: said, requested } => {
+        Pending::NotEntitledToMore { queue: said, requested, .. } => {
             numbers(w, said)?;
             so(said.allocated - said.lent + requested > said.fair_share, "that it has its share")
         }
@@ -245,12 +245,12 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
         | Pending::NodesRuledOut { .. } => true,
         Pending::NotEntitledToMore { queue, .. } => queue.kind == Kind::Gpu,
         Pending::InPools { first, .. } => lacks_only_room(first),
-        Pending::GangIncomplete { pods_min, pods } => pods >= pods_min,
+        Pending::GangIncomplete { pods_min, pods, .. } => pods >= pods_min,
         _ => false,
     }
 }
 
 /// Whether too few pods are left to start together.
 pub(crate) const fn is_torn(reason: &Pending) -> bool {
-    matches!(reason, Pending::GangIncomplete { pods_min, pods } if *pods < *pods_min)
+    matches!(reason, Pending::GangIncomplete { pods_min, pods, .. } if *pods < *pods_min)
 }

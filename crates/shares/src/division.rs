@@ -1,69 +1,27 @@
-//! What each queue is entitled to at this moment. Owns: the division of capacity among
-//! siblings, level by level. Source: scheduling reference §7 and §8, Run:ai reference D.3, D.3b.
+//! The division of one kind of resource among siblings. Owns: quotas before weights, and what rounding
+//! leaves. Source: scheduling reference §7 and §8, Run:ai reference D.3, D.3b.
 
-use std::collections::BTreeMap;
+use model::Claim;
+use units::Kind;
 
-use model::{Claim, Cluster, Demand, QueueId};
-use units::{Kind, Resources};
-
-use crate::Policy;
-use crate::policy::OverQuota;
-#[cfg(feature = "kai")]
-use crate::{Profile, kai::kai_fair_shares};
-
-/// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
-/// quotas promise more than there is, everybody gets less in proportion, if the policy says so. Where
-/// node pools have queues of their own, each pool is divided among its own.
-#[must_use]
-pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
-    shares_of(cluster, policy, &counted(cluster, policy))
+/// How capacity is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// How capacity that no quota claims is divided.
+    pub over_quota: OverQuota,
+    /// Whether quotas that promise more than there is are honoured in proportion.
+    pub shrinks_promises: bool,
+    /// How strongly past use lowers a queue's weight, in thousandths (0 = not at all).
+    pub usage_weight_millis: u64,
 }
 
-/// What counts as demand: in profile `kai` everything.
-pub(crate) fn counted(cluster: &Cluster, policy: &Policy) -> Demand {
-    match policy.profile {
-        crate::Profile::Default => Demand::all(cluster),
-        crate::Profile::Kai(_) => Demand::default(),
-    }
-}
-
-/// The same, with what is left out of the demand.
-pub(crate) fn shares_of(
-    cluster: &Cluster,
-    policy: &Policy,
-    demand: &Demand,
-) -> BTreeMap<QueueId, Resources> {
-    #[cfg(feature = "kai")]
-    if matches!(policy.profile, Profile::Kai(_)) {
-        return kai_fair_shares(cluster, policy);
-    }
-    let mut shares = BTreeMap::new();
-    for pool in cluster.divisions() {
-        let roots: Vec<_> = cluster.roots(pool).collect();
-        divide((cluster, demand), policy, &roots, cluster.capacity_of(pool), &mut shares);
-    }
-    shares
-}
-
-fn divide(
-    (cluster, demand): (&Cluster, &Demand),
-    policy: &Policy,
-    siblings: &[QueueId],
-    total: Resources,
-    shares: &mut BTreeMap<QueueId, Resources>,
-) {
-    let queues: Vec<_> = siblings.iter().map(|&id| Claim::of(cluster, demand, id)).collect();
-    let mut result = vec![Resources::ZERO; queues.len()];
-    for kind in Kind::ALL {
-        for (at, share) in divide_one(&queues, policy, kind, total[kind]).into_iter().enumerate() {
-            result[at][kind] = share;
-        }
-    }
-    for (at, &id) in siblings.iter().enumerate() {
-        shares.insert(id, result[at]);
-        let children: Vec<_> = queues[at].queue.children.iter().copied().collect();
-        divide((cluster, demand), policy, &children, result[at], shares);
-    }
+/// How capacity that no quota claims is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverQuota {
+    /// By the weights of the queues.
+    ByWeight,
+    /// In proportion to the quotas, as Run:ai did until 2021.
+    ByQuota,
 }
 
 /// One part of the division: who wants how much more, and with what weight.
@@ -77,16 +35,11 @@ struct Line {
     remainder: Option<(u128, u128)>,
 }
 
-pub(crate) fn divide_one(
-    queues: &[Claim<'_>],
-    policy: &Policy,
-    kind: Kind,
-    total: u64,
-) -> Vec<u64> {
+pub(crate) fn divide_one(queues: &[Claim<'_>], rules: Rules, kind: Kind, total: u64) -> Vec<u64> {
     let wanted = |q: &Claim<'_>| q.wanted(kind);
     let within = |q: &Claim<'_>| q.promised(kind);
     let promised: u128 = queues.iter().map(|q| u128::from(within(q))).sum();
-    if promised > u128::from(total) && !policy.shrinks_promises {
+    if promised > u128::from(total) && !rules.shrinks_promises {
         return queues.iter().map(within).collect();
     }
     if promised > u128::from(total) {
@@ -104,7 +57,7 @@ pub(crate) fn divide_one(
     for &priority in priorities.iter().rev() {
         let group: Vec<_> =
             (0..queues.len()).filter(|&at| queues[at].queue.share.priority == priority).collect();
-        let weights = weights(queues, &group, policy, kind, &shares);
+        let weights = weights(queues, &group, rules, kind, &shares);
         let lines = group.iter().zip(weights);
         let mut lines: Vec<_> = lines
             .map(|(&at, weight)| Line::new(&queues[at], wanted(&queues[at]) - shares[at], weight))
@@ -123,17 +76,17 @@ pub(crate) fn divide_one(
 fn weights(
     queues: &[Claim<'_>],
     group: &[usize],
-    policy: &Policy,
+    rules: Rules,
     kind: Kind,
     shares: &[u64],
 ) -> Vec<u128> {
-    let plain = |at: usize| match policy.over_quota {
+    let plain = |at: usize| match rules.over_quota {
         OverQuota::ByWeight => u128::from(queues[at].queue.share.over_quota_weight.of(kind)),
         OverQuota::ByQuota => u128::from(queues[at].queue.share.quota[kind].min(1 << 50)),
     };
     let hungry = |at: usize| queues[at].wanted(kind) > shares[at];
     let total: u128 = group.iter().filter(|&&at| hungry(at)).map(|&at| plain(at)).sum();
-    let k = u128::from(policy.usage_weight_millis);
+    let k = u128::from(rules.usage_weight_millis);
     let used = group.iter().any(|&at| queues[at].queue.usage.of(kind) != 0);
     if k == 0 || !used {
         return group.iter().map(|&at| plain(at)).collect();

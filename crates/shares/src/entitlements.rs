@@ -7,22 +7,42 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Claim, Cluster, Demand, PoolId, QueueId};
+use model::{Claim, Cluster, Demand, NodeId, PoolId, QueueId, Supply, WorkloadId};
 use units::{Kind, Resources};
 
-use crate::Policy;
-use crate::fair_share::{divide_one, shares_of};
+use crate::Rules;
+use crate::bounded::Meeting;
+use crate::division::divide_one;
+use crate::levels::{Shares, divide_pool, fair_shares};
 
 /// What each queue is entitled to.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Entitlements {
-    pub(crate) fair: BTreeMap<QueueId, Resources>,
+pub struct Entitlements {
+    /// The fair share of each queue.
+    pub fair: BTreeMap<QueueId, Resources>,
     /// Queues that are entitled to more or less than when that was last asked for.
-    pub(crate) moved: BTreeSet<QueueId>,
-    pub(crate) demand: Demand,
+    pub moved: BTreeSet<QueueId>,
+    /// What counts of what is asked for.
+    pub demand: Demand,
     /// What counted of what each asked for when it was last looked at.
-    pub(crate) requested: BTreeMap<QueueId, Resources>,
+    pub requested: BTreeMap<QueueId, Resources>,
     groups: BTreeMap<Siblings, Group>,
+    /// Who can use which GPUs.
+    supply: Supply,
+    /// Whether other work can use some GPUs than at the last update.
+    is_supply_new: bool,
+    meetings: BTreeMap<QueueId, Meeting>,
+}
+
+/// GPUs that queues divide since their work can use no others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Common {
+    /// The queues.
+    pub queues: Vec<QueueId>,
+    /// Nodes that have the GPUs.
+    pub nodes: BTreeSet<NodeId>,
+    /// GPU thousandths.
+    pub gpu_millis: u64,
 }
 
 /// The queues below one, or without one above them, in a node pool.
@@ -56,23 +76,45 @@ struct Work {
 }
 
 impl Entitlements {
-    /// Looks at all queues, of which so much counts as demand.
-    pub(crate) fn all(cluster: &Cluster, policy: &Policy, demand: Demand) -> Self {
-        let fair = shares_of(cluster, policy, &demand);
-        let requested = cluster.queues().ids().map(|id| (id, demand.of(cluster, id))).collect();
-        let mut all = Self { fair, requested, demand, ..Self::default() };
-        for pool in cluster.divisions() {
-            all.learn(cluster, (None, pool));
-        }
-        all
+    /// Looks at all nodes and workloads again: which GPUs can be used by whom.
+    pub fn renew_supply(&mut self, cluster: &Cluster) {
+        self.supply.renew(cluster);
+    }
+
+    /// Looks at these workloads again: which GPUs they can use.
+    pub fn update_supply(&mut self, cluster: &Cluster, changed: &BTreeSet<WorkloadId>) {
+        self.is_supply_new |= self.supply.update(cluster, changed);
     }
 
     /// Looks at all queues again.
-    pub(crate) fn renew(&mut self, cluster: &Cluster, policy: &Policy) {
-        let demand = std::mem::take(&mut self.demand);
-        let mut before = std::mem::replace(self, Self::all(cluster, policy, demand));
-        self.moved = std::mem::take(&mut before.moved);
-        let other = |(id, fair): &(&QueueId, &Resources)| before.fair.get(*id) != Some(*fair);
+    pub fn renew(&mut self, cluster: &Cluster, rules: Rules) {
+        let shares = fair_shares(cluster, rules, &self.demand, &self.supply);
+        self.set(cluster, shares.fair);
+        self.meetings = shares.meetings;
+    }
+
+    /// The GPUs that a queue, or one above it, divides with others since its work can use no others;
+    /// none where it is not kept from a larger share by that.
+    #[must_use]
+    pub fn common(&self, cluster: &Cluster, queue: QueueId) -> Option<Common> {
+        let Meeting { set, queues } =
+            cluster.lineage(queue).find_map(|id| self.meetings.get(&id))?;
+        let groups = self.supply.groups(cluster.queues()[queue].pool)?;
+        let (nodes, gpu_millis) = (groups.nodes_of(*set), groups.of(*set));
+        Some(Common { queues: queues.to_vec(), nodes, gpu_millis })
+    }
+
+    /// These are the fair shares, whatever we would say.
+    pub fn set(&mut self, cluster: &Cluster, fair: BTreeMap<QueueId, Resources>) {
+        let before = std::mem::replace(&mut self.fair, fair);
+        let demand = &self.demand;
+        self.requested = cluster.queues().ids().map(|id| (id, demand.of(cluster, id))).collect();
+        self.groups.clear();
+        for pool in cluster.divisions() {
+            self.learn(cluster, (None, pool));
+        }
+        self.is_supply_new = false;
+        let other = |(id, fair): &(&QueueId, &Resources)| before.get(*id) != Some(*fair);
         self.moved.extend(self.fair.iter().filter(other).map(|(id, _)| *id));
     }
 
@@ -104,34 +146,71 @@ impl Entitlements {
 
     /// Looks at what can be different now that these ask for more or less, and nothing else has
     /// changed; says whether a decision about what waited before may be another one.
-    pub(crate) fn update(
-        &mut self,
-        cluster: &Cluster,
-        policy: &Policy,
-        asks: &BTreeSet<QueueId>,
-    ) -> bool {
+    pub fn update(&mut self, cluster: &Cluster, rules: Rules, asks: &BTreeSet<QueueId>) -> bool {
         let mut work = Work::default();
+        let is_supply_new = std::mem::take(&mut self.is_supply_new);
+        let mut bounded = BTreeSet::new();
+        if is_supply_new {
+            bounded.extend(cluster.divisions());
+        }
         for &id in asks {
             let Some(queue) = cluster.queues().get(id) else { continue };
+            if self.supply.groups(queue.pool).is_some() {
+                bounded.insert(queue.pool);
+                continue;
+            }
             if self.requested.get(&id) != Some(&self.demand.of(cluster, id)) {
                 let depth = cluster.lineage(id).count();
                 let group = work.groups.entry((depth, (queue.parent, queue.pool))).or_default();
                 group.insert(id);
             }
         }
+        for &pool in &bounded {
+            work.groups.retain(|(_, (_, other)), _| *other != pool);
+            self.divide_pool_again(cluster, rules, pool, &mut work);
+        }
         while let Some(((depth, at), changed)) = work.groups.pop_first() {
             // A pool that was removed is divided no more.
             if self.groups.contains_key(&at) {
-                self.divide_again(cluster, policy, (depth, at), &changed, &mut work);
+                self.divide_again(cluster, rules, (depth, at), &changed, &mut work);
             }
         }
         work.matters
     }
 
+    /// Looks at all queues of a pool of which some GPUs are not for all work.
+    fn divide_pool_again(
+        &mut self,
+        cluster: &Cluster,
+        rules: Rules,
+        pool: PoolId,
+        work: &mut Work,
+    ) {
+        let mut shares = Shares::default();
+        divide_pool((cluster, rules, &self.demand, &self.supply), pool, &mut shares);
+        for (id, fair) in shares.fair {
+            // Why a queue is entitled to no more is part of what its work is told.
+            let meeting = shares.meetings.get(&id);
+            work.matters |= self.meetings.get(&id) != meeting;
+            match meeting {
+                Some(meeting) => drop(self.meetings.insert(id, meeting.clone())),
+                None => drop(self.meetings.remove(&id)),
+            }
+            let demand = self.demand.of(cluster, id);
+            let requested = self.requested.insert(id, demand).unwrap_or_default();
+            let before = self.fair.insert(id, fair).unwrap_or_default();
+            work.matters |= matters(cluster, id, (before, requested), (fair, demand));
+            if before != fair {
+                self.moved.insert(id);
+            }
+        }
+        self.learn(cluster, (None, pool));
+    }
+
     fn divide_again(
         &mut self,
         cluster: &Cluster,
-        policy: &Policy,
+        rules: Rules,
         (depth, at): (usize, Siblings),
         changed: &BTreeSet<QueueId>,
         work: &mut Work,
@@ -157,7 +236,7 @@ impl Entitlements {
                 }
             } else if other_total || !changed.iter().all(same) {
                 let all = siblings(cluster, at);
-                let shares = divide_one(&self.claims(cluster, &all), policy, kind, total[kind]);
+                let shares = divide_one(&self.claims(cluster, &all), rules, kind, total[kind]);
                 for (&id, gets) in all.iter().zip(shares) {
                     if self.fair[&id][kind] != gets {
                         touched.entry(id).or_insert_with(|| self.fair[&id])[kind] = gets;

@@ -1,0 +1,201 @@
+//! The division of GPUs that are not for all work. Owns: that no queues together get more than what they
+//! can use has. Does not know why a GPU is not for some work.
+//!
+//! Shares are possible if for every set of groups of nodes what queues get beyond what they could run
+//! outside it is no more than its GPUs. Where the plain division breaks that for a set, the queues that
+//! meet there divide what the set has, and what they can have outside, among themselves.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use model::{Claim, Cluster, Demand, GroupSet, Groups, PoolId, QueueId, Supply};
+use units::{Kind, Resources};
+
+use crate::division::{Rules, divide_one};
+
+/// Most rounds for each set of groups.
+const ROUNDS_OF_SET: usize = 8;
+
+/// GPU thousandths that siblings have of each set of groups.
+pub(crate) struct Bounds {
+    /// Of what each queue asks for, what can run in a set only, by the set less one.
+    inside: Rc<BTreeMap<QueueId, Vec<u64>>>,
+    most: Vec<(GroupSet, u64)>,
+}
+
+/// One of siblings that divide.
+struct Sibling {
+    /// What it gets at the most.
+    most: u64,
+    share: u64,
+    meets: Option<Meeting>,
+}
+
+/// Queues that divide a set of groups, as their work can use no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meeting {
+    pub(crate) set: GroupSet,
+    pub(crate) queues: Rc<[QueueId]>,
+}
+
+impl Bounds {
+    /// What there is in a node pool of which not all GPUs are for all work.
+    pub(crate) fn new(
+        cluster: &Cluster,
+        demand: &Demand,
+        (supply, groups): (&Supply, &Groups),
+        pool: PoolId,
+    ) -> Self {
+        let mut inside = supply.inside(cluster, demand, groups, pool);
+        for root in cluster.roots(pool) {
+            add_up(cluster, demand, root, &mut inside);
+        }
+        let most = groups.sets().map(|set| (set, groups.of(set))).collect();
+        Self { inside: Rc::new(inside), most }
+    }
+
+    /// What is left for those below one of siblings beside what the others must have of each set.
+    pub(crate) fn below(
+        &self,
+        siblings: &[QueueId],
+        claims: &[Claim<'_>],
+        shares: &[Resources],
+        of: usize,
+    ) -> Self {
+        let others = |set: GroupSet| {
+            let others = (0..siblings.len()).filter(|&at| at != of);
+            let inside = others.map(|at| {
+                let outside = self.outside(siblings[at], claims[at], set);
+                shares[at].gpu_millis.saturating_sub(outside)
+            });
+            inside.fold(0, u64::saturating_add)
+        };
+        let most = self.most.iter().map(|&(set, most)| (set, most.saturating_sub(others(set))));
+        Self { most: most.collect(), inside: self.inside.clone() }
+    }
+
+    fn outside(&self, queue: QueueId, claim: Claim<'_>, set: GroupSet) -> u64 {
+        let inside = self.inside.get(&queue).and_then(|sets| sets.get(set - 1)).copied();
+        claim.demand.gpu_millis.saturating_sub(inside.unwrap_or_default())
+    }
+
+    /// The shares of siblings, and which of them meet where.
+    pub(crate) fn divide(
+        &self,
+        siblings: &[QueueId],
+        claims: &[Claim<'_>],
+        rules: Rules,
+        total: u64,
+    ) -> Vec<(u64, Option<Meeting>)> {
+        let start =
+            |claim: &Claim<'_>| Sibling { most: claim.wanted(Kind::Gpu), share: 0, meets: None };
+        let mut all: Vec<_> = claims.iter().map(start).collect();
+        let everyone: Vec<usize> = (0..all.len()).collect();
+        // Each round fixes what one set allows; the bound is for rounding.
+        for _ in 0..=ROUNDS_OF_SET * self.most.len() {
+            for (at, share) in divide_among(claims, rules, (&everyone, &all), total) {
+                all[at].share = share;
+            }
+            let Some((set, most)) = self.worst(siblings, claims, &all) else { break };
+            if !self.share_set(siblings, claims, rules, (set, most), &mut all) {
+                break;
+            }
+        }
+        all.into_iter().map(|one| (one.share, one.meets)).collect()
+    }
+
+    /// The set of which the shares are most beyond what it has.
+    fn worst(
+        &self,
+        siblings: &[QueueId],
+        claims: &[Claim<'_>],
+        all: &[Sibling],
+    ) -> Option<(GroupSet, u64)> {
+        let beyond = |&(set, most): &(GroupSet, u64)| {
+            let inside = (0..all.len()).map(|at| {
+                all[at].share.saturating_sub(self.outside(siblings[at], claims[at], set))
+            });
+            inside.fold(0, u64::saturating_add).saturating_sub(most)
+        };
+        let sets = self.most.iter().map(|bound| (beyond(bound), *bound));
+        let worst = sets.filter(|(beyond, _)| *beyond > 0).max_by_key(|(beyond, _)| *beyond);
+        worst.map(|(_, bound)| bound)
+    }
+
+    /// Those that meet in a set divide it, with what each can have outside. Says whether anyone gets less
+    /// than before.
+    fn share_set(
+        &self,
+        siblings: &[QueueId],
+        claims: &[Claim<'_>],
+        rules: Rules,
+        (set, most): (GroupSet, u64),
+        all: &mut [Sibling],
+    ) -> bool {
+        let outside: Vec<u64> =
+            (0..all.len()).map(|at| self.outside(siblings[at], claims[at], set)).collect();
+        let mut meet: Vec<usize> =
+            (0..all.len()).filter(|&at| all[at].share > outside[at]).collect();
+        let mut is_less = false;
+        loop {
+            let there = meet.iter().fold(most, |sum, &at| sum.saturating_add(outside[at]));
+            let shares = divide_among(claims, rules, (&meet, all), there);
+            // What it can have outside is more than its part of both: it takes nothing of the set.
+            let leaves = shares.iter().filter(|&&(at, share)| share < outside[at]);
+            let leaving: Vec<usize> = leaves.map(|&(at, _)| at).collect();
+            let capped: Vec<(usize, u64)> = match leaving.is_empty() {
+                true => shares,
+                false => leaving.iter().map(|&at| (at, outside[at])).collect(),
+            };
+            let queues: Rc<[QueueId]> = meet.iter().map(|&at| siblings[at]).collect();
+            for (at, share) in capped {
+                is_less |= share < all[at].most;
+                all[at].most = all[at].most.min(share);
+                all[at].meets = Some(Meeting { set, queues: queues.clone() });
+            }
+            if leaving.is_empty() {
+                return is_less;
+            }
+            meet.retain(|at| !leaving.contains(at));
+        }
+    }
+}
+
+/// Adds to what is known of projects what departments ask for in each set only: no more of each project
+/// than its limit allows.
+fn add_up(
+    cluster: &Cluster,
+    demand: &Demand,
+    queue: QueueId,
+    inside: &mut BTreeMap<QueueId, Vec<u64>>,
+) {
+    let children = &cluster.queues()[queue].children;
+    if children.is_empty() {
+        return;
+    }
+    let mut sums: Vec<u64> = Vec::new();
+    for &child in children {
+        add_up(cluster, demand, child, inside);
+        let wanted = Claim::of(cluster, demand, child).wanted(Kind::Gpu);
+        let of_child = inside.get(&child).map_or(&[][..], Vec::as_slice);
+        sums.resize(sums.len().max(of_child.len()), 0);
+        sums.iter_mut().zip(of_child).for_each(|(sum, millis)| *sum += millis.min(&wanted));
+    }
+    inside.insert(queue, sums);
+}
+
+/// Divides so much among some of siblings, none of which gets more than it may.
+fn divide_among(
+    claims: &[Claim<'_>],
+    rules: Rules,
+    (some, all): (&[usize], &[Sibling]),
+    total: u64,
+) -> Vec<(usize, u64)> {
+    let capped = |&at: &usize| {
+        let demand = Resources { gpu_millis: all[at].most, ..claims[at].demand };
+        Claim { demand, ..claims[at] }
+    };
+    let claims: Vec<_> = some.iter().map(capped).collect();
+    let shares = divide_one(&claims, rules, Kind::Gpu, total);
+    some.iter().copied().zip(shares).collect()
+}

@@ -1,0 +1,80 @@
+//! What each queue is entitled to at this moment. Owns: the division of capacity level by level. Does not
+//! know how siblings divide.
+
+use std::collections::BTreeMap;
+
+use model::{Claim, Cluster, Demand, PoolId, QueueId, Supply};
+use units::{Kind, Resources};
+
+use crate::bounded::{Bounds, Meeting};
+use crate::division::{Rules, divide_one};
+
+/// Fair shares of all queues, the quota part, plus the part of what is left over. Where the
+/// quotas promise more than there is, everybody gets less in proportion, if the rules say so. Where
+/// node pools have queues of their own, each pool is divided among its own. Where GPUs are not for all
+/// work, nobody gets a share of those that it cannot use.
+pub(crate) fn fair_shares(
+    cluster: &Cluster,
+    rules: Rules,
+    demand: &Demand,
+    supply: &Supply,
+) -> Shares {
+    let mut shares = Shares::default();
+    for pool in cluster.divisions() {
+        divide_pool((cluster, rules, demand, supply), pool, &mut shares);
+    }
+    shares
+}
+
+/// What queues are entitled to, and why to no more.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shares {
+    pub(crate) fair: BTreeMap<QueueId, Resources>,
+    /// Queues that others meet in what their work can use.
+    pub(crate) meetings: BTreeMap<QueueId, Meeting>,
+}
+
+type World<'a> = (&'a Cluster, Rules, &'a Demand, &'a Supply);
+
+/// Divides what a node pool has among all of its queues.
+pub(crate) fn divide_pool(world: World<'_>, pool: PoolId, shares: &mut Shares) {
+    let (cluster, _, demand, supply) = world;
+    let roots: Vec<_> = cluster.roots(pool).collect();
+    let mut total = cluster.capacity_of(pool);
+    let bounds = supply.groups(pool).map(|groups| {
+        total.gpu_millis = groups.total();
+        Bounds::new(cluster, demand, (supply, groups), pool)
+    });
+    divide(world, &roots, (total, bounds.as_ref()), shares);
+}
+
+fn divide(
+    world: World<'_>,
+    siblings: &[QueueId],
+    (total, bounds): (Resources, Option<&Bounds>),
+    shares: &mut Shares,
+) {
+    let (cluster, rules, demand, _) = world;
+    let claims: Vec<_> = siblings.iter().map(|&id| Claim::of(cluster, demand, id)).collect();
+    let mut result = vec![Resources::ZERO; claims.len()];
+    for kind in Kind::ALL {
+        let Some(bounds) = bounds.filter(|_| kind == Kind::Gpu) else {
+            let of_kind = divide_one(&claims, rules, kind, total[kind]);
+            result.iter_mut().zip(of_kind).for_each(|(share, of_kind)| share[kind] = of_kind);
+            continue;
+        };
+        let of_gpus = bounds.divide(siblings, &claims, rules, total[kind]);
+        for (at, (share, meeting)) in of_gpus.into_iter().enumerate() {
+            result[at][kind] = share;
+            shares.meetings.extend(meeting.map(|meeting| (siblings[at], meeting)));
+        }
+    }
+    for (at, &id) in siblings.iter().enumerate() {
+        shares.fair.insert(id, result[at]);
+        let children: Vec<_> = claims[at].queue.children.iter().copied().collect();
+        if !children.is_empty() {
+            let below = bounds.map(|bounds| bounds.below(siblings, &claims, &result, at));
+            divide(world, &children, (result[at], below.as_ref()), shares);
+        }
+    }
+}
