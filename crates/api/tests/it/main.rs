@@ -53,5 +53,6 @@ mod topologies;
 mod updates;
 mod urls;
 mod usage;
+mod user_limits;
 mod walk;
 mod what_if;
