@@ -50,6 +50,7 @@ mod templates;
 mod tenant;
 mod tls;
 mod topologies;
+mod unknown;
 mod updates;
 mod urls;
 mod usage;
