@@ -66,7 +66,7 @@ user_limits! {
         default: 128 << 10,
         what: "names and values of the environment variables of a submission",
         at_limit: AtLimit::RefusesField("environment"),
-        relief: "put large values into a config map (`elastane config-map create`), or into a file \
+        relief: "put large values into a config map (`elastane config-map set`), or into a file \
             of a volume",
     };
     /// Labels and annotations of a workload.
@@ -77,13 +77,13 @@ user_limits! {
         what: "labels and annotations of a workload, names and values",
         at_limit: AtLimit::RefusesField("labels"),
         relief: "leave some out; data for programs belongs into a config map \
-            (`elastane config-map create`)",
+            (`elastane config-map set`)",
     };
     /// Workloads of a project in memory.
     ProjectWorkloads = Row {
         name: "project-workloads",
         unit: Unit::Count,
-        default: 100_000,
+        default: 200_000,
         what: "workloads of a project that wait, run or ended lately",
         at_limit: AtLimit::Refuses,
         relief: "wait until some have ended, or delete some (`runai list`, `runai delete`)",
@@ -92,7 +92,7 @@ user_limits! {
     ProjectWorkloadBytes = Row {
         name: "project-workload-bytes",
         unit: Unit::Bytes,
-        default: 128 << 20,
+        default: 256 << 20,
         what: "submissions of the workloads of a project that wait, run or ended lately, as JSON",
         at_limit: AtLimit::Refuses,
         relief: "delete some (`runai list`, `runai delete`), or put what they share into a config map",

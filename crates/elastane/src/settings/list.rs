@@ -277,7 +277,7 @@ settings! {
             ones are in the database alone, see [storage](storage.md#archived-workloads)",
     }
 
-    /// Limits of what users make, such as environment-bytes=256KiB,project-workloads=200000
+    /// Limits of what users make, such as environment-bytes=256KiB,project-workloads=500000
     user_limits: spec::UserLimits = read::user_limits {
         value: Some("NAME=VALUE,..."),
         meaning: "[limits of what users make](limits.md), each by its name",
