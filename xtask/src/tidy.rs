@@ -5,6 +5,7 @@ mod circles;
 mod codes;
 mod layers;
 mod links;
+mod messages;
 mod purity;
 mod size;
 mod text;
@@ -78,6 +79,7 @@ fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
     faults.extend(links::check(tree));
     faults.extend(ui::check(tree));
     faults.extend(walks::check(tree));
+    faults.extend(messages::check(tree));
     faults.sort();
     faults
 }

@@ -179,7 +179,7 @@ impl Caller {
         Err(self.refused(action, resource, &format!(" in {}", in_words(scope))))
     }
 
-    /// Refuses what the caller may not do to a workload.
+    /// Refuses what the caller may not do to a workload. One that it may not read is unknown to it.
     pub fn must_to_workload(
         &self,
         action: Action,
@@ -191,12 +191,15 @@ impl Caller {
         if self.may_to(action, resource, scope, made) {
             return Ok(());
         }
+        if !self.may(Action::Read, resource, scope) {
+            return Err(ApiError::no_such("workload", &workload.id.to_string()));
+        }
         let own = self.may(action, resource, scope);
         let whose = if own { " of others" } else { "" };
         Err(self.refused(action, resource, &format!("{whose} in {}", in_words(scope))))
     }
 
-    /// Refuses what the caller may not do to an object.
+    /// Refuses what the caller may not do to an object. One that it may not see is unknown to it.
     pub fn must_to_object(
         &self,
         action: Action,
@@ -207,6 +210,7 @@ impl Caller {
         if self.may_to(action, resource, object.scope, made) {
             return Ok(());
         }
+        self.must_see(resource, object)?;
         let own = self.may(action, resource, object.scope);
         let whose = if own { " of others" } else { "" };
         let place = format!("{whose} in {}", in_words(object.scope));
@@ -227,9 +231,12 @@ impl Caller {
         self.principal.is_built_in() || self.grants.iter().any(shows)
     }
 
-    /// Refuses to show an object that the caller may not see.
+    /// Refuses to show an object that the caller may not see, in the words for an unknown one.
     pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), ApiError> {
-        self.must_see_in(resource, object.scope)
+        if self.sees(resource, object) {
+            return Ok(());
+        }
+        Err(ApiError::no_such(&object.kind, &object.id))
     }
 
     /// Refuses to show what is in a scope where the caller may see nothing of the kind.

@@ -206,8 +206,9 @@ pub fn workload_id(text: &str) -> Result<Uuid, ApiError> {
 
 /// The living workload with this id, in memory or archived.
 pub async fn find_workload(control: &Handle, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
-    let found = control.find_workload(workload_id(id)?).await?;
-    found.ok_or_else(|| ApiError::no_such("workload", id))
+    let id = workload_id(id)?;
+    let found = control.find_workload(id).await?;
+    found.ok_or_else(|| ApiError::no_such("workload", &id.to_string()))
 }
 
 /// The workload with this id, if it is of this kind.

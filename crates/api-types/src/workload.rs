@@ -98,9 +98,10 @@ pub struct Workload {
     /// By whose rules its pods work together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributed_framework: Option<String>,
-    /// Environment.
-    pub environment_variables: std::collections::BTreeMap<String, String>,
-    /// Command, as one string.
+    /// Environment. Rows of lists leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment_variables: Option<std::collections::BTreeMap<String, String>>,
+    /// Command, as one string. Rows of lists leave out one of more than 4 KiB, here and in the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Arguments, as one string.

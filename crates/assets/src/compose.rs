@@ -3,7 +3,7 @@
 
 use access::{Backend, Family, Item, scopes};
 use api_types::{
-    AssetIdRef, AssetIds, Compute, ConfigMapAssetSpec, CreationRequest, EnvironmentAssetSpec,
+    AssetIds, Compute, ConfigMapAssetSpec, CreationRequest, EnvironmentAssetSpec,
     EnvironmentVariable, EnvironmentVariableSecret, GitAssetSpec, HostPathSpec, NfsAssetSpec,
     PvcAssetSpec, S3AssetSpec, SecretAssetSpec, Security, Storage, WorkloadSpec,
 };
@@ -15,6 +15,7 @@ use super::data::DataSource as _;
 use super::{AssetSpec, Stored, connections, restricts};
 use crate::data::each_data_source;
 use crate::templates::{self, Template, Values};
+use crate::usage::{DATA_SOURCES, key};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
 pub fn compose(
@@ -59,14 +60,10 @@ pub fn imposed(
     ids: Vec<String>,
 ) -> Result<(WorkloadSpec, Vec<String>), ApiError> {
     let view = state.control.view();
-    let one = |id: &String| AssetIdRef { id: id.clone(), kind: None };
-    let named =
-        AssetIds { datasources: Some(ids.iter().map(one).collect()), ..AssetIds::default() };
-    let named = super::keys(&view, scope, &named).map_err(ApiError::from);
-    named.map_err(|error| ApiError {
-        message: error.message.replacen("spec.assets.datasources", field, 1),
-        ..error
-    })?;
+    let is_there = |id: &&String| key(&view, scope, DATA_SOURCES, id).is_some();
+    if let Some(missing) = ids.iter().find(|id| !is_there(id)) {
+        return Err(ApiError::no_such(&format!("{field}: asset"), missing));
+    }
     let mut from = Sources { state, kind, near: scopes::around(scope, &view), uses: vec![] };
     let storage = from.storage(field, ids)?;
     Ok((WorkloadSpec { storage, ..WorkloadSpec::default() }, from.uses))

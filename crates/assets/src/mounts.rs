@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use access::{Backend, Caller};
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
+use axum::http::StatusCode;
 use convert::{self, Submitter};
 use http_kit::ApiError;
 use orchestrator::{VOLUME, volume_name};
@@ -108,11 +109,12 @@ async fn may_see(
         return found.map_err(|why| ApiError::field("spec.storage.hostPath", why));
     }
     let asked = asked.display();
-    Err(ApiError::forbidden(format!(
-        "spec.storage.hostPath: {asked} is not there, or no folder of the machine that is open to \
+    let why = format!(
+        "{asked} is not there, or no folder of the machine that is open to \
          everyone; name a data source that an administrator made of it as it is now, or have the server \
          started with --host-paths {asked}"
-    )))
+    );
+    Err(refused(StatusCode::FORBIDDEN, "spec.storage.hostPath", &why))
 }
 
 /// The folder of the machine itself, or why it is refused. A file system may be long in answering;
@@ -138,10 +140,13 @@ fn may_have_export(
     if given || state.control.node_access().privileged {
         return Ok(());
     }
-    Err(ApiError::forbidden(
-        "spec.storage.nfs: an export is mounted with the rights of the machine; name a data source that \
-         an administrator made of it, or have the server started with --allow-privileged",
-    ))
+    let why = "an export is mounted with the rights of the machine; name a data source that an \
+               administrator made of it, or have the server started with --allow-privileged";
+    Err(refused(StatusCode::FORBIDDEN, "spec.storage.nfs", why))
+}
+
+fn refused(status: StatusCode, field: &str, why: &str) -> ApiError {
+    ApiError { status, ..ApiError::field(field, why) }
 }
 
 /// Whether one of these assets is a data source that an administrator made of what is mounted.
@@ -220,11 +225,11 @@ pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), A
         let mut all = view.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
         if !all.any(|there| there.scope == Scope::Project(project) && there.name == claim) {
             let why = format!(
-                "spec.storage.pvc: volume {} was not found in the project; see GET \
+                "volume {} was not found in the project; see GET \
                  /elastane/v1/volumes, or leave existingPvc out to have it made",
                 units::shown(claim)
             );
-            return Err(ApiError::new(axum::http::StatusCode::NOT_FOUND, why));
+            return Err(refused(StatusCode::NOT_FOUND, "spec.storage.pvc", &why));
         }
     }
     Ok(())

@@ -58,12 +58,7 @@ impl Values {
 
     /// Refuses what can never be right.
     pub(crate) fn check(&self, kind: WorkloadKind) -> Result<(), ApiError> {
-        let of_the_master = |error: ApiError| match error.message.strip_prefix("masterSpec") {
-            Some(rest) if rest.starts_with(['.', ':']) => {
-                ApiError { message: format!("master.spec{rest}"), ..error }
-            }
-            _ => error,
-        };
+        let of_the_master = |error: ApiError| error.moved("masterSpec", "master.spec");
         let mut request = CreationRequest {
             spec: Some(self.spec.clone()),
             master_spec_same_as_worker: self.master_spec_same_as_worker,

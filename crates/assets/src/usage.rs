@@ -18,7 +18,7 @@ use crate::data::each_data_source;
 use crate::templates::Template;
 
 /// The kinds of data sources.
-const DATA_SOURCES: &[&str] = {
+pub(crate) const DATA_SOURCES: &[&str] = {
     macro_rules! stored {
         ($($spec:ident)+) => { &[$($spec::STORED),+] };
     }
@@ -83,6 +83,12 @@ fn reference(workload: &WorkloadView) -> WorkloadRefAndStatus {
     }
 }
 
+/// The object of one of these kinds that is named from a scope, `<kind>/<id>`.
+pub(crate) fn key(view: &View, scope: Scope, kinds: &[&str], id: &str) -> Option<String> {
+    let found = kinds.iter().find_map(|kind| view.objects.get(kind, id))?;
+    scopes::around(scope, view).contains(&found.scope).then(|| found.key())
+}
+
 /// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that
 /// scope or around it; one that lies elsewhere looks as if it were not.
 pub(crate) fn keys(
@@ -90,15 +96,12 @@ pub(crate) fn keys(
     scope: Scope,
     ids: &AssetIds,
 ) -> Result<Vec<String>, orchestrator::Error> {
-    let near = scopes::around(scope, view);
+    let missing = |what, name| {
+        let hint = "list them to see the valid ones".to_owned();
+        orchestrator::Error::NotFound { what, name, hint }
+    };
     let find = |what: &'static str, kinds: &[&str], id: &str| {
-        let found = kinds.iter().find_map(|kind| view.objects.get(kind, id));
-        let found = found.filter(|object| near.contains(&object.scope));
-        found.map(|object| object.key()).ok_or_else(|| orchestrator::Error::NotFound {
-            what,
-            name: id.to_owned(),
-            hint: "list them to see the valid ones".to_owned(),
-        })
+        key(view, scope, kinds, id).ok_or_else(|| missing(what, id.to_owned()))
     };
     let environment = ids.environment.iter().map(|id| {
         find("spec.assets.environment: environment-asset", &[EnvironmentAssetSpec::STORED], id)

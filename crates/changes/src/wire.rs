@@ -102,7 +102,9 @@ impl Frame<'_> {
                 }
             }
             Key::Workload(number) => match workload(number) {
-                Some(found) => Some(self.of(id, convert::workload(found, view, &context))?),
+                Some(found) => {
+                    Some(self.of(id, convert::in_list(convert::workload(found, view, &context)))?)
+                }
                 None => None,
             },
             Key::Row(number) => match workload(number) {

@@ -8,27 +8,31 @@ use std::sync::Arc;
 use engine::Engine;
 use orchestrator::{Error, deleted_views};
 use records::{Change, PastFilter};
+use spec::UserLimit;
 use store::Store;
 use units::Instant;
 use uuid::Uuid;
-use view::{SharedMap, View, WorkloadView};
+use view::{SharedMap, WorkloadView};
 
 use crate::{Handle, stored};
 
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;
-/// Most of them that are kept.
-const KEPT_MAX: u64 = 10_000;
 
-/// What was deleted before this is not shown any more.
-async fn kept_since(store: &Store, now: Instant) -> Result<Instant, store::Error> {
+/// Time before which a deletion is not shown any more: of more than `count_max` the newest are kept.
+async fn kept_since(store: &Store, count_max: u64, now: Instant) -> Result<Instant, store::Error> {
     let oldest = Instant(now.0.saturating_sub(KEPT_MS));
-    Ok(store.deleted_before(KEPT_MAX - 1).await?.map_or(oldest, |at| at.max(oldest)))
+    let newest = store.deleted_before(count_max.saturating_sub(1)).await?;
+    Ok(newest.map_or(oldest, |at| at.max(oldest)))
 }
 
 /// Forgets what has been kept long enough.
-pub(crate) async fn forget(store: &Store, now: Instant) -> Result<(), store::Error> {
-    let before = kept_since(store, now).await?;
+pub(crate) async fn forget(
+    store: &Store,
+    count_max: u64,
+    now: Instant,
+) -> Result<(), store::Error> {
+    let before = kept_since(store, count_max, now).await?;
     store.apply(&[Change::PodsGone(before), Change::WorkloadsGone(before)]).await
 }
 
@@ -54,12 +58,12 @@ pub(crate) async fn left(engine: &dyn Engine, store: &Store) -> Result<Vec<Uuid>
 }
 
 impl Handle {
-    /// The workloads that were deleted and are kept: 30 days, and at most 10,000.
+    /// The workloads that were deleted and are kept: 30 days, and no more than the limit.
     ///
     /// # Errors
     /// The state cannot be read.
     pub async fn deleted(&self, now: Instant) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
-        read(&self.shared.store, &self.view(), now, None).await
+        self.read_deleted(now, None).await
     }
 
     /// One of them.
@@ -71,18 +75,19 @@ impl Handle {
         id: Uuid,
         now: Instant,
     ) -> Result<Option<Arc<WorkloadView>>, Error> {
-        Ok(read(&self.shared.store, &self.view(), now, Some(id)).await?.remove(&id))
+        Ok(self.read_deleted(now, Some(id)).await?.remove(&id))
     }
-}
 
-/// The deleted workloads that are kept, or this one of them.
-async fn read(
-    store: &Store,
-    view: &View,
-    now: Instant,
-    id: Option<Uuid>,
-) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
-    let since = kept_since(store, now).await.map_err(stored)?;
-    let past = store.past(PastFilter { since, id }).await.map_err(stored)?;
-    deleted_views(past, &view.nodes)
+    /// The deleted workloads that are kept, or this one of them.
+    async fn read_deleted(
+        &self,
+        now: Instant,
+        id: Option<Uuid>,
+    ) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
+        let (store, limits) = (&self.shared.store, &self.shared.user_limits);
+        let count_max = limits.get(UserLimit::DeletedWorkloads);
+        let since = kept_since(store, count_max, now).await.map_err(stored)?;
+        let past = store.past(PastFilter { since, id }).await.map_err(stored)?;
+        deleted_views(past, &self.view().nodes)
+    }
 }

@@ -103,8 +103,9 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, unseal, node_access, ended_kept, .. } = options;
-        let mut recorder = Recorder::new(options.recording, &policy, ended_kept);
+        let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
+        let limits = (options.ended_kept, options.user_limits);
+        let mut recorder = Recorder::new(options.recording, &policy, limits);
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.

@@ -158,7 +158,9 @@ impl Executor {
                     await_checkpoints(&engine, &awaited).await;
                     stop(&engine, run, grace_ms, &open).await;
                 }
-                Action::LimitGpus(key, most) => limit_gpus(&engine, key, most, &open).await,
+                Action::LimitGpus(key, most) => {
+                    limit_gpus(&engine, key, most, &open, &told).await;
+                }
                 Action::Remove(key) => remove(&engine, key).await,
                 Action::Forget(pod) => {
                     if let Err(error) = engine.forget_pod(pod).await {
@@ -267,13 +269,28 @@ async fn await_checkpoints(engine: &Counted, runs: &[RunKey]) {
     let _late = tokio::time::timeout(Duration::from_millis(AWAIT_CHECKPOINT_MS), all).await;
 }
 
-/// Changes limits of GPUs. What still fails after some tries is asked for again at the next start.
-async fn limit_gpus(engine: &Counted, key: RunKey, most: BTreeMap<String, u64>, open: &Gate) {
+/// Changes limits of GPUs. A change that still fails after some tries is reported as an event of the
+/// workload, and tried again at the next start.
+async fn limit_gpus(
+    engine: &Counted,
+    key: RunKey,
+    most: BTreeMap<String, u64>,
+    open: &Gate,
+    told: &mpsc::UnboundedSender<Input>,
+) {
     let mut wait_ms = 100;
     while *open.read().await {
         let Err(error) = engine.limit_gpus(key, most.clone()).await else { return };
-        tracing::error!(run = %key, error = %chain(&error), "its limits of GPUs did not change");
+        let error = chain(&error);
+        tracing::error!(run = %key, %error, "its limits of GPUs did not change");
         if wait_ms > LIMIT_RETRY_MS_MAX {
+            let why = format!(
+                "its limit was changed, and the change does not reach it: {error}; it is tried again at \
+                 the next start of the server, or suspend and resume the workload"
+            );
+            let state = RunState::GpuUnlimited(why);
+            // The channel is closed only when the dispatcher is gone; the next one tries again.
+            let _ = told.send(Input::Run(Observation { key, state }));
             return;
         }
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;

@@ -23,7 +23,7 @@ use orchestrator::{
     WorkloadChange,
 };
 use records::EventFilter;
-use spec::{PoolSpec, WorkloadSpec};
+use spec::{PoolSpec, UserLimit, WorkloadSpec};
 use view::{Event, Object, OrgUnit, ProjectView, View, WorkloadView};
 
 /// The way to the dispatcher. Cheap to clone.
@@ -49,6 +49,12 @@ impl Handle {
         shared: Arc<Shared>,
     ) -> Self {
         Self { requests, queries, shared, origin: Arc::default(), waits: false }
+    }
+
+    /// Most sessions of a user; the oldest ends for a new one.
+    #[must_use]
+    pub fn sessions_max(&self) -> usize {
+        usize::try_from(self.shared.user_limits.get(UserLimit::Sessions)).unwrap_or(usize::MAX)
     }
 
     /// A handle whose requests are written to the audit log as coming from there.

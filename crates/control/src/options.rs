@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrator::NodeList;
-use spec::JOB_TLS_VARIABLE;
+use spec::{JOB_TLS_VARIABLE, UserLimits};
 use units::Instant;
 use uuid::Uuid;
 use view::View;
@@ -37,6 +37,8 @@ pub struct Options {
     pub node_access: Arc<NodeAccess>,
     /// How many ended workloads stay in memory.
     pub ended_kept: usize,
+    /// How much users may make.
+    pub user_limits: UserLimits,
     /// How long the logs are kept.
     pub kept: RetentionPolicy,
     /// Where what happens is recorded.

@@ -5,6 +5,7 @@ use orchestrator::{Action, Error, HandedOver, Input, Moment, NodeList, Settled, 
 use recording::{Base, BatchOutcome, Taken, Writer};
 use records::{Change, Snapshot};
 use sched::Policy;
+use spec::UserLimits;
 use units::Instant;
 use view::GpuFaults;
 
@@ -13,6 +14,7 @@ pub(crate) struct Recorder {
     writer: Writer,
     /// How many ended workloads stay in memory.
     ended_kept: usize,
+    user_limits: UserLimits,
     /// What the state was built of, until its first batch is written.
     base: Option<Box<Base>>,
     moment: Option<Moment>,
@@ -23,12 +25,17 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Records with this writer, if decisions are made as every server makes them: a recording does
     /// not say how.
-    pub(crate) fn new(writer: Writer, policy: &Policy, ended_kept: usize) -> Self {
+    pub(crate) fn new(
+        writer: Writer,
+        policy: &Policy,
+        (ended_kept, user_limits): (usize, UserLimits),
+    ) -> Self {
         let usual = Policy { usage: policy.usage, ..Policy::default() };
         let writer = if *policy == usual { writer } else { Writer::default() };
         Self {
             writer,
             ended_kept,
+            user_limits,
             base: None,
             moment: None,
             inputs: Vec::new(),
@@ -58,12 +65,14 @@ impl Recorder {
             settled,
             handed_over: handed_over.clone(),
             ended_kept: self.ended_kept,
+            user_limits: self.user_limits.clone(),
         };
         self.base = self.writer.is_on().then(|| Box::new(base()));
         self.begin(None);
         let mut state = State::recover(snapshot, nodes, gpus, usage, settled)?;
         state.take_over(handed_over);
         state.keep_ended(self.ended_kept);
+        state.set_user_limits(self.user_limits.clone());
         Ok(state)
     }
 

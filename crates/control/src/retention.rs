@@ -6,48 +6,40 @@ use store::Store;
 use units::Instant;
 
 use orchestrator::SYSTEM;
+use spec::{UserLimit, UserLimits};
 
 /// Rows that are forgotten in one transaction.
 const AT_ONCE: u32 = 1000;
 const DAY_MS: u64 = 86_400_000;
 
-/// How long rows of the logs are kept, in milliseconds.
+/// How long rows of the logs are kept, in milliseconds. How many are kept is a limit of users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionPolicy {
     /// Events.
     pub events_ms: u64,
-    /// Most events, however young.
-    pub events_max: u64,
     /// Rows of the audit log.
     pub audit_ms: u64,
-    /// Most rows of the audit log, however young.
-    pub audit_max: u64,
 }
 
-/// 90 days and a million of events; 400 days, a year and a month, and ten million rows of the audit
-/// log, which are some gigabytes.
+/// 90 days of events; 400 days, a year and a month, of the audit log.
 impl Default for RetentionPolicy {
     fn default() -> Self {
-        Self {
-            events_ms: 90 * DAY_MS,
-            events_max: 1_000_000,
-            audit_ms: 400 * DAY_MS,
-            audit_max: 10_000_000,
-        }
+        Self { events_ms: 90 * DAY_MS, audit_ms: 400 * DAY_MS }
     }
 }
 
 /// Forgets what is older, once a day.
 pub(crate) struct Retention {
     kept: RetentionPolicy,
+    limits: UserLimits,
     /// The day in which it was last begun, and the logs that are not done yet.
     day: u64,
     due: Vec<Log>,
 }
 
 impl Retention {
-    pub(crate) const fn new(kept: RetentionPolicy) -> Self {
-        Self { kept, day: 0, due: Vec::new() }
+    pub(crate) const fn new(kept: RetentionPolicy, limits: UserLimits) -> Self {
+        Self { kept, limits, day: 0, due: Vec::new() }
     }
 
     /// Forgets some rows, if there are any to forget.
@@ -76,9 +68,10 @@ impl Retention {
         now: Instant,
     ) -> Result<usize, store::Error> {
         let (name, kept_ms, rows_max) = match log {
-            Log::Events => ("events", self.kept.events_ms, self.kept.events_max),
-            Log::Audit => ("audit", self.kept.audit_ms, self.kept.audit_max),
+            Log::Events => ("events", self.kept.events_ms, UserLimit::Events),
+            Log::Audit => ("audit", self.kept.audit_ms, UserLimit::AuditRows),
         };
+        let rows_max = self.limits.get(rows_max);
         let old = Instant(now.0.saturating_sub(kept_ms));
         // One more than go, which stays: it may be the newest.
         let rows = store.oldest(log, AT_ONCE + 1).await?;
@@ -121,8 +114,9 @@ mod tests {
         let store = Store::open(folder.path()).await.expect("a new database");
         let row = AuditRow { at: Instant(DAY_MS), who: "alice".into(), ..AuditRow::default() };
         store.apply(&vec![Change::Audit(row); 9]).await.expect("written");
-        let mut retention =
-            Retention::new(RetentionPolicy { audit_max: 4, ..RetentionPolicy::default() });
+        let mut limits = UserLimits::default();
+        limits.set(UserLimit::AuditRows, 4);
+        let mut retention = Retention::new(RetentionPolicy::default(), limits);
         retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
         let left = store.audit(9).await.expect("readable");
         let left: Vec<_> = left.iter().map(|row| format!("{} {}", row.who, row.target)).collect();

@@ -12,6 +12,7 @@ use crate::feed::Feed;
 use crate::gpu_watch::Watch;
 use crate::meter::{Meter, Sample, Traffic};
 use crate::metrics::Metrics;
+use crate::retention::Retention;
 use crate::shared::Shared;
 use crate::time::MonotonicClock;
 use crate::{ClusterInfo, Handle, Options, stored};
@@ -68,6 +69,7 @@ impl Service {
             engine: options.engine.clone(),
             store: options.store.clone(),
             node_access: options.node_access.clone(),
+            user_limits: options.user_limits.clone(),
             diagnosing: Arc::new(Semaphore::new(1)),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
@@ -80,10 +82,10 @@ impl Service {
         let mut watch = Watch::new(engine, clock.clone(), gpu_faults, metrics);
         // Before anything is placed.
         watch.check(options.nodes.nodes.iter()).await;
-        let kept = options.kept;
+        let retention = Retention::new(options.kept, options.user_limits.clone());
         let opened = Dispatcher::open(options, clock.clone(), shared.clone(), inbox, snapshot);
         let dispatcher = opened.await?;
-        let meter = Meter::new(shared.clone(), clock, idle, kept);
+        let meter = Meter::new(shared.clone(), clock, idle, retention);
         let handle = Handle::new(requests, queries, shared.clone());
         Ok((Self { dispatcher, meter, watch, shared }, handle))
     }

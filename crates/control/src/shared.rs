@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use engine::Engine;
+use spec::UserLimits;
 use tokio::sync::{Semaphore, broadcast};
 use view::{Event, View};
 
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) store: store::Store,
     pub(crate) node_access: Arc<NodeAccess>,
+    pub(crate) user_limits: UserLimits,
     /// One diagnosis at a time: each keeps a core busy.
     pub(crate) diagnosing: Arc<Semaphore>,
 }

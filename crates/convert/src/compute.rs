@@ -16,10 +16,7 @@ pub fn check_compute(compute: &Compute) -> Result<(), ApiError> {
         .and_then(|_| cpu_millis(compute))
         .and_then(|_| memory_bytes(compute))
         .and_then(|_| limits(Some(compute)));
-    checked.map(|_| ()).map_err(|error| ApiError {
-        message: error.message.replacen("spec.compute.", "spec.", 1),
-        ..error
-    })
+    checked.map(|_| ()).map_err(|error| error.moved("spec.compute", "spec"))
 }
 
 pub(super) fn cpu_millis(compute: &Compute) -> Result<u64, ApiError> {

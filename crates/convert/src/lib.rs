@@ -54,7 +54,7 @@ pub use pods::{check_kind, fill_master, of_the_master, of_the_servers, with_serv
 pub use pool::{node_pool, pool_change, pool_creation};
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;
-pub use row::{Surroundings, WorkloadRow};
+pub use row::{Surroundings, WorkloadRow, in_list};
 pub use share::{ranks, shares, some_shares};
 pub use submit::{Submitter, check_spec, command};
 pub use topology::network_topology;

@@ -223,7 +223,7 @@ pub fn with_servers_as_master(
 /// A fault of the master that the parameter servers stood in for, by their name.
 #[must_use]
 pub fn of_the_servers(error: ApiError) -> ApiError {
-    ApiError { message: error.message.replacen("masterSpec.", "parameterServers.", 1), ..error }
+    error.moved("masterSpec", "parameterServers")
 }
 
 /// One pod that gets its place in this turn.
@@ -326,7 +326,7 @@ fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {
 
 /// A fault of the master's specification, by its name.
 pub fn of_the_master(error: ApiError) -> ApiError {
-    ApiError { message: error.message.replacen("spec.", "masterSpec.", 1), ..error }
+    error.moved("spec", "masterSpec")
 }
 
 /// What the master leaves out is as with the workers. What holds for the whole workload is said in

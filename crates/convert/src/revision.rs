@@ -27,7 +27,7 @@ pub fn revision(view: &WorkloadView, all: &View, context: &Context) -> Revision 
         current_node_pools: one.current_node_pools,
         running_pods: one.running_pods,
         images: one.images,
-        environment_variables: one.environment_variables,
+        environment_variables: one.environment_variables.unwrap_or_default(),
         command: one.command.unwrap_or_default(),
         arguments: one.arguments.unwrap_or_default(),
         children_ids: Vec::new(),

@@ -52,6 +52,22 @@ pub struct WorkloadRow {
     waits: Vec<Option<Arc<[ReasonView]>>>,
 }
 
+/// Longest command, arguments and command line in a row, in bytes.
+const COMMAND_BYTES_MAX: usize = 4096;
+
+/// A workload as lists show it: without its environment and without long commands, so that a page
+/// stays short whatever was submitted.
+#[must_use]
+pub fn in_list(mut shown: api_types::Workload) -> api_types::Workload {
+    let short = |text: &String| text.len() <= COMMAND_BYTES_MAX;
+    shown.environment_variables = None;
+    shown.command = shown.command.filter(short);
+    shown.arguments = shown.arguments.filter(short);
+    let extras = &mut shown.additional_fields;
+    extras.command_line = extras.command_line.take().filter(short);
+    shown
+}
+
 /// How a workload ends whose times are 0.
 const NO_TIMES: &str = "\"totalPendingTimeSeconds\":0,\"totalRunningTimeSeconds\":0}";
 
@@ -64,7 +80,7 @@ impl WorkloadRow {
         let shown = api_types::Workload {
             total_pending_time_seconds: 0,
             total_running_time_seconds: 0,
-            ..workload(one, view, context)
+            ..in_list(workload(one, view, context))
         };
         let text = serde_json::to_string(&shown).map_err(ApiError::internal)?;
         let text = text.strip_suffix(NO_TIMES);

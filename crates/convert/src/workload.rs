@@ -145,7 +145,7 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         external_connections: super::urls::connections(view, &context.origins),
         images: images(spec),
         distributed_framework: spec.distributed.map(|one| framework_name(one.framework).to_owned()),
-        environment_variables: shown.pod.env.clone(),
+        environment_variables: Some(shown.pod.env.clone()),
         command: shown.pod.command.as_ref().map(shell_words::join),
         arguments: Some(&shown.pod.args).filter(|args| !args.is_empty()).map(shell_words::join),
         topology: spec.topology.as_ref().and_then(|of| topology_of(of, all)),
@@ -375,7 +375,7 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
 /// Why it waits, or why it failed for good.
 pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
-        code: orchestrator::of_failure(view.failure.as_deref()).code.to_owned(),
+        code: orchestrator::of_failure(view.failure_kind).code.to_owned(),
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });

@@ -51,11 +51,7 @@ impl Config {
     /// How long the logs are kept.
     pub(crate) fn kept(&self) -> control::RetentionPolicy {
         let Settings { events_kept, audit_kept, .. } = self.settings;
-        control::RetentionPolicy {
-            events_ms: events_kept,
-            audit_ms: audit_kept,
-            ..control::RetentionPolicy::default()
-        }
+        control::RetentionPolicy { events_ms: events_kept, audit_ms: audit_kept }
     }
 }
 

@@ -223,6 +223,12 @@ fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
     Ok(dir)
 }
 
+/// Address of the API on this machine.
+fn local_url(listener: &TcpListener, encrypts: bool) -> Result<String, Error> {
+    let scheme = if encrypts { "https" } else { "http" };
+    Ok(format!("{scheme}://{}", addresses::reachable(listener.local_addr()?)))
+}
+
 async fn open(
     config: &Config,
     dir: &Path,
@@ -264,6 +270,7 @@ async fn open(
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
         ended_kept: config.settings.ended_workloads_kept,
+        user_limits: config.settings.user_limits.clone(),
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,
@@ -271,8 +278,7 @@ async fn open(
     };
     let (service, control) =
         Box::pin(control::Service::open(options)).await.map_err(|error| failed(&error))?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let local_url = format!("{scheme}://{}", addresses::reachable(listener.local_addr()?));
+    let local_url = local_url(&listener, tls.is_some())?;
     let public_url = config.settings.public_url.as_deref();
     let state = api::State {
         serving: serving::Service::new(control.clone()),

@@ -44,8 +44,8 @@ pub(crate) async fn run(
 /// Says how a class is made that is not known.
 fn with_advice(job: &Job, error: client::Error) -> Error {
     match (&error, &job.priority) {
-        (client::Error::Api { message, .. }, Some(class))
-            if message.contains("is not a priority class") =>
+        (client::Error::Api { message, details: Some(field), .. }, Some(class))
+            if field == "field: spec.priorityClass" =>
         {
             Error::Usage(format!(
                 "--worker_pod_priority: {message}; `elasticdl apply -f FILE` adds {class} from a \

@@ -14,6 +14,9 @@ use rustix::process::{getgid, getuid};
 
 use crate::isolation::Account;
 
+/// Why a process has no other user.
+const OF_SUBMITTER: &str = "a process runs as the account of its submitter";
+
 /// Rejects what a process cannot have.
 ///
 /// # Errors
@@ -36,7 +39,7 @@ pub(crate) fn check(
         (None, _) => Some((getuid().as_raw(), getgid().as_raw())),
     };
     let other = match isolation {
-        IsolationKind::Accounts => "a process runs as the account of its submitter",
+        IsolationKind::Accounts => OF_SUBMITTER,
         _ => "processes run as the user of the server",
     };
     let gains = security.privilege_escalation == Some(true)
@@ -85,6 +88,11 @@ pub(crate) fn check(
         Some((field, _, why)) => refused(field, why),
         None => Ok(()),
     }
+}
+
+/// Rejects a user that runs of the submitter cannot have.
+pub(crate) fn refused_uid() -> Result<(), Error> {
+    refused("security.runAsUid", OF_SUBMITTER)
 }
 
 /// Rejects a copy inside another.

@@ -15,6 +15,7 @@ use engine_fractions::Added;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::container;
 use crate::copies;
 use crate::environment::{self, Folders};
 use crate::isolation::Account;
@@ -56,6 +57,10 @@ impl Engine for LocalEngine {
         // A check does not wait: an account that is not known yet is left out.
         let separator = &self.shared.separator;
         let account = separator.known_account(&spec.submitted_by, &spec.submitter_id);
+        let asked = spec.container.user.uid;
+        if asked.is_some_and(|uid| separator.never_has(&spec.submitted_by, uid)) {
+            return container::refused_uid();
+        }
         check(&self.shared, spec, &self.shared.images.argv(spec)?, account.as_ref())
     }
 

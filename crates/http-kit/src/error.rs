@@ -13,8 +13,10 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 pub struct ApiError {
     /// Status of the answer.
     pub status: StatusCode,
-    /// What is wrong, and what to do.
+    /// What is wrong, and what to do. It begins with `field`, if there is one.
     pub message: String,
+    /// Path of the value of the request that is wrong, such as `spec.compute.gpuDevicesRequest`.
+    pub field: Option<String>,
     /// The field that is wrong, where it is known.
     pub details: Option<String>,
     /// Seconds after which it is worth asking again.
@@ -28,7 +30,7 @@ pub struct ErrorMessage(pub String);
 impl ApiError {
     /// A refusal with this status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), details: None, retry_after_s: None }
+        Self { status, message: message.into(), field: None, details: None, retry_after_s: None }
     }
 
     /// Something in the request is wrong.
@@ -38,13 +40,27 @@ impl ApiError {
 
     /// The value of one field is wrong.
     pub fn field(field: &str, why: impl std::fmt::Display) -> Self {
-        Self::bad(format!("{field}: {why}"))
+        Self { field: Some(field.to_owned()), ..Self::bad(format!("{field}: {why}")) }
+    }
+
+    /// The same refusal where what is called `from` here is called `to` there: of it, and of the
+    /// fields within it.
+    #[must_use]
+    pub fn moved(self, from: &str, to: &str) -> Self {
+        let rest = self.field.as_deref().and_then(|field| field.strip_prefix(from));
+        let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(['.', '['])) else {
+            return self;
+        };
+        let why = self.message.get(from.len() + rest.len()..).unwrap_or_default();
+        let field = format!("{to}{rest}");
+        Self { message: format!("{field}{why}"), field: Some(field), ..self }
     }
 
     /// The request is well-formed and asks for what this server does not do yet.
     pub fn not_yet(what: impl std::fmt::Display) -> Self {
-        let message = format!("{what} is not supported yet; leave it out");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+        let field = what.to_string();
+        let message = format!("{field} is not supported yet; leave it out");
+        Self { field: Some(field), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, message) }
     }
 
     /// Who asks may not do this.
@@ -112,7 +128,9 @@ impl IntoResponse for ApiError {
             message.truncate(end);
             message.push('…');
         }
-        let body = api_types::Error { code: self.status.as_u16(), message, details: self.details };
+        let field = self.field.filter(|_| self.status == StatusCode::BAD_REQUEST);
+        let details = self.details.or_else(|| field.map(|field| format!("field: {field}")));
+        let body = api_types::Error { code: self.status.as_u16(), message, details };
         let said = ErrorMessage(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(said);
@@ -120,5 +138,28 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_follows_its_field_by_whole_names_and_leaves_words_alone() {
+        let moved = |error: ApiError| error.moved("spec", "masterSpec").message;
+        assert_eq!(
+            moved(ApiError::field("spec.image", "spec. is odd")),
+            "masterSpec.image: spec. is odd"
+        );
+        assert_eq!(moved(ApiError::field("spec", "is empty")), "masterSpec: is empty");
+        assert_eq!(moved(ApiError::field("specs.image", "is empty")), "specs.image: is empty");
+        assert_eq!(
+            moved(ApiError::not_yet("spec.x[0]")),
+            "masterSpec.x[0] is not supported yet; leave it out"
+        );
+        assert_eq!(moved(ApiError::bad("spec.image: was said")), "spec.image: was said");
+        let twice = ApiError::field("a.b", "c").moved("a", "d").moved("d.b", "e");
+        assert_eq!(twice.message, "e: c");
     }
 }

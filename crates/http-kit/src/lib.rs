@@ -15,6 +15,7 @@ mod csv;
 mod decode;
 mod error;
 mod guard;
+mod heads;
 mod host;
 mod list;
 mod no_parameters;

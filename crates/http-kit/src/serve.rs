@@ -10,7 +10,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::StatusCode;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -23,6 +24,7 @@ use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 
 use crate::connections::{ConnectionPermit, Connections, Full, Limits};
+use crate::heads::{self, CheckedHeads};
 use crate::tls::Tls;
 
 /// How long open connections may take to end.
@@ -187,15 +189,18 @@ impl Connection {
         let (place, router, address) = (self.place.clone(), self.router.clone(), self.address);
         let service = service_fn(move |request: Request<Incoming>| {
             let (parts, body) = request.into_parts();
+            let ends = heads::ends_connection(&parts.method, &parts.headers);
             let (busy, body) = place.begin(Body::new(body));
             let mut request = Request::from_parts(parts, Body::new(body));
             request.extensions_mut().insert(ConnectInfo(address));
             request.extensions_mut().insert(place.clone());
             let answer = router.clone().call(request);
             async move {
-                let answer = answer.await?;
+                let mut answer = answer.await?;
                 if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                     busy.goes_over();
+                } else if ends {
+                    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(answer.map(|body| busy.until_end_of(body)))
             }
@@ -205,7 +210,7 @@ impl Connection {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_WAIT)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(CheckedHeads::new(stream)), service)
             // A request to an inference may go over to another protocol.
             .with_upgrades();
         let mut connection = std::pin::pin!(connection);

@@ -126,3 +126,23 @@ async fn who_has_all_places_of_an_account_is_told_how_many_these_are() {
          again in 5 s"
     );
 }
+
+#[tokio::test]
+async fn requests_whose_end_a_proxy_may_see_elsewhere_are_refused() {
+    let server = Server::new(16).await;
+    let post = "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    let both = format!("{post}content-length: 2\r\n\r\n{{}}");
+    let hidden = format!("{post}transfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n{both}");
+    for (request, answers) in [
+        (format!("{post}transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n"), "400"),
+        (format!("{post}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"), "400"),
+        (format!("{post}connection: close\ncontent-length: 2\r\n\r\n{{}}"), "400"),
+        (format!("{both}{post}x: y\n\r\n"), "200 400"),
+        // After a body whose end is not looked at nothing else is answered.
+        (hidden, "200"),
+    ] {
+        let said = whole(server.send(&request).await).await;
+        let codes = said.split("HTTP/1.1 ").skip(1).filter_map(|answer| answer.get(..3));
+        assert_eq!(codes.collect::<Vec<_>>().join(" "), answers, "{request}");
+    }
+}

@@ -135,9 +135,10 @@ async fn check(
             None => somewhere(caller, action, resource),
         },
         Where::Workload => {
-            let id = named("workloadId").and_then(|id| id.parse().ok());
+            let id = named("workloadId").and_then(|id| id.parse::<Uuid>().ok());
             match workload(backend, caller, (action, resource), id).await? {
                 Some(workload) => {
+                    somewhere(caller, action, resource)?;
                     // What may be done to a workload depends on what it is.
                     let kind = resource_of(workload.spec.kind);
                     let resource = if resource == Resource::Workloads { kind } else { resource };
@@ -147,7 +148,9 @@ async fn check(
                 None if caller.may(action, resource, Scope::Tenant) => Ok(()),
                 None => {
                     somewhere(caller, action, resource)?;
-                    Err(ApiError::no_such("workload", named("workloadId").unwrap_or_default()))
+                    let id = id.map(|id| id.to_string());
+                    let typed = named("workloadId").unwrap_or_default();
+                    Err(ApiError::no_such("workload", id.as_deref().unwrap_or(typed)))
                 }
             }
         }

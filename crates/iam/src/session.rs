@@ -26,8 +26,6 @@ const PROVIDER_SESSION_MS_MAX: u64 = 24 * 3600 * 1000;
 const LOCAL_SESSION_MS: u64 = 12 * 3600 * 1000;
 /// A session is renewed once this much is gained by that: not with each page.
 const RENEWED_BY_MS: u64 = 24 * 3600 * 1000;
-/// Most sessions of a user; the oldest ends for a new one.
-const SESSIONS_MAX: usize = 20;
 
 const WRONG_REFRESH: &str = "the refresh token is not valid any more; log in again";
 
@@ -160,7 +158,8 @@ async fn keep(
     };
     let label = uuid::Uuid::new_v4().to_string();
     let owner = principal.to_string();
-    let made = iam.make_newest(&caller, (&owner, SESSIONS_MAX), &label, &session).await?;
+    let newest = (owner.as_str(), iam.control.sessions_max());
+    let made = iam.make_newest(&caller, newest, &label, &session).await?;
     logged_in(iam, principal, name, origin).await?;
     Ok(made)
 }

@@ -1,6 +1,7 @@
 //! Why a request was not carried out. Owns: the one text that API and command line both show.
 
 use serde::{Deserialize, Serialize};
+use spec::AtLimit;
 use thiserror::Error;
 use units::{Classify, Failure};
 
@@ -111,6 +112,15 @@ impl Error {
 impl From<spec::Invalid> for Error {
     fn from(spec::Invalid { field, message }: spec::Invalid) -> Self {
         Self::Invalid { field, message }
+    }
+}
+
+impl From<spec::OverLimit> for Error {
+    fn from(over: spec::OverLimit) -> Self {
+        match over.limit.at_limit() {
+            AtLimit::RefusesField(field) => Self::invalid(field, format!("{field}: {over}")),
+            _ => Self::conflict(over.to_string()),
+        }
     }
 }
 

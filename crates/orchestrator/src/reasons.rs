@@ -2,6 +2,7 @@
 //! `docs/reference/codes/`.
 
 use reasons::Code;
+use spec::ExitKind;
 #[cfg(test)]
 use view::{GPU_HELD, GPU_LOST, GPU_TAKEN};
 
@@ -44,13 +45,13 @@ pub(crate) const OUT_OF_DISK: Code = Code { code: "E219", name: "DiskFull" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
 
-/// How the words begin about a run whose part of a GPU would not be kept.
-pub(crate) const NOT_KEPT: &str = "could not be started: its part of the GPU would not be kept: ";
-
-/// Why a workload failed for good, by what is known of the end of its last run.
+/// Why a workload failed for good, by how its last run ended.
 #[must_use]
-pub fn of_failure(last: Option<&str>) -> Code {
-    if last.is_some_and(|text| text.starts_with(NOT_KEPT)) { GPU_NOT_KEPT } else { FAILED }
+pub const fn of_failure(last: Option<ExitKind>) -> Code {
+    match last {
+        Some(ExitKind::NotKept) => GPU_NOT_KEPT,
+        _ => FAILED,
+    }
 }
 
 /// All of them.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::UsageWindow;
 use records::{Change, PlacementBody, PodRow, Snapshot};
 use sched::Policy;
+use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
@@ -140,6 +141,7 @@ impl State {
             ledger: Ledger::new(std::mem::take(&mut snapshot.allocations)),
             gpus_seen: gpus.clone(),
             limits: Limits::default(),
+            user_limits: UserLimits::default(),
             halted: false,
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),

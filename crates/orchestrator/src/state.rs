@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::{Cluster, WorkloadId};
+use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
@@ -42,6 +43,7 @@ pub struct State {
     pub(crate) decisions: Decisions,
     pub(crate) ledger: Ledger,
     pub(crate) limits: Limits,
+    pub(crate) user_limits: UserLimits,
     /// What is the matter with real GPUs. Not stored: it is read again at each start.
     pub(crate) gpus_seen: GpuFaults,
     /// Everything is being stopped; nothing is started.
@@ -51,6 +53,11 @@ pub struct State {
 }
 
 impl State {
+    /// Sets how much users may make.
+    pub fn set_user_limits(&mut self, limits: UserLimits) {
+        self.user_limits = limits;
+    }
+
     /// Begins a batch.
     pub fn begin(&mut self, at: Moment) {
         (self.now, self.clock, self.ids) = (at.now, at.clock, Ids::from_seed(at.seed));

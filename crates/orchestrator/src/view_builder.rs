@@ -15,8 +15,8 @@ use crate::org::{Department, Owner, Project, Unit};
 use crate::pools::Pool;
 use crate::reasons::NOT_STARTED;
 use crate::state::State;
-use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
-use spec::Share;
+use crate::workloads::{Ended, Pod, Workload, pod_name};
+use spec::{ExitKind, Share};
 use view::{
     GpuPod, NodeView, Objects, OrgUnit, PendingReason, Phase, PodState, PodView, PoolShare,
     PoolView, ProjectView, QueueStatus, SharedMap, View, WorkloadView,
@@ -355,6 +355,7 @@ impl State {
             let is_shown = is_live || (all.phase == Phase::Failed && newest == Some(&one.id));
             all.pods.extend(one.pods.into_iter().filter(|pod| seen(pod) && is_shown));
             all.failure = one.failure;
+            all.failure_kind = one.failure_kind;
             all.allocated += one.allocated;
             if is_live {
                 all.model = one.model;
@@ -411,8 +412,8 @@ impl State {
     fn backs_off_until(workload: &Workload, pod: &Pod) -> Option<Instant> {
         let mut own = workload.pending.iter().filter_map(PendingReason::own);
         let waits = own.any(|why| why.code == BACKING_OFF);
-        let by_itself = |exit: &str| exit != LOST && !exit.starts_with(NOT_NOW);
-        let failed = pod.last_exit.as_deref().is_some_and(by_itself);
+        let of_machine = pod.last_exit_kind.is_some_and(ExitKind::is_of_machine);
+        let failed = pod.last_exit.is_some() && !of_machine;
         workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
     }
 
@@ -499,6 +500,7 @@ pub(crate) fn without_places(
         unsaved_since: None,
         restarts: workload.restarts,
         failure: workload.failure().map(str::to_owned),
+        failure_kind: workload.failed_pod().and_then(|pod| pod.last_exit_kind),
         pool: None,
         waited_ms: workload.waited_ms,
         ran_ms: workload.ran_ms,

@@ -19,6 +19,7 @@ use view::{Object, Scope};
 
 use access::{Backend, Family, Ids, Item, scopes};
 use convert::{self, wire};
+use fields::PolicyTarget;
 use http_kit::ApiError;
 use part::PolicySection;
 use rules::CheckedSpec;
@@ -163,7 +164,12 @@ impl Policies {
 
     /// Refuses what the rules do not allow.
     pub fn judge(&self, request: &CreationRequest) -> Result<(), ApiError> {
-        refuse(self.broken_by(request)?)
+        refuse(self.broken_by(request, PolicyTarget::Master.spec())?)
+    }
+
+    /// Judges a submission whose master stands for another part, by the name of that.
+    pub fn judge_as(&self, request: &CreationRequest, master: &str) -> Result<(), ApiError> {
+        refuse(self.broken_by(request, master)?)
     }
 
     /// Judges a change of a workload: it may go on breaking the rules that it broke before.
@@ -172,16 +178,21 @@ impl Policies {
         before: &CreationRequest,
         after: &CreationRequest,
     ) -> Result<(), ApiError> {
-        let mut broken = self.broken_by(after)?;
+        let master = PolicyTarget::Master.spec();
+        let mut broken = self.broken_by(after, master)?;
         if !broken.is_empty() {
-            let known = self.broken_by(before)?;
+            let known = self.broken_by(before, master)?;
             broken.retain(|why| !known.contains(why));
         }
         refuse(broken)
     }
 
     /// The rules that a submission breaks, each with its field and what is allowed.
-    fn broken_by(&self, request: &CreationRequest) -> Result<Vec<String>, ApiError> {
+    fn broken_by(
+        &self,
+        request: &CreationRequest,
+        of_master: &str,
+    ) -> Result<Vec<String>, ApiError> {
         let as_worker = request.master_spec_same_as_worker != Some(false);
         let master = request.master_spec.as_ref().or(request.spec.as_ref().filter(|_| as_worker));
         let mut broken = Vec::new();
@@ -196,7 +207,10 @@ impl Policies {
                     left_alone: taken(&alone[n]),
                     not_all: false,
                 };
-                let at = part.who.spec();
+                let at = match part.who {
+                    PolicyTarget::Master => of_master,
+                    other => other.spec(),
+                };
                 let all = part.rules.broken_by(&judged).into_iter();
                 broken.extend(all.map(|why| format!("{at}.{why} {}", held.by)));
             }
@@ -228,7 +242,7 @@ impl Policies {
             let all = self.held[from..].iter().map(|held| values(&held.parts[n]).clone());
             all.fold(WorkloadSpec::default(), WorkloadSpec::over)
         };
-        (0..fields::PolicyTarget::of(self.kind).len()).map(of).collect()
+        (0..PolicyTarget::of(self.kind).len()).map(of).collect()
     }
 }
 

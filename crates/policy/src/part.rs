@@ -115,12 +115,7 @@ impl PolicySection {
     /// Refuses defaults that can never be right.
     pub(super) fn check(&self, kind: WorkloadKind) -> Result<(), ApiError> {
         let at = self.at();
-        let named = |error: ApiError| {
-            let message =
-                error.message.strip_prefix(self.who.spec()).or(error.message.strip_prefix("spec"));
-            let message = message.map(|rest| format!("{at}{rest}"));
-            ApiError { message: message.unwrap_or_else(|| error.message.clone()), ..error }
-        };
+        let named = |error: ApiError| error.moved(self.who.spec(), &at).moved("spec", &at);
         if let Some(field) = self.defaults.all_not_yet().first() {
             return Err(ApiError::not_yet(format!("{at}.{field}")));
         }

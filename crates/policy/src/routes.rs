@@ -190,8 +190,8 @@ async fn read(
     query: PolicyQuery,
 ) -> Result<Json<PolicyV2>, ApiError> {
     let scope = query.scope(&state)?;
+    caller.must_see_in(Resource::Policies, scope)?;
     let item = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
-    caller.must_see(Resource::Policies, &item.object)?;
     Ok(Json(shown(&state, &item)))
 }
 

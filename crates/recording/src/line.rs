@@ -4,6 +4,7 @@
 use orchestrator::{ENDED_KEPT, HandedOver, Input, Moment, NodeList, Settled};
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
+use spec::UserLimits;
 use thiserror::Error;
 use units::Instant;
 use view::GpuFaults;
@@ -94,6 +95,9 @@ pub struct Base {
     /// How many ended workloads stay in memory.
     #[serde(default = "ended_kept")]
     pub ended_kept: usize,
+    /// How much users may make.
+    #[serde(default)]
+    pub user_limits: UserLimits,
 }
 
 /// Of recordings that do not say it.

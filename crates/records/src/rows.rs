@@ -262,6 +262,9 @@ pub struct PodBody {
     pub ended: Option<String>,
     /// How its last run ended.
     pub last_exit: Option<String>,
+    /// The kind of that end; none where an earlier version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_exit_kind: Option<spec::ExitKind>,
     /// Runs lost in a row.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub setbacks: u32,

@@ -203,7 +203,7 @@ impl<'a> Asked<'a> {
         of_kind.push(request.clone());
         match context.client.what_if(&asked).await {
             Ok(would) => Ok((request, would)),
-            Err(error) => Err(taken(error, &name, &self.project.name)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -228,7 +228,7 @@ pub(super) async fn create_named<T>(
         match create(&name).await {
             Ok(created) => return Ok(created),
             Err(client::Error::Api { code: 409, .. }) if numbered && tries < NUMBER_TRIES_MAX => {}
-            Err(error) => return Err(taken(error, &name, &project.name)),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -247,17 +247,6 @@ async fn free_name(
     let mut names = (0_u64..).map(|number| format!("{prefix}-{number}"));
     let free = names.find(|name| there.iter().all(|workload| workload.name != *name));
     Ok(free.unwrap_or_else(|| prefix.clone()))
-}
-
-/// The server's message, with the project filled into its hint.
-fn taken(error: client::Error, name: &str, project: &str) -> Error {
-    let short = format!("`runai delete {name}`");
-    match error {
-        client::Error::Api { code: 409, message, .. } if message.contains(&short) => {
-            Error::Failed(message.replace(&short, &format!("`runai delete {name} -p {project}`")))
-        }
-        other => other.into(),
-    }
 }
 
 #[cfg(test)]

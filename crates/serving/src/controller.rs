@@ -15,8 +15,8 @@ use uuid::Uuid;
 use view::{Phase, PodState, PodView, View, WorkloadView};
 
 use crate::endpoint::{Endpoint, ReplicaAddress};
-use crate::probe::{Watch, Watched};
-use crate::proxy::{ANSWERS_WITH, Proxy};
+use crate::probe::{Unready, Watch, Watched};
+use crate::proxy::{ProbeFault, Proxy};
 use crate::rollout::{Replica, RevisionPlan, roll};
 use crate::{ReplicaCounts, Sample, Scaler};
 
@@ -312,18 +312,18 @@ const fn lives(phase: Phase) -> bool {
 }
 
 /// Why a replica gets no requests, and what to do. `asked`: the port of the submission.
-fn unready(fault: &str, asked: u16) -> String {
-    if fault.contains(ANSWERS_WITH) {
-        return format!(
-            "its process runs and is not ready: {fault}. It is ready once the path of its readiness \
-             probe answers with a status from 200 to 399"
-        );
+fn unready(Unready { at, fault }: &Unready, asked: u16) -> String {
+    match fault {
+        ProbeFault::Status(_) => format!(
+            "its process runs and is not ready: {at}: {fault}. It is ready once the path of its \
+             readiness probe answers with a status from 200 to 399"
+        ),
+        ProbeFault::Failed(_) => format!(
+            "its process runs and does not answer at {at}: {fault}. It has to listen at the port in the \
+             environment variable PORT ($(PORT) in its command and arguments); port {asked} is where \
+             clients reach it"
+        ),
     }
-    format!(
-        "its process runs and does not answer at {fault}. It has to listen at the port in the \
-         environment variable PORT ($(PORT) in its command and arguments); port {asked} is where \
-         clients reach it"
-    )
 }
 
 /// The port a replica listens at, if its process runs.

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::endpoint::Endpoint;
-use crate::proxy::Proxy;
+use crate::proxy::{ProbeFault, Proxy};
 
 /// How often a replica that is not ready yet is probed: a request may wait for it.
 const FIRST_PERIOD: Duration = Duration::from_millis(200);
@@ -33,7 +33,15 @@ pub(crate) struct Watch {
 }
 
 /// Why the last look found a replica not ready.
-type Fault = Arc<Mutex<Option<String>>>;
+type Fault = Arc<Mutex<Option<Unready>>>;
+
+/// Where a replica that is not ready was looked for, and what came back.
+#[derive(Debug, Clone)]
+pub(crate) struct Unready {
+    /// Address and path.
+    pub(crate) at: String,
+    pub(crate) fault: ProbeFault,
+}
 
 impl Watch {
     pub(crate) fn begin(watched: Watched, proxy: Proxy) -> Self {
@@ -42,7 +50,7 @@ impl Watch {
     }
 
     /// Where a replica that is not ready was looked for, and what came back.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<Unready> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -80,20 +88,20 @@ impl Watched {
     }
 
     /// Why it is not ready; none: it is.
-    async fn fault(&self, proxy: &Proxy) -> Option<String> {
+    async fn fault(&self, proxy: &Proxy) -> Option<Unready> {
         let most = Duration::from_millis(self.probe.wait_ms_max);
         let look = async {
             match &self.probe.path {
                 None => match TcpStream::connect(self.address).await {
                     Ok(_) => Ok(()),
-                    Err(error) => Err(error.to_string()),
+                    Err(error) => Err(ProbeFault::Failed(error.to_string())),
                 },
                 Some(path) => proxy.look(self.address, path).await,
             }
         };
-        let late = || Err(format!("no answer within {} ms", self.probe.wait_ms_max));
-        let looked = tokio::time::timeout(most, look).await.unwrap_or_else(|_| late());
+        let late = || ProbeFault::Failed(format!("no answer within {} ms", self.probe.wait_ms_max));
+        let looked = tokio::time::timeout(most, look).await.unwrap_or_else(|_| Err(late()));
         let path = self.probe.path.as_deref().unwrap_or_default();
-        looked.err().map(|why| format!("{}{path}: {why}", self.address))
+        looked.err().map(|fault| Unready { at: format!("{}{path}", self.address), fault })
     }
 }

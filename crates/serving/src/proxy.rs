@@ -148,22 +148,38 @@ impl Proxy {
     }
 
     /// Whether a replica answers a GET of this path with 200 to 399.
-    pub(crate) async fn look(&self, address: SocketAddr, path: &str) -> Result<(), String> {
-        let path = path.parse::<Uri>().map_err(|error| error.to_string())?;
-        let uri = at(address, &path).map_err(|error| in_words(&error))?;
+    pub(crate) async fn look(&self, address: SocketAddr, path: &str) -> Result<(), ProbeFault> {
+        let failed = |error: &dyn std::error::Error| ProbeFault::Failed(in_words(error));
+        let path = path.parse::<Uri>().map_err(|error| failed(&error))?;
+        let uri = at(address, &path).map_err(|error| failed(&error))?;
         let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
         let mut request = Request::new(ReusableBody::new(nothing).lend());
         *request.uri_mut() = uri;
-        let answer = self.client.request(request).await.map_err(|error| in_words(&error))?;
+        let answer = self.client.request(request).await.map_err(|error| failed(&error))?;
         match answer.status() {
             status if (200..400).contains(&status.as_u16()) => Ok(()),
-            status => Err(format!("{ANSWERS_WITH} {status}")),
+            status => Err(ProbeFault::Status(status)),
         }
     }
 }
 
-/// How the fault of a replica begins that answers, but not as a ready one does.
-pub(crate) const ANSWERS_WITH: &str = "it answers with status";
+/// Why a replica is not ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ProbeFault {
+    /// It answers, with a status of no ready one.
+    Status(StatusCode),
+    /// It does not answer; the text says why.
+    Failed(String),
+}
+
+impl std::fmt::Display for ProbeFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "it answers with status {status}"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
 
 /// What a request goes over to, if it wants to.
 pub(crate) fn client_side(request: &mut Request<Body>) -> Option<OnUpgrade> {

@@ -23,6 +23,7 @@ mod priority;
 mod run;
 mod serving;
 mod time_slicing;
+mod user_limits;
 mod workload;
 
 pub use check::{
@@ -53,7 +54,7 @@ pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use pool_fractions::PoolFractions;
 pub use priority::Priority;
 pub use run::{
-    BadRunKey, CheckpointNews, Device, DiskRoom, Exit, ForeignProcess, GPU_LIMIT_HARD,
+    BadRunKey, CheckpointNews, Device, DiskRoom, Exit, ExitKind, ForeignProcess, GPU_LIMIT_HARD,
     GPU_LIMIT_LABEL, GpuHealth, GpuOver, LimitsKept, ListedRun, Observation, PullFailure, RunKey,
     RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
 };
@@ -62,4 +63,5 @@ pub use serving::{
     Target,
 };
 pub use time_slicing::TimeSlicing;
+pub use user_limits::{AtLimit, OverLimit, Unit, UserLimit, UserLimits};
 pub use workload::{BACKOFF_LIMIT_DEFAULT, WorkloadSpec};

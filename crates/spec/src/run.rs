@@ -186,7 +186,49 @@ pub enum Exit {
     Lost,
 }
 
+/// The kind of an [`Exit`]: what is kept of it to decide by, beside words for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitKind {
+    /// Its process ended by itself, or was killed.
+    Ended,
+    /// It could not be started.
+    CannotRun,
+    /// The machine could not start it at this moment.
+    NotStarted,
+    /// Its part of a GPU would not be kept.
+    NotKept,
+    /// It had more memory than it may.
+    OutOfMemory,
+    /// The disk was almost full.
+    OutOfDisk,
+    /// Its fate is unknown.
+    Lost,
+}
+
+impl ExitKind {
+    /// `true` for an end by the machine's fault, which is no failure of the run.
+    #[must_use]
+    pub const fn is_of_machine(self) -> bool {
+        matches!(self, Self::NotStarted | Self::Lost)
+    }
+}
+
 impl Exit {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> ExitKind {
+        match self {
+            Self::Code(_) | Self::Signal(_) => ExitKind::Ended,
+            Self::CannotRun(_) => ExitKind::CannotRun,
+            Self::NotStarted(_) => ExitKind::NotStarted,
+            Self::NotKept(_) => ExitKind::NotKept,
+            Self::OutOfMemory => ExitKind::OutOfMemory,
+            Self::OutOfDisk(_) => ExitKind::OutOfDisk,
+            Self::Lost => ExitKind::Lost,
+        }
+    }
+
     /// Whether the main process returned zero.
     #[must_use]
     pub const fn success(&self) -> bool {

@@ -119,6 +119,11 @@ impl Document for WorkloadSpec {
     const STEPS: &'static [Step] = steps::STEPS;
 }
 
+/// Bytes of texts and their names.
+fn bytes_of(texts: &BTreeMap<String, String>) -> u64 {
+    texts.iter().map(|(name, text)| (name.len() + text.len()) as u64).sum()
+}
+
 impl WorkloadSpec {
     /// A preemptible workload of the default priority that asks for no more than these pods, of an
     /// unknown submitter.
@@ -180,6 +185,25 @@ impl WorkloadSpec {
     /// What its pods get of credentials.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretUse> {
         self.sets().flat_map(|set| &set.pod.secrets)
+    }
+
+    /// Bytes of the environment variables of all pod sets, names and values.
+    #[must_use]
+    pub fn environment_bytes(&self) -> u64 {
+        self.sets().map(|set| bytes_of(&set.pod.env)).sum()
+    }
+
+    /// Bytes of the labels and annotations, names and values.
+    #[must_use]
+    pub fn labels_bytes(&self) -> u64 {
+        bytes_of(&self.labels) + bytes_of(&self.annotations)
+    }
+
+    /// Length as JSON, in bytes: about what it takes in memory and in the database.
+    #[must_use]
+    pub fn json_bytes(&self) -> u64 {
+        // A specification that has no form as JSON is not stored either.
+        serde_json::to_vec(self).map_or(0, |text| text.len() as u64)
     }
 
     /// The set of the pod with this number, and its number there.

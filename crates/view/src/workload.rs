@@ -95,6 +95,8 @@ pub struct WorkloadView {
     pub restarts: u32,
     /// What it failed of, if it did; of an inference what its newest revision did.
     pub failure: Option<String>,
+    /// The kind of that end.
+    pub failure_kind: Option<spec::ExitKind>,
     /// Name of the node pool it is in; none while it has no place.
     pub pool: Option<String>,
     /// Milliseconds it has waited, and run, up to `phase_since`.

@@ -175,7 +175,7 @@ fn known(state: &Shared, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>,
     let missing = || ApiError::no_such("revision", id);
     let parsed = id.parse().map_err(|_| missing())?;
     let found = state.control.view().revisions.get(&parsed).cloned().ok_or_else(missing)?;
-    caller.must_to_workload(Read, resource_of(KIND), &found)?;
+    caller.must_to_workload(Read, resource_of(KIND), &found).map_err(|_| missing())?;
     Ok(found)
 }
 

@@ -156,10 +156,7 @@ async fn update(
     let workload = match priority {
         Some(priority) => {
             let asked = WorkloadSpec { priority_class: Some(priority), ..WorkloadSpec::default() };
-            let named = |error: ApiError| ApiError {
-                message: error.message.replacen("spec.priorityClass", "metadata.priority", 1),
-                ..error
-            };
+            let named = |error: ApiError| error.moved("spec.priorityClass", "metadata.priority");
             changed(&state, &caller, &workload, asked).await.map_err(named)?
         }
         None => workload,

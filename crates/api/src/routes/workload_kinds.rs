@@ -185,7 +185,7 @@ fn judge(policies: &Policies, request: &CreationRequest) -> Result<(), ApiError>
     policies.judge(request)?;
     let Some(servers) = &request.parameter_servers else { return Ok(()) };
     let alike = convert::with_servers_as_master(request, servers);
-    policies.judge(&alike).map_err(convert::of_the_servers)
+    policies.judge_as(&alike, "parameterServers").map_err(convert::of_the_servers)
 }
 
 /// Adds objects to those that values are from.

@@ -157,7 +157,7 @@ async fn list(
     };
     // How far trainings are changes without them, so their rows are not kept.
     let training = |one: &WorkloadView| {
-        state.training.job(one.id).map(|_| shown(&state, one, &view, &context))
+        state.training.job(one.id).map(|_| convert::in_list(shown(&state, one, &view, &context)))
     };
     Ok(Written::new(state.rows.page(&page, next, (&view, &context), &training)?))
 }

@@ -46,6 +46,17 @@ struct Target {
     documents: Vec<(String, String)>,
 }
 
+impl Target {
+    /// `true` for an error that says of a thing that is there that it is not. A training is no
+    /// inference, which is said in other words.
+    fn is_said_to_be_unknown(&self, said: &str) -> bool {
+        let workloads = [&self.training, &self.workspace, &self.inference].into_iter();
+        let others = self.documents.iter().map(|(_, id)| id).chain([&self.revision]);
+        workloads.map(|id| format!("workload {id} was")).any(|start| said.starts_with(&start))
+            || others.map(|id| format!(" {id} was not found")).any(|end| said.contains(&end))
+    }
+}
+
 const TEMPLATES: &str = "/api/v1/workload-templates/";
 
 /// An asset of every kind and a template of every type in a project.
@@ -210,10 +221,15 @@ impl Stage {
         assert_ne!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
         assert!(!fails(status), "{method} {path}: {status}");
         if id.contains("batch") && status == StatusCode::OK {
-            let refused = read(answer).await.1["failed"][0]["code"] == 403;
-            return if refused { '-' } else { '+' };
+            let refused = &read(answer).await.1["failed"][0]["code"];
+            return if [403, 404].iter().any(|code| refused == code) { '-' } else { '+' };
         }
-        if status == StatusCode::FORBIDDEN { '-' } else { '+' }
+        // What a caller may not see is not there for it.
+        let is_unknown = status == StatusCode::NOT_FOUND && {
+            let said = text(&read(answer).await.1, "message");
+            target.is_said_to_be_unknown(&said)
+        };
+        if status == StatusCode::FORBIDDEN || is_unknown { '-' } else { '+' }
     }
 }
 

@@ -184,7 +184,7 @@ async fn a_viewer_of_a_project_sees_what_can_be_used_there() {
     give(&server, &account, 9, ("project", "1")).await;
     assert_eq!(names(&get(&server, &token, COMPUTE).await.1), ["all", "mine"]);
     assert_eq!(get(&server, &token, &format!("{COMPUTE}/{tenant}")).await.0, 200);
-    assert_eq!(get(&server, &token, &format!("{COMPUTE}/{theirs}")).await.0, 403);
+    assert_eq!(get(&server, &token, &format!("{COMPUTE}/{theirs}")).await.0, 404);
     let (_, all) = get(&server, &token, "/api/v1/asset/datasource").await;
     assert_eq!(all, json!({"entries": []}));
 }

@@ -181,7 +181,7 @@ async fn a_project_uses_its_own_credentials_and_those_around_it() {
     let (account, _, token) = program(&server, "viewer").await;
     give(&server, &account, 9, ("project", "1")).await;
     let path = format!("{ALL}/generic-secret/{theirs}");
-    assert_eq!(get(&server, &token, &path).await.0, 403);
+    assert_eq!(get(&server, &token, &path).await.0, 404);
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ async fn only_who_could_see_it_sees_it_deleted() {
         let (_, list) = get(&server, token, DELETED).await;
         assert_eq!(names(&list).is_empty(), !sees, "{list}");
         let (status, _) = get(&server, token, &events).await;
-        assert_eq!(status, if sees { 200 } else { 403 });
+        assert_eq!(status, if sees { 200 } else { 404 });
     }
 }
 

@@ -14,6 +14,7 @@ use http_kit::Shutdown;
 use iam::LoginProvider;
 use orchestrator::NodeList;
 use serde_json::{Value, json};
+use spec::UserLimits;
 use spec::{NodeGpu, NodeSpec};
 use tower::ServiceExt as _;
 
@@ -66,14 +67,18 @@ impl Server {
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {
-        Self::new_with(login_provider, orchestrator::ENDED_KEPT).await
+        Self::new_with(login_provider, orchestrator::ENDED_KEPT, UserLimits::default()).await
     }
 
-    async fn new_with(login_provider: Option<LoginProvider>, ended_kept: usize) -> Self {
+    async fn new_with(
+        login_provider: Option<LoginProvider>,
+        ended_kept: usize,
+        limits: UserLimits,
+    ) -> Self {
         let nodes = vec![node("node-1", 4), node("node-2", 0)];
         let (engine, clock) = (EngineDouble::default(), Arc::new(SystemClock));
         let at = tempfile::tempdir().unwrap();
-        Self::with(at, nodes, engine, clock, (login_provider, ended_kept)).await
+        Self::with(at, nodes, engine, clock, (login_provider, ended_kept, limits)).await
     }
 
     /// A server that goes on with the state in this folder, at this time.
@@ -83,7 +88,8 @@ impl Server {
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self::with(dir, nodes, engine, clock, (None, orchestrator::ENDED_KEPT)).await
+        let limits = (None, orchestrator::ENDED_KEPT, UserLimits::default());
+        Self::with(dir, nodes, engine, clock, limits).await
     }
 
     async fn with(
@@ -91,7 +97,7 @@ impl Server {
         nodes: Vec<NodeSpec>,
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
-        (login_provider, ended_kept): (Option<LoginProvider>, usize),
+        (login_provider, ended_kept, user_limits): (Option<LoginProvider>, usize, UserLimits),
     ) -> Self {
         let store = store::Store::open(dir.path()).await.unwrap();
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
@@ -111,6 +117,7 @@ impl Server {
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
             ended_kept,
+            user_limits,
             kept: control::RetentionPolicy::default(),
             decision_fault: None,
             batch_fault: None,
@@ -157,7 +164,17 @@ impl Server {
 
     /// The same, in whose memory so many ended workloads stay.
     pub(crate) async fn that_keeps(ended: usize) -> Self {
-        let server = Self::new_with(None, ended).await;
+        Self::that_keeps_and_limits(ended, UserLimits::default()).await
+    }
+
+    /// A server with both projects, where users may make so much.
+    pub(crate) async fn that_limits(limits: UserLimits) -> Self {
+        Self::that_keeps_and_limits(orchestrator::ENDED_KEPT, limits).await
+    }
+
+    /// A server with both projects, which keeps so many ended workloads in memory and limits users.
+    pub(crate) async fn that_keeps_and_limits(ended: usize, limits: UserLimits) -> Self {
+        let server = Self::new_with(None, ended, limits).await;
         for name in ["team-a", "team-b"] {
             let (status, made) = server.post("/api/v1/org-unit/projects", server.team(name)).await;
             assert_eq!(status, StatusCode::CREATED, "{made}");

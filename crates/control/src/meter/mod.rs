@@ -25,11 +25,12 @@ pub use traffic::{Requests, Traffic};
 use crate::deleted;
 use crate::gpu_watch::ANSWER_WAIT_MS;
 use crate::metrics::{Purpose, Verb};
-use crate::retention::{Retention, RetentionPolicy};
+use crate::retention::Retention;
 use crate::shared::Shared;
 use crate::time::MonotonicClock;
 use idle::Idle;
 use orchestrator::{IdleSince, MEASURE_EVERY_MS, Step};
+use spec::UserLimit;
 use tiers::Tiers;
 use traffic::Flow;
 use view::View;
@@ -72,11 +73,10 @@ impl Meter {
         shared: Arc<Shared>,
         clock: Arc<MonotonicClock>,
         idle: watch::Sender<IdleSince>,
-        kept: RetentionPolicy,
+        retention: Retention,
     ) -> Self {
         let last = Last { at: clock.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
-        let retention = Retention::new(kept);
         let stepped_ms = clock.stepped_ms();
         let kept_until = clock.now().plus_ms(FORGETS_AFTER_STEP_MS);
         Self {
@@ -174,7 +174,8 @@ impl Meter {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));
             let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
             self.shared.store.apply(&gone).await?;
-            deleted::forget(&self.shared.store, now).await?;
+            let deleted_max = self.shared.user_limits.get(UserLimit::DeletedWorkloads);
+            deleted::forget(&self.shared.store, deleted_max, now).await?;
             self.forgot_at = used::hour(now);
         }
         if forgets {

@@ -34,6 +34,8 @@ struct Machine {
     saving: bool,
     /// Stops that will fail before one is carried out.
     stops_failing: u32,
+    /// Changes of limits of GPUs fail.
+    refuses_limits: bool,
     /// Deletions of volumes that will fail before one is carried out.
     removals_failing: u32,
     most_in_use: BTreeMap<(String, u32), u64>,
@@ -132,6 +134,10 @@ impl FakeEngine {
     /// How often it was asked whether a port is free, since it was last asked for.
     pub(crate) fn ports_tried(&self) -> usize {
         self.with(|m| std::mem::take(&mut m.ports_tried))
+    }
+
+    pub(crate) fn refuse_limits(&self) {
+        self.with(|m| m.refuses_limits = true);
     }
 
     pub(crate) fn fail_stops(&self, count: u32) {
@@ -330,8 +336,8 @@ impl Engine for FakeEngine {
             let name = m.runs.get(&key).map(|(spec, _)| spec.workload_name.clone());
             let most: Vec<u64> = most.into_values().collect();
             m.calls.push(format!("limit {} {most:?}", name.unwrap_or_default()));
-        });
-        Ok(())
+            if m.refuses_limits { Err(io("change its limit")) } else { Ok(()) }
+        })
     }
 
     async fn await_checkpoint(&self, _key: RunKey, _most_ms: u64) {

@@ -165,7 +165,8 @@ async fn nobody_fills_the_disk_from_one_project() {
     let all = futures_util::future::join_all(all).await;
     let refused: Vec<_> = all.into_iter().filter_map(Result::err).collect();
     assert_eq!(refused.len(), 1, "{refused:?}");
-    let why = "there are 1000 of kind asset, and no more than 1000 are allowed";
+    let why = "1001 are too many: objects of one kind of one project, department, user or service \
+               account are limited to 1000";
     assert!(refused[0].to_string().starts_with(why), "{refused:?}");
     make(w, "a", Scope::Project(2)).await.unwrap();
 }
@@ -235,7 +236,7 @@ async fn the_config_maps_of_a_project_have_a_limit_together_also_when_many_come_
     let ([Ok(made), Err(refused)] | [Err(refused), Ok(made)]) = [one, two] else {
         panic!("one of them is too much")
     };
-    let told = "would have 83886080 bytes, and no more than 67108864 are allowed";
+    let told = "service account, with config maps and credentials are limited to 67108864 bytes";
     assert!(refused.to_string().contains(told), "{refused}");
     let larger = Edit::new(|object| {
         Ok((object.name.clone(), json!({"secrets": {"k": "x".repeat(65 << 20)}})))

@@ -117,6 +117,26 @@ async fn what_has_ended_keeps_how_it_ran_and_goes_when_it_is_told_to() {
     w.until("only the other", |v| v.workloads.len() == 1).await;
 }
 
+/// The engine is asked five times, over 8.5 seconds.
+#[tokio::test]
+async fn a_change_of_a_limit_that_is_given_up_is_an_event_of_the_workload() {
+    let w = World::new(nodes(1, 2), &[1]).await;
+    let mut spec = training("t", 1);
+    spec.pods.pod.gpu = GpuRequest::share(1, 250);
+    w.submit(1, spec).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.refuse_limits();
+    update(&w, "t", gpu_limit(GpuLimit::Portion(500))).await.unwrap();
+    let said = loop {
+        let events = w.events(w.id("t")).await;
+        match events.iter().find(|event| event.code.as_deref() == Some("E206")) {
+            Some(event) => break event.message.to_string(),
+            None => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+        }
+    };
+    assert!(said.contains("the change does not reach it") && said.contains("suspend"), "{said}");
+}
+
 fn gpu_limit(limit: GpuLimit) -> WorkloadChange {
     WorkloadChange { gpu_limit: Some(limit), ..WorkloadChange::default() }
 }

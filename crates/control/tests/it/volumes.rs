@@ -47,7 +47,7 @@ async fn of_the_volumes_of_a_refused_workload_none_is_made() {
         w.submit(1, WorkloadSpec { name: format!("t{first}"), ..claims }).await;
     }
     let refused = w.handle.submit(1, claims(999..1001), false).await.unwrap_err().to_string();
-    assert!(refused.contains("no more than 1000 are allowed"), "{refused}");
+    assert!(refused.contains("are limited to 1000"), "{refused}");
     assert_eq!(w.handle.view().objects.shelf(VOLUME).unwrap().len(), 999);
     w.submit(1, claims(999..1000)).await;
 }

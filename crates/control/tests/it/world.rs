@@ -526,6 +526,7 @@ async fn open(
         unseal: Arc::new(unseal),
         node_access: Default::default(),
         ended_kept: kept.ended,
+        user_limits: spec::UserLimits::default(),
         kept: control::RetentionPolicy::default(),
         recording: crate::recording::writer(dir.path(), kept.recording_max),
         decision_fault: Some(Arc::new(before_decision)),

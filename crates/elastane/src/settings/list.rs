@@ -277,6 +277,12 @@ settings! {
             ones are in the database alone, see [storage](storage.md#archived-workloads)",
     }
 
+    /// Limits of what users make, such as environment-bytes=256KiB,project-workloads=500000
+    user_limits: spec::UserLimits = read::user_limits {
+        value: Some("NAME=VALUE,..."),
+        meaning: "[limits of what users make](limits.md), each by its name",
+    }
+
     /// Disk space limit of the recording of the server; 0 turns it off
     recording_max: u64 = read::bytes_or_none {
         value: Some("SIZE"),

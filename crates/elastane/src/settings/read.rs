@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::WindowKind;
 use sim::scenario::amount::{Millis, Unit};
+use spec::{UserLimit, UserLimits};
 use tracing::level_filters::LevelFilter;
 
 use super::{Error, SettingText};
@@ -107,6 +108,33 @@ pub(crate) fn ended_kept(given: &SettingText) -> Result<usize, Error> {
         let text = units::shown(&given.text);
         given.fault(format!("`{text}` is not a number of workloads; write one from 0 to 100000"))
     })
+}
+
+/// Limits by name: sizes of those of bytes, else numbers.
+pub(crate) fn user_limits(given: &SettingText) -> Result<UserLimits, Error> {
+    let mut limits = UserLimits::default();
+    let parts = given.text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    for part in parts {
+        let Some((name, value)) = part.split_once('=') else {
+            let part = units::shown(part);
+            let why = format!("`{part}` has no value; write environment-bytes=256KiB");
+            return Err(given.fault(why));
+        };
+        let Some(limit) = UserLimit::named(name.trim()) else {
+            let all: Vec<_> = UserLimit::ALL.iter().map(|limit| limit.name()).collect();
+            let (name, all) = (units::shown(name), all.join(", "));
+            return Err(given.fault(format!("`{name}` is not a limit; write one of {all}")));
+        };
+        let wrong = |form| given.fault(format!("{name}: `{}` is not {form}", units::shown(value)));
+        let value = match limit.unit() {
+            spec::Unit::Bytes => {
+                units::parse_bytes(value.trim()).map_err(|_| wrong("a size; write 1MiB"))
+            }
+            spec::Unit::Count => value.trim().parse().map_err(|_| wrong("a number; write 1000")),
+        };
+        limits.set(limit, value?);
+    }
+    Ok(limits)
 }
 
 /// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, which then restarts.

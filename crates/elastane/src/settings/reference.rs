@@ -53,6 +53,7 @@ mod tests {
     use std::path::Path;
 
     use expect_test::expect_file;
+    use spec::{AtLimit, UserLimit};
 
     use super::*;
 
@@ -74,6 +75,28 @@ mod tests {
             let text = fs::read_to_string(&path).unwrap();
             expect_file![&path].assert_eq(&with_table(&text, document));
         }
+    }
+
+    #[test]
+    fn the_documentation_has_the_table_of_limits() {
+        let header = "| limit | default | what is limited | at the limit | what helps |";
+        let row = |limit: &UserLimit| {
+            let end = match limit.at_limit() {
+                AtLimit::RefusesField(_) => "400",
+                AtLimit::Refuses => "409",
+                AtLimit::DropsOldest => "the oldest go",
+            };
+            let default = limit.unit().text(limit.default());
+            let (name, what, relief) = (limit.name(), limit.what(), limit.relief());
+            format!("| `{name}` | {default} | {what} | {end} | {relief} |\n")
+        };
+        let rows: String = UserLimit::ALL.iter().map(row).collect();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/limits.md");
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once(header).expect("a table of limits");
+        let (_, after) = rest.split_once("\n\n").expect("text after the table");
+        let text = format!("{before}{header}\n|---|---|---|---|---|\n{rows}\n{after}");
+        expect_file![&path].assert_eq(&text);
     }
 
     #[test]

@@ -160,6 +160,17 @@ impl Accounts {
         pool.given.ids.get(key(submitter, id)).copied().map(Account::private)
     }
 
+    /// `true` for an id that runs of a submitter cannot have, as far as that is known without
+    /// querying the name service.
+    pub(crate) fn never_has(&self, submitter: &str, uid: u32) -> bool {
+        let is_private = self.policy.pool.contains(&uid);
+        match (self.policy.table.contains_key(submitter), self.named(submitter)) {
+            (true, _) => false,
+            (false, Some(_)) => !is_private && !is_person(uid),
+            (false, None) => !is_private,
+        }
+    }
+
     /// The account name that an e-mail address stands for, where the policy trusts its domain.
     fn named<'a>(&self, submitter: &'a str) -> Option<&'a str> {
         let (local, domain) = submitter.rsplit_once('@')?;
@@ -455,6 +466,24 @@ mod tests {
         let Error::Io { source, .. } = later.person("ann", None).unwrap_err() else { panic!() };
         assert!(source.to_string().contains("`getent passwd ann` must show"), "{source}");
         assert_eq!(later.person("daemon", Some(Account::private(2))).unwrap(), None, "no person");
+    }
+
+    #[test]
+    fn an_id_that_no_account_of_a_submitter_has_is_known_before_it_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = [("root@example.org".to_owned(), "root".to_owned())].into();
+        let domains = vec!["example.com".to_owned()];
+        let all = accounts(&folder, AccountPolicy { table, domains, ..AccountPolicy::default() });
+        for (submitter, uid, never) in [
+            ("bob@example.org", 0, true),
+            ("bob@example.org", 1000, true),
+            ("bob@example.org", 1_900_000_007, false),
+            ("ann@example.com", 0, true),
+            ("ann@example.com", 1000, false),
+            ("root@example.org", 0, false),
+        ] {
+            assert_eq!(all.never_has(submitter, uid), never, "{submitter} {uid}");
+        }
     }
 
     #[test]

@@ -179,6 +179,11 @@ impl Isolator {
         self.accounts.as_ref()?.known(submitter, id)
     }
 
+    /// `true` for an id that runs of a submitter cannot have; see [`Accounts::never_has`].
+    pub(crate) fn never_has(&self, submitter: &str, uid: u32) -> bool {
+        self.accounts.as_ref().is_some_and(|accounts| accounts.never_has(submitter, uid))
+    }
+
     /// The boundary of a run of this account, which of the private files sees `visible` and may
     /// read `fixed`.
     pub(crate) fn boundary(

@@ -19,7 +19,7 @@ use utoipa::openapi::schema::Type;
 use view::Scope;
 
 use super::Shared;
-use super::users::taken;
+use super::users::{bare_name, reads_logins, taken};
 use crate::subjects::{AccessKey, ClientSecret, ServiceAccount};
 
 /// Longest name of a service account or key.
@@ -140,20 +140,31 @@ fn wire(logins: &BTreeMap<String, Time>, account: &Item<ServiceAccount>) -> Wire
     }
 }
 
+/// A service account as a caller may see it.
+fn seen(caller: &Caller, account: Wire) -> Wire {
+    if reads_logins(caller, Resource::ServiceAccounts) {
+        return account;
+    }
+    Wire { created_by: bare_name(&account.created_by), last_login: None, ..account }
+}
+
 async fn accounts(
     FromState(iam): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     _: NoParameters,
 ) -> Result<Json<Vec<Wire>>, ApiError> {
     let logins = iam.logins()?;
-    Ok(Json(iam.all()?.iter().map(|account| wire(&logins, account)).collect()))
+    let all = iam.all()?;
+    Ok(Json(all.iter().map(|account| seen(&caller, wire(&logins, account))).collect()))
 }
 
 async fn account(
     FromState(iam): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
     let account = iam.one(&id)?;
-    Ok(Json(wire(&iam.logins_of(&account)?, &account)))
+    Ok(Json(seen(&caller, wire(&iam.logins_of(&account)?, &account))))
 }
 
 async fn create_account(

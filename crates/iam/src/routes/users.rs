@@ -81,6 +81,27 @@ pub(crate) fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> Wire {
     }
 }
 
+/// `true` for a caller that may read how users log in: in the whole installation, or because it gives
+/// them access. Members of a project read names only.
+pub(super) fn reads_logins(caller: &Caller, of: Resource) -> bool {
+    caller.may(Read, of, Scope::Tenant) || caller.may_somewhere(Create, Resource::AccessRules)
+}
+
+/// The name without the domain of an e-mail address.
+pub(super) fn bare_name(name: &str) -> String {
+    name.split('@').next().unwrap_or_default().to_owned()
+}
+
+/// A user as a caller may see it.
+fn seen(caller: &Caller, user: Wire) -> Wire {
+    if reads_logins(caller, Resource::Users) || caller.principal == Principal::User(user.id.clone())
+    {
+        return user;
+    }
+    let (username, created_by) = (bare_name(&user.username), bare_name(&user.created_by));
+    Wire { username, created_by, last_login: None, groups: Vec::new(), ..user }
+}
+
 impl Row<Listed> for Wire {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("username", Type::Text),
@@ -139,33 +160,36 @@ impl<S: Sync> FromRequestParts<S> for UsersQuery {
     }
 }
 
-fn users(iam: &Shared) -> Result<Vec<Wire>, ApiError> {
+fn users(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     let logins = iam.logins()?;
-    Ok(iam.all::<User>()?.iter().map(|user| wire(&logins, user)).collect())
+    Ok(iam.all::<User>()?.iter().map(|user| seen(caller, wire(&logins, user))).collect())
 }
 
 async fn list(
     FromState(iam): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     UsersQuery(query): UsersQuery,
 ) -> Result<Json<Vec<Wire>>, ApiError> {
-    let all = users(&iam)?;
+    let all = users(&iam, &caller)?;
     let (page, _) = query.page(query.matching(all.iter(), iam.now())?);
     Ok(Json(page.into_iter().cloned().collect()))
 }
 
 async fn count(
     FromState(iam): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
-    query.count(users(&iam)?.iter(), iam.now())
+    query.count(users(&iam, &caller)?.iter(), iam.now())
 }
 
 async fn read(
     FromState(iam): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
     let user = iam.one(&id)?;
-    Ok(Json(wire(&iam.logins_of(&user)?, &user)))
+    Ok(Json(seen(&caller, wire(&iam.logins_of(&user)?, &user))))
 }
 
 async fn create(

@@ -15,8 +15,8 @@ use view::{Object, Phase, Scope};
 
 impl State {
     fn documents_mut(&mut self) -> DocumentsMut<'_> {
-        let Self { documents, now, ids, org, outbox, .. } = self;
-        DocumentsMut { documents, now: *now, ids, org, outbox }
+        let Self { documents, now, ids, org, user_limits: limits, outbox, .. } = self;
+        DocumentsMut { documents, now: *now, ids, org, limits, outbox }
     }
 
     pub(crate) fn create_object(

@@ -13,8 +13,6 @@ use view::{Object, SECRETS, Scope};
 
 /// Most that one holds, keys and texts, in bytes; that of Kubernetes.
 pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
-/// Most that those of a project hold together: they are in the memory of the server.
-const PROJECT_BYTES_MAX: usize = 64 << 20;
 /// Longest name or key, in bytes; that of Kubernetes.
 const NAME_BYTES_MAX: usize = 253;
 
@@ -72,24 +70,6 @@ pub fn bytes_of<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
 }
 
 impl Documents {
-    /// An object that is no config map, or is not too much for its project.
-    pub(super) fn config_maps_fit(&self, object: &Object) -> Result<(), Error> {
-        if *object.kind != *CONFIG_MAP {
-            return Ok(());
-        }
-        let all = self.objects.shelf(CONFIG_MAP).into_iter().flat_map(|shelf| shelf.values());
-        let others = all.filter(|other| other.scope == object.scope && other.id != object.id);
-        let bytes_beside: usize = others.map(|other| bytes_of(texts_of(other))).sum();
-        let bytes = bytes_beside + bytes_of(texts_of(object));
-        if bytes > PROJECT_BYTES_MAX {
-            return Err(Error::conflict(format!(
-                "the config maps of the project would have {bytes} bytes, and no more than \
-                 {PROJECT_BYTES_MAX} are allowed; delete some that are not used"
-            )));
-        }
-        Ok(())
-    }
-
     /// What keeps a value for the workloads of a project.
     pub(crate) fn keeper(&self, project_id: u64, of: &SecretUse) -> Option<&Arc<Object>> {
         match of.config_map() {

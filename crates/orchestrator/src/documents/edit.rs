@@ -7,15 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;
 use uuid::Uuid;
-use view::{Object, SECRETS, Scope};
+use view::{Object, Scope};
 
 use crate::Error;
 use crate::words::{Word, word};
 
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
-/// Largest body, in bytes of JSON, beside its secrets.
-const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// The id of an object to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,20 +107,4 @@ pub fn check_name(name: &str) -> Result<(), Error> {
         "name `{shown}` is not allowed; 1 to {NAME_BYTES_MAX} bytes of text, no blank at the ends"
     );
     Err(Error::invalid("name", why))
-}
-
-pub(super) fn check_body(kind: &str, body: &Value) -> Result<(), Error> {
-    let beside = |(name, value): (&String, &Value)| {
-        if name == SECRETS { 0 } else { name.len() + value.to_string().len() }
-    };
-    let bytes = match body.as_object() {
-        Some(fields) => fields.iter().map(beside).sum(),
-        None => body.to_string().len(),
-    };
-    if bytes <= BODY_BYTES_MAX {
-        return Ok(());
-    }
-    let why =
-        format!("a {kind} of {bytes} bytes is too large; at most {BODY_BYTES_MAX} are allowed");
-    Err(Error::invalid("body", why))
 }

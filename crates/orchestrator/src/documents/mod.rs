@@ -6,6 +6,7 @@
 mod commands;
 mod config_maps;
 mod edit;
+mod sizes;
 mod volumes;
 
 use std::ops::Deref;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use records::ObjectRow;
 use serde_json::Value;
+use spec::UserLimits;
 use units::Instant;
 use view::{Object, Objects, SECRETS, Scope};
 
@@ -20,24 +22,19 @@ use crate::Error;
 use crate::effect::Outbox;
 use crate::moment::Ids;
 use crate::org::Org;
+use sizes::Sizes;
 
 pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
 pub(crate) use edit::Edited;
-use edit::check_body;
 pub use edit::{Edit, NewId, NewObject, check_name};
 pub(crate) use volumes::volume_of;
 pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
-
-/// Most living objects of a kind.
-const OBJECTS_MAX: usize = 50_000;
-/// Most of a kind that belong to one project, department or owner, so that a person with a right in
-/// one of these cannot use up what all have.
-const OBJECTS_OF_ONE_MAX: usize = 1000;
 
 /// The living objects. They are read as [`Objects`], and changed by the methods here.
 #[derive(Debug)]
 pub(crate) struct Documents {
     objects: Objects,
+    sizes: Sizes,
     last_seq: u64,
 }
 
@@ -47,6 +44,7 @@ struct DocumentsMut<'a> {
     now: Instant,
     ids: &'a mut Ids,
     org: &'a Org,
+    limits: &'a UserLimits,
     outbox: &'a mut Outbox,
 }
 
@@ -73,16 +71,31 @@ fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
 impl Documents {
     /// From what is stored.
     pub(crate) fn new(rows: Vec<ObjectRow>, last_seq: u64) -> Result<Self, Error> {
-        let mut objects = Objects::default();
+        let mut documents = Self { objects: Objects::default(), sizes: Sizes::default(), last_seq };
         for row in rows {
-            objects.put(Arc::new(Object::from_row(row)?));
+            documents.put(Arc::new(Object::from_row(row)?));
         }
-        Ok(Self { objects, last_seq })
+        Ok(documents)
     }
 
     /// Adds one that is always there, and is not stored before it is changed.
     pub(crate) fn add_built_in(&mut self, object: Object) {
-        self.objects.put(Arc::new(object));
+        self.put(Arc::new(object));
+    }
+
+    /// Adds an object, or puts it in place of the one with its id.
+    fn put(&mut self, object: Arc<Object>) {
+        self.remove(&object);
+        self.sizes.add(&object);
+        self.objects.put(object);
+    }
+
+    /// Takes out the object with this id, if it is there.
+    fn remove(&mut self, object: &Object) {
+        if let Some(before) = self.objects.get(&object.kind, &object.id).cloned() {
+            self.sizes.take_out(&before);
+            self.objects.remove(&before);
+        }
     }
 
     /// The object with this id.
@@ -161,35 +174,13 @@ impl Documents {
             None => Ok(()),
         }
     }
-
-    /// So many more are not too many.
-    fn may_be_more(&self, new: &NewObject, more: usize) -> Result<(), Error> {
-        let all = || self.objects.shelf(new.kind).into_iter().flat_map(|shelf| shelf.values());
-        let of_one =
-            !new.owner.is_empty() || matches!(new.scope, Scope::Project(_) | Scope::Department(_));
-        let beside =
-            |other: &&Arc<Object>| of_one && other.scope == new.scope && other.owner == new.owner;
-        for (count, most) in
-            [(all().count(), OBJECTS_MAX), (all().filter(beside).count(), OBJECTS_OF_ONE_MAX)]
-        {
-            if count + more > most {
-                return Err(Error::conflict(format!(
-                    "there are {count} of kind {}, and no more than {most} are allowed; delete \
-                     some that are not used",
-                    new.kind
-                )));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl DocumentsMut<'_> {
     fn create(&mut self, by: String, new: NewObject) -> Result<Arc<Object>, Error> {
         check_name(&new.name)?;
         self.documents.belongings_exist(&new, self.org)?;
-        self.documents.may_be_more(&new, 1)?;
-        check_body(new.kind, &new.body)?;
+        self.documents.may_be_more(&[&new], self.limits)?;
         let seq = self.documents.last_seq + 1;
         let id = match new.id {
             NewId::Any => self.ids.next().to_string(),
@@ -214,7 +205,6 @@ impl DocumentsMut<'_> {
         };
         self.documents.name_is_free(&object)?;
         self.documents.named_exist(&object, self.org)?;
-        self.documents.config_maps_fit(&object)?;
         self.documents.last_seq = seq;
         let made = self.put(object);
         if let Some(most) = new.newest {
@@ -241,26 +231,25 @@ impl DocumentsMut<'_> {
         (name, body): (String, Value),
     ) -> Result<Arc<Object>, Error> {
         check_name(&name)?;
-        check_body(&before.kind, &body)?;
         // Never the same twice: it tells one state of an object from the next.
         let updated_at = self.now.max(before.updated_at.plus_ms(1));
         let object = Object { name, body, updated_at, updated_by: by, ..before.clone() };
         self.documents.name_is_free(&object)?;
         self.documents.named_exist(&object, self.org)?;
-        self.documents.config_maps_fit(&object)?;
+        self.documents.may_grow(before, &object, self.limits)?;
         Ok(self.put(object))
     }
 
     fn put(&mut self, object: Object) -> Arc<Object> {
         let object = Arc::new(object);
         self.outbox.write([object.row(None)]);
-        self.documents.objects.put(object.clone());
+        self.documents.put(object.clone());
         object
     }
 
     /// Ends an object, and what ends with it.
     fn end(&mut self, by: &str, object: &Object) {
-        self.documents.objects.remove(object);
+        self.documents.remove(object);
         self.drop_volume(object);
         let mut last = object.clone();
         if let Some(body) = last.body.as_object_mut() {

@@ -96,9 +96,7 @@ impl DocumentsMut<'_> {
             .collect();
         // All of them before the first: a refused command leaves no trace.
         new.iter().try_for_each(|new| check_name(&new.name))?;
-        if let Some(one) = new.first() {
-            self.documents.may_be_more(one, new.len())?;
-        }
+        self.documents.may_be_more(&new.iter().collect::<Vec<_>>(), self.limits)?;
         for new in new {
             self.create(spec.submitted_by.clone(), new)?;
         }

@@ -23,13 +23,14 @@ mod revisions;
 mod storage;
 mod update;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
 use records::ArchivedKey;
-use spec::LimitsKept;
+use spec::{LimitsKept, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 use view::{PendingClasses, PendingReason};
@@ -40,7 +41,6 @@ use ports::Ports;
 pub use ports::PortsWanted;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
-pub(crate) use reconcile::{LOST, NOT_NOW};
 pub(crate) use record::{
     Ended, Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row,
 };
@@ -58,6 +58,8 @@ pub(crate) struct Workloads {
     /// By the ids of pods.
     homes: BTreeMap<Uuid, Home>,
     by_model: BTreeMap<WorkloadId, Uuid>,
+    /// Bytes of the specifications of those of a project, as JSON.
+    bytes: BTreeMap<u64, u64>,
     /// Those that hold something, by project.
     holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// Pods that wait in their place to be started again, by id.
@@ -133,6 +135,16 @@ impl Workloads {
         self.names.get(&project).into_iter().flat_map(BTreeMap::values).copied()
     }
 
+    /// Number of those of a project; revisions of inferences are left out.
+    pub(crate) fn count_in(&self, project: u64) -> u64 {
+        self.names.get(&project).map_or(0, |names| names.len() as u64)
+    }
+
+    /// Bytes of the specifications of those of a project, as JSON.
+    pub(crate) fn bytes_in(&self, project: u64) -> u64 {
+        self.bytes.get(&project).copied().unwrap_or_default()
+    }
+
     /// When the first of the pods is started again that wait in their places.
     pub(crate) fn first_restart(&self) -> Option<Instant> {
         self.restarting.values().copied().min()
@@ -147,6 +159,7 @@ impl Workloads {
             home.is_some_and(|pod| pod.restart_at == Some(*at))
         };
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
+            && fresh.bytes == self.bytes
             && self.restarting.iter().all(waits)
             && self.classes.all_members().eq(fresh.classes.all_members())
             && self.holders.values().flatten().all(|id| self.all.contains_key(id))
@@ -174,6 +187,7 @@ impl Workloads {
     /// Takes one in as it is, with its places in the model.
     fn insert(&mut self, workload: Workload) {
         let id = workload.id;
+        *self.bytes.entry(workload.project_id).or_default() += workload.spec.json_bytes();
         if workload.spec.revision.is_none() {
             let names = self.names.entry(workload.project_id).or_default();
             names.insert(workload.spec.name.clone(), id);
@@ -193,6 +207,25 @@ impl Workloads {
         workload.pods.insert(pod);
     }
 
+    /// Gives one another specification.
+    fn set_spec(&mut self, id: Uuid, spec: Arc<WorkloadSpec>) {
+        let Some(workload) = self.all.get_mut(&id) else { return };
+        let (project, added) = (workload.project_id, spec.json_bytes());
+        let removed = std::mem::replace(&mut workload.spec, spec).json_bytes();
+        *self.bytes.entry(project).or_default() += added;
+        self.free_bytes(project, removed);
+    }
+
+    /// Counts bytes of specifications of a project no more.
+    fn free_bytes(&mut self, project: u64, bytes: u64) {
+        if let Entry::Occupied(mut there) = self.bytes.entry(project) {
+            *there.get_mut() = there.get().saturating_sub(bytes);
+            if *there.get() == 0 {
+                there.remove();
+            }
+        }
+    }
+
     /// Takes its places in the model from one: its own, and those of its pods.
     fn leave_model(&mut self, id: Uuid) -> Option<(WorkloadId, Vec<PodId>)> {
         let workload = self.all.get_mut(&id)?;
@@ -204,6 +237,7 @@ impl Workloads {
 
     fn remove(&mut self, id: Uuid) -> Option<Workload> {
         let workload = self.all.remove(&id)?;
+        self.free_bytes(workload.project_id, workload.spec.json_bytes());
         self.note_holding(workload.project_id, id, false);
         if let Some(class) = workload.pending_class() {
             self.classes.leave(class, id);

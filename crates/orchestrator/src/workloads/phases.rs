@@ -104,7 +104,7 @@ impl State {
 }
 
 impl Workload {
-    fn failed_pod(&self) -> Option<&Pod> {
+    pub(crate) fn failed_pod(&self) -> Option<&Pod> {
         self.pods.iter().find(|pod| pod.ended == Some(Ended::Failed))
     }
 

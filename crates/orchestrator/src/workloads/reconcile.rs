@@ -14,19 +14,12 @@ use uuid::Uuid;
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::reasons::{
-    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_KEPT, NOT_STARTED, OUT_OF_DISK,
+    GPU_MEMORY_OVER, GPU_NOT_KEPT, IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_DISK,
     OUT_OF_MEMORY,
 };
 use crate::state::State;
 use crate::workloads::Ended;
 use view::ReasonView;
-
-/// How a run ended that the machine ended, not its command.
-pub(crate) const LOST: &str =
-    "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)";
-
-/// How the words begin about a run that the machine could not start.
-pub(crate) const NOT_NOW: &str = "could not be started now: ";
 
 impl State {
     /// Takes in what the engine saw.
@@ -214,6 +207,7 @@ impl State {
         let is_known = given_up || (releasing && stopped);
         if !is_known && let Some(pod) = self.workloads.pod_mut(id, number) {
             pod.last_exit = Some(text.clone());
+            pod.last_exit_kind = Some(exit.kind());
         }
         self.touch(id);
         if !releasing {
@@ -373,8 +367,10 @@ pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
         Exit::CannotRun(why) => format!("could not be started: {why}"),
-        Exit::NotStarted(why) => format!("{NOT_NOW}{why}"),
-        Exit::NotKept(why) => format!("{NOT_KEPT}{why}"),
+        Exit::NotStarted(why) => format!("could not be started now: {why}"),
+        Exit::NotKept(why) => {
+            format!("could not be started: its part of the GPU would not be kept: {why}")
+        }
         Exit::OutOfMemory => {
             let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
             format!(
@@ -393,6 +389,9 @@ pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
                  most, by {grown}; let it write less, or to another disk"
             )
         }
-        Exit::Lost => LOST.to_owned(),
+        Exit::Lost => {
+            "lost: what ran it is gone (a crash, or a restart of the machine or of Docker)"
+                .to_owned()
+        }
     }
 }

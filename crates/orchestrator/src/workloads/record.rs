@@ -7,7 +7,7 @@ use model::{PodId, WorkloadId};
 use records::{
     Desired, PlacementBody, PodBody, PodRow, ReasonBody, Relaunch, WorkloadRow, WorkloadState,
 };
-use spec::{PodSpec, RunKey, WorkloadPast, WorkloadSpec};
+use spec::{ExitKind, PodSpec, RunKey, WorkloadPast, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -86,6 +86,7 @@ pub(crate) struct Pod {
     pub(crate) relaunch: Option<Relaunch>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
+    pub(crate) last_exit_kind: Option<ExitKind>,
     /// What keeps its run from starting, or from serving; not stored, because it is found again.
     pub(crate) condition: Option<ReasonView>,
     /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of
@@ -338,6 +339,7 @@ pub(super) fn pod_row(
             relaunch: pod.relaunch,
             ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
+            last_exit_kind: pod.last_exit_kind,
             setbacks: pod.setbacks,
             failures: pod.failures,
         },
@@ -363,6 +365,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         relaunch: body.relaunch,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
+        last_exit_kind: body.last_exit_kind,
         setbacks: body.setbacks,
         failures: body.failures,
         written: Some(Box::new(row.clone())),

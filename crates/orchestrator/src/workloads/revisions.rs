@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use records::{Change, Desired};
-use spec::{Revision, RunKey, RunSpec, WorkloadSpec};
+use spec::{ExitKind, Revision, RunKey, RunSpec, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -110,9 +110,11 @@ impl State {
     fn follow_newest(&mut self, head: Uuid) {
         let newest = self.workloads.get(&head).and_then(|head| head.revisions.last());
         let newest = newest.and_then(|id| self.workloads.get(id)).map(|newest| newest.spec.clone());
-        if let (Some(spec), Some(head)) = (newest, self.workloads.get_mut(&head)) {
-            let name = head.spec.name.clone();
-            head.spec = Arc::new(WorkloadSpec { name, revision: None, ..(*spec).clone() });
+        if let (Some(spec), Some(name)) =
+            (newest, self.workloads.get(&head).map(|w| w.spec.name.clone()))
+        {
+            let spec = WorkloadSpec { name, revision: None, ..(*spec).clone() };
+            self.workloads.set_spec(head, Arc::new(spec));
         }
     }
 
@@ -258,6 +260,7 @@ impl State {
             for pod in workload.pods.iter_mut().filter(|pod| !pod.left) {
                 pod.ended = Some(Ended::Failed);
                 pod.last_exit = Some(why.to_owned());
+                pod.last_exit_kind = Some(ExitKind::Ended);
             }
         }
         self.emit(id, EventBuilder::new("Failed", why).warning());

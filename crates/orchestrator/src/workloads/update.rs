@@ -13,7 +13,7 @@ use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::Workload;
 use crate::{Error, pools};
-use spec::WorkloadSpec;
+use spec::{UserLimit, WorkloadSpec};
 
 impl WorkloadChange {
     /// The specification with this change made.
@@ -123,13 +123,18 @@ impl State {
             return Ok(Subject::Workload(id));
         }
         self.may_change(workload, &spec, &changed)?;
+        // What takes less is always allowed.
+        let (was, bytes) = (workload.spec.json_bytes(), spec.json_bytes());
+        if bytes > was {
+            let beside = self.workloads.bytes_in(workload.project_id).saturating_sub(was);
+            self.user_limits.check(UserLimit::LabelsBytes, spec.labels_bytes())?;
+            self.user_limits.check(UserLimit::ProjectWorkloadBytes, beside + bytes)?;
+        }
         let limits_gpus = workload.spec.pods.pod.gpu != spec.pods.pod.gpu;
         self.limits.forget_expiry(&self.workloads[&id]);
-        if let Some(workload) = self.workloads.get_mut(&id) {
-            workload.spec = Arc::new(spec);
-            let body = workload.spec.clone();
-            self.outbox.write([Change::WorkloadSpec(id, body)]);
-        }
+        let spec = Arc::new(spec);
+        self.workloads.set_spec(id, spec.clone());
+        self.outbox.write([Change::WorkloadSpec(id, spec)]);
         self.rebind(id);
         if limits_gpus {
             let pods = 0..self.workloads[&id].pods.iter().count();

@@ -12,6 +12,8 @@ const MOUNTS_MAX: usize = 64;
 const PORTS_MAX: usize = 256;
 const CAPABILITIES_MAX: usize = 64;
 const GROUPS_MAX: usize = 64;
+/// Largest id of a user or group that container runtimes take.
+const ID_MAX: u32 = i32::MAX as u32;
 /// Longest path or address, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
@@ -26,6 +28,9 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Invalid> {
     at_most("ports", ports.len(), PORTS_MAX)?;
     at_most("security.capabilities", security.capabilities.len(), CAPABILITIES_MAX)?;
     at_most("security.supplementalGroups", user.groups.len(), GROUPS_MAX)?;
+    ids("security.runAsUid", user.uid.as_slice())?;
+    ids("security.runAsGid", user.gid.as_slice())?;
+    ids("security.supplementalGroups", &user.groups)?;
     let mut places = BTreeSet::new();
     for mount in mounts {
         self::mount(mount)?;
@@ -54,6 +59,14 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Invalid> {
         return bad("security.capabilities", why);
     }
     self::limits(pod)
+}
+
+/// Checks ids of users or groups.
+fn ids(field: &'static str, ids: &[u32]) -> Result<(), Invalid> {
+    match ids.iter().find(|id| **id > ID_MAX) {
+        Some(id) => bad(field, format!("{id} is no id; 0 to {ID_MAX} are allowed")),
+        None => Ok(()),
+    }
 }
 
 /// Files of credentials and config maps are the pod's own: put into what others share they would be

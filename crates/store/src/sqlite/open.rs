@@ -217,10 +217,14 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     check_size(path, size_bytes)?;
     let read = |source| Error::from_sqlx(&name(path), "read", source);
     let mut reader = options(path).read_only(true).connect().await.map_err(read)?;
-    let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
-    let found: Option<i64> = match sqlx::query_scalar(version).fetch_one(&mut reader).await {
-        Err(sqlx::Error::Database(e)) if e.message().starts_with("no such table") => None,
-        found => found.map_err(read)?,
+    let versions = "SELECT COUNT(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'";
+    let has_versions: i64 =
+        sqlx::query_scalar(versions).fetch_one(&mut reader).await.map_err(read)?;
+    let found: Option<i64> = if has_versions == 0 {
+        None
+    } else {
+        let version = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
+        sqlx::query_scalar(version).fetch_one(&mut reader).await.map_err(read)?
     };
     let known = schema::NEWEST;
     match found {
