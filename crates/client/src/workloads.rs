@@ -86,7 +86,8 @@ impl Client {
         }
     }
 
-    /// The living workload of this name in a project; none under a name that no workload can have.
+    /// The living workload of this name in a project, or of any project by its id; none under a
+    /// name that no workload can have.
     ///
     /// # Errors
     /// As every request.
@@ -98,6 +99,12 @@ impl Client {
         // A comma would begin another condition.
         if project.contains(',') || name.contains(',') {
             return Ok(None);
+        }
+        if is_id(name) {
+            match self.workload(name).await {
+                Err(Error::Api { code: 404, .. }) => {}
+                found => return found.map(Some),
+            }
         }
         let (project, name) = (escape(project), escape(name));
         let filter = format!("&filterBy=projectName=={project},name=={name}");
@@ -137,4 +144,10 @@ impl Client {
     ) -> Result<wire::WorkloadsPage, Error> {
         self.get(&format!("/api/v1/workloads?limit={limit}&offset={offset}{filter}")).await
     }
+}
+
+/// Whether it is an id of a workload by its form: a UUID.
+fn is_id(name: &str) -> bool {
+    let lengths = name.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && name.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }

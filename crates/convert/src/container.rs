@@ -263,7 +263,8 @@ fn bucket(at: &At, one: &S3Instance) -> Result<Mount, ApiError> {
 fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, ApiError> {
     let size = one.size_limit.as_deref().map(units::parse_bytes).transpose();
     let in_memory = match one.medium.as_deref() {
-        None => false,
+        // Kubernetes calls the medium of the node so.
+        None | Some("") => false,
         Some("Memory") => true,
         Some(other) => {
             let why = format!("`{}` is not allowed; Memory, or left out", units::shown(other));

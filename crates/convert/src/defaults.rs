@@ -87,6 +87,9 @@ pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     for volume in means.storage.iter_mut().flat_map(|all| &mut all.secret_volume).flatten() {
         volume.default_mode.get_or_insert_with(|| format!("{SECRET_MODE_DEFAULT:04o}"));
     }
+    for volume in means.storage.iter_mut().flat_map(|all| &mut all.empty_dir_volume).flatten() {
+        volume.medium.get_or_insert_default();
+    }
     for volume in means.storage.iter_mut().flat_map(|all| &mut all.config_map_volume).flatten() {
         volume.default_mode.get_or_insert_with(|| format!("{CONFIG_MAP_MODE_DEFAULT:04o}"));
     }

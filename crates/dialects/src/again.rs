@@ -27,7 +27,7 @@ pub fn again(line: &str, project: &str, kind: &str, to: Option<&str>) -> Option<
 
 /// What a line submits, and whether it names its project.
 fn parsed(words: &[String]) -> Option<(Submit, bool)> {
-    let (cli, _) = args::parse(words.iter().map(OsString::from)).ok()?;
+    let (cli, ..) = args::parse(words.iter().map(OsString::from)).ok()?;
     let has_project = cli.global.project.is_some();
     let Ok(Intent::Submit(submit)) = lower::intent(cli.command, words) else { return None };
     Some((*submit, has_project))

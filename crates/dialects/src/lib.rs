@@ -35,6 +35,8 @@ pub struct ParsedCommand {
     pub global: Global,
     /// How it is spelt, if it is spelt otherwise today.
     pub deprecated: Option<Deprecated>,
+    /// Names the flags that have no effect here.
+    pub note: Option<String>,
     /// What is to be done.
     pub intent: intent::Intent,
 }
@@ -45,9 +47,9 @@ pub struct ParsedCommand {
 /// What is wrong with it, or a help page.
 pub fn understood(argv: Vec<OsString>) -> Result<ParsedCommand, clap::Error> {
     let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (cli, mut named) = args::parse(argv)?;
+    let (cli, mut named, note) = args::parse(argv)?;
     let wrong = |text| named.error(ErrorKind::ValueValidation, text);
     let deprecated = args::deprecated::spelling(&cli.command);
     let intent = lower::intent(cli.command, &line).map_err(wrong)?;
-    Ok(ParsedCommand { global: cli.global, deprecated, intent })
+    Ok(ParsedCommand { global: cli.global, deprecated, note, intent })
 }

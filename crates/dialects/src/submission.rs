@@ -32,7 +32,7 @@ pub fn submission(words: &str) -> Result<Submission, Error> {
     if typed.get(1).is_none_or(|word| !begins_a_submission(word)) {
         typed.insert(1, "submit".to_owned());
     }
-    let (cli, _) =
+    let (cli, ..) =
         args::parse(typed.iter().map(OsString::from)).map_err(|error| wrong(error.to_string()))?;
     let Intent::Submit(submit) = lower::intent(cli.command, &typed).map_err(&wrong)? else {
         return Err(wrong("only a submission can be asked about".to_owned()));

@@ -230,6 +230,7 @@ fn argv(shared: &Shared, spec: &RunSpec) -> Result<Vec<String>, Error> {
     if let Some(gang) = &spec.gang {
         gang.fill(&mut argv, &environment::address);
     }
+    engine::environment::fill_completion_index(&mut argv, spec);
     Ok(argv)
 }
 

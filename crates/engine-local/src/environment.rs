@@ -253,6 +253,20 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_pod_of_an_indexed_job_has_its_number_in_a_variable_and_in_its_words() {
+        let mut spec = spec();
+        spec.pod_index = 3;
+        let filled = |spec: &RunSpec| {
+            let mut words = ["shard-$(JOB_COMPLETION_INDEX)".to_owned()];
+            engine::environment::fill_completion_index(&mut words, spec);
+            (seen(spec).remove("JOB_COMPLETION_INDEX"), words.concat())
+        };
+        assert_eq!(filled(&spec), (None, "shard-$(JOB_COMPLETION_INDEX)".to_owned()));
+        spec.env.insert("JOB_COMPLETION_INDEX".to_owned(), String::new());
+        assert_eq!(filled(&spec), (Some("3".to_owned()), "shard-3".to_owned()));
+    }
+
+    #[test]
     fn half_a_simulated_gpu_is_told_its_half() {
         let mut spec = spec();
         spec.devices = vec![device(0, 500, true)];

@@ -13,6 +13,9 @@ use crate::{Device, Error, RunPlace, RunSpec};
 pub const RUN_VARIABLE: &str = "ELASTANE_RUN";
 /// The granted devices as JSON, for tools that run inside.
 pub const DEVICES_VARIABLE: &str = "ELASTANE_DEVICES";
+/// The number of a pod of an indexed job of Kubernetes: a workload that has this variable has the
+/// number of each pod as its value.
+pub const COMPLETION_INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 const NODE_VARIABLE: &str = "NODE_NAME";
 const SHARE_VARIABLE: &str = "GPU_PORTION";
 /// Whether its GPUs exist only in the scheduler's books.
@@ -70,6 +73,9 @@ pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
 /// The devices cannot be written down.
 pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
     env.extend(identity(spec).map(|(name, value)| (name.to_owned(), value)));
+    if let Some(index) = env.get_mut(COMPLETION_INDEX_VARIABLE) {
+        *index = spec.pod_index.to_string();
+    }
     let simulated = spec.devices.iter().any(|device| device.simulated);
     let sometimes = [
         (SIMULATED_VARIABLE, simulated.then(|| "1".to_owned())),
@@ -82,6 +88,15 @@ pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<()
         };
     }
     devices(env, spec)
+}
+
+/// Replaces `$(JOB_COMPLETION_INDEX)` in the words of a command, as Kubernetes does for indexed
+/// jobs.
+pub fn fill_completion_index<'w>(words: impl IntoIterator<Item = &'w mut String>, spec: &RunSpec) {
+    if spec.env.contains_key(COMPLETION_INDEX_VARIABLE) {
+        let (name, index) = (format!("$({COMPLETION_INDEX_VARIABLE})"), spec.pod_index.to_string());
+        words.into_iter().for_each(|word| *word = word.replace(&name, &index));
+    }
 }
 
 /// Reference E.1. `POD_UUID` is the pod's id in the API, the same for all its runs; what changes

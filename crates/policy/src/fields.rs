@@ -76,6 +76,8 @@ pub(super) enum FieldType {
     Texts,
     /// Something that is only looked at as a whole.
     Whole,
+    /// Something that no workload has here: rules for it are kept, and nothing breaks them.
+    Absent,
     /// A list of items that are put together.
     Items(&'static Items),
 }
@@ -151,6 +153,8 @@ const ALL: &[Field] = &[
     ("compute.gpuPortionRequest", FieldType::Number),
     ("compute.gpuRequestType", FieldType::Text),
     ("compute.largeShmRequest", FieldType::Flag),
+    // MIG instances are extended resources.
+    ("compute.migProfile", FieldType::Absent),
     ("createHomeDir", FieldType::Flag),
     ("environmentVariables", FieldType::Items(&VARIABLES)),
     ("image", FieldType::Text),
@@ -179,6 +183,7 @@ const ALL: &[Field] = &[
     ("security.supplementalGroups", FieldType::Text),
     ("security.uidGidSource", FieldType::Text),
     ("storage.configMapVolume", FieldType::Items(&CONFIG_MAPS)),
+    ("storage.dataVolume", FieldType::Absent),
     ("storage.emptyDirVolume", FieldType::Items(&EMPTY_DIRS)),
     ("storage.git", FieldType::Items(&REPOSITORIES)),
     ("storage.hostPath", FieldType::Items(&HOST_PATHS)),
@@ -216,6 +221,7 @@ const DISTRIBUTED: &[Field] = &[
     ("mpiLauncherCreationPolicy", FieldType::Text),
     ("numWorkers", FieldType::Number),
     ("slotsPerWorker", FieldType::Number),
+    ("sshAuthMountPath", FieldType::Absent),
 ];
 
 const INFERENCE: &[Field] = &[

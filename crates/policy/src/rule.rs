@@ -16,6 +16,9 @@ pub(super) struct Rule {
     pub(super) required: bool,
     /// Whether another value than the policy's default may be given.
     can_edit: Option<bool>,
+    /// No value but the policy's default may be given; the field itself is not to be used.
+    #[serde(default)]
+    blocked: bool,
     min: Option<Value>,
     max: Option<Value>,
     /// Steps from `min`, or from 0.
@@ -90,6 +93,9 @@ impl Rule {
         if self.options.as_ref().is_some_and(Vec::is_empty) {
             return Err("options: is empty; leave it out instead".to_owned());
         }
+        if self.blocked && self.required {
+            return Err("blocked: goes without required; leave out one of them".to_owned());
+        }
         match &self.default_from {
             Some(_) if self.can_edit == Some(false) => {
                 Err("canEdit: goes without defaultFrom; leave out one of them".to_owned())
@@ -163,6 +169,9 @@ impl Rule {
         default: Option<&Value>,
     ) -> Option<String> {
         let as_it_is = default.is_some_and(|default| same(holds, default, value));
+        if self.blocked && !as_it_is {
+            return Some(format!("{value} is not allowed: the field is blocked; leave it out"));
+        }
         if self.can_edit == Some(false) && !as_it_is {
             let allowed = default
                 .map_or("and has no default; leave it out".to_owned(), |default| {

@@ -10,6 +10,8 @@ use super::rule::Rule;
 
 /// What is allowed of a field.
 enum Allowed {
+    /// Anything: there is no such field here.
+    All,
     Value(FieldType, Rule),
     Items(&'static Items, ItemRules),
 }
@@ -30,6 +32,12 @@ impl Rules {
             if let FieldType::Items(items) = holds {
                 return Ok((path, Allowed::Items(items, ItemRules::read(items, &at, value)?)));
             }
+            if matches!(holds, FieldType::Absent) {
+                return match value {
+                    Value::Object(_) => Ok((path, Allowed::All)),
+                    _ => Err(ApiError::field(&at, "must be an object")),
+                };
+            }
             let rule = Rule::read(holds, &at, value)?;
             rule.check_source(holds, who.fields()).map_err(|why| ApiError::field(&at, why))?;
             Ok((path, Allowed::Value(holds, rule)))
@@ -47,6 +55,7 @@ impl Rules {
                 return Vec::new();
             }
             let why = match (allowed, means) {
+                (Allowed::All, _) => None,
                 (Allowed::Items(items, rules), _) => {
                     let broken = rules.broken_by(items, list(means), list(default));
                     return broken.into_iter().map(|why| format!("{path}{why}")).collect();

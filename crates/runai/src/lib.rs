@@ -63,7 +63,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
     }
-    let ParsedCommand { global, deprecated, intent } = match understood(argv) {
+    let ParsedCommand { global, deprecated, note, intent } = match understood(argv) {
         Ok(understood) => understood,
         Err(error) => return exit::parser_said(&error),
     };
@@ -71,6 +71,9 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         message::be_quiet();
     }
     global.color.choose();
+    if let Some(note) = note {
+        message::print_note(&note);
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),

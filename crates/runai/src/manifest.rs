@@ -1,5 +1,5 @@
 //! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and
-//! that its namespace is that of the project. Does not know what is in it; that is the server's.
+//! which namespaces are those of the project. Does not know what is in it; that is the server's.
 
 use std::io::Write;
 
@@ -17,6 +17,9 @@ use dialects::intent::{Manifest, Name};
 /// What a server takes, and more than a person writes.
 const BYTES_MAX: u64 = 1 << 20;
 
+/// The label by which a manifest says itself whether it may be preempted.
+const PREEMPTIBILITY: &str = "/metadata/labels/kai.scheduler~1preemptibility";
+
 /// What is said of a file with more than one.
 const SEVERAL: &str = "there are several in it; submit each in a file of its own";
 
@@ -30,18 +33,16 @@ pub(super) async fn run(
     let mut manifest = parse(&read_text(&submit.file, BYTES_MAX)?)
         .map_err(|fault| Error::Usage(format!("{file} is not a manifest: {fault}")))?;
     let project = context.known_project().await?;
-    take_namespace(&mut manifest, &project.name)
-        .map_err(|fault| Error::Usage(format!("{file}: {fault}")))?;
-    let name = match submit.name {
-        Some(name) => name,
-        None => Name::Given(own_name(&manifest).ok_or_else(|| {
-            let why = "metadata.name is missing; write it, or give --name-prefix PREFIX";
-            Error::Usage(format!("{file}: {why}"))
-        })?),
-    };
-    let request = |name: &str| WorkloadV2CreateRequest {
+    take_own_namespace(&mut manifest, &project.name);
+    let name = submit.name.or_else(|| metadata(&manifest, "name").map(Name::Given));
+    if name.is_none() && metadata(&manifest, "generateName").is_none() {
+        let why =
+            "metadata.name is missing; write it or generateName, or give --name-prefix PREFIX";
+        return Err(Error::Usage(format!("{file}: {why}")));
+    }
+    let request = |name: Option<&str>| WorkloadV2CreateRequest {
         metadata: WorkloadV2MetadataCreateParams {
-            name: Some(name.to_owned()),
+            name: name.map(str::to_owned),
             project_id: Some(project.id.clone()),
             cluster_id: Some(project.cluster_id.clone()),
             priority: submit.priority.clone(),
@@ -56,8 +57,11 @@ pub(super) async fn run(
         manifest: Some(manifest.clone()),
         manifest_base64_encoded: None,
     };
-    let create = async |name: &str| context.client.create_manifest(&request(name)).await;
-    let created = create_named(&name, &project, context, create).await?;
+    let create = async |name: &str| context.client.create_manifest(&request(Some(name))).await;
+    let created = match name {
+        Some(name) => create_named(&name, &project, context, create).await?,
+        None => context.client.create_manifest(&request(None)).await?,
+    };
     let made = created.workload.metadata;
     writeln!(out, "Creating workload {}...", made.name)?;
     if !is_quiet() {
@@ -65,7 +69,8 @@ pub(super) async fn run(
     }
     out.flush()?;
     warn(&created.warnings);
-    if submit.preemptible.is_none() {
+    let says = manifest.pointer(PREEMPTIBILITY).is_some();
+    if submit.preemptible.is_none() && !says {
         warn_unless_preemptible(&made.id, context).await?;
     }
     wait_until_stable(&made.id, context).await
@@ -110,19 +115,18 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The namespace says the same as the project, or is wrong.
-pub(super) fn take_namespace(manifest: &mut Value, project: &str) -> Result<(), String> {
-    let metadata = manifest.get_mut("metadata").and_then(Value::as_object_mut);
-    let own = format!("runai-{project}");
-    match metadata.and_then(|metadata| metadata.remove("namespace")) {
-        Some(other) if other != own => Err(format!(
-            "metadata.namespace is {other}, and the project {project} is `{own}`; leave it out, or \
-             choose the project with -p"
-        )),
-        _ => Ok(()),
+/// Takes away a namespace that says the same as the project. Another one is left for the server to
+/// note: the chosen project counts.
+pub(super) fn take_own_namespace(manifest: &mut Value, project: &str) {
+    let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let own = [project.to_owned(), format!("runai-{project}")];
+    if metadata.get("namespace").is_some_and(|namespace| own.iter().any(|own| namespace == own)) {
+        metadata.remove("namespace");
     }
 }
 
-fn own_name(manifest: &Value) -> Option<String> {
-    manifest.pointer("/metadata/name")?.as_str().map(str::to_owned)
+fn metadata(manifest: &Value, field: &str) -> Option<String> {
+    manifest.get("metadata")?.get(field)?.as_str().map(str::to_owned)
 }

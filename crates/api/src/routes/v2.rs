@@ -85,14 +85,15 @@ async fn create(
 ) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
     let given = given(request.manifest, request.manifest_base64_encoded)?;
     let manifest = given.ok_or_else(|| ApiError::field("manifest", "is required"))?;
-    let (kind, creation) = manifest::creation(request.metadata, &manifest)?;
+    let manifest::ManifestCreation { kind, request, note } =
+        manifest::creation(request.metadata, &manifest)?;
     let asker = convert::Submitter::of(&caller, source(&headers));
-    let strict = creation.strict == Some(true);
-    let (project_id, mut spec) = asked_for(&state, &caller, kind, creation, asker).await?;
+    let strict = request.strict == Some(true);
+    let (project_id, mut spec) = asked_for(&state, &caller, kind, request, asker).await?;
     spec.manifest = Some(manifest.to_string().into());
     let made = state.asked_by(&caller).submit(project_id, spec, strict).await?;
     let shown = shown(&made.workload, &state.context())?;
-    let warnings = made.warning.into_iter().collect();
+    let warnings = note.into_iter().chain(made.warning).collect();
     Ok(Accepted(WorkloadV2GetResponse { warnings, ..shown }))
 }
 

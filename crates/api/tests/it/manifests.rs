@@ -296,20 +296,29 @@ async fn what_means_nothing_here_is_refused_by_name() {
             "manifest.spec.template.spec.containers: has 0; a pod",
         ),
         (
-            with(spec, json!({"containers": [], "volumes": []})),
-            "manifest.spec.template.spec.volumes: unknown field",
+            with(spec, json!({"containers": [], "volume": []})),
+            "manifest.spec.template.spec.volume: unknown field; did you mean `volumes`?",
         ),
         (
-            container(json!({"resources": {"limits": {"cpu": 1}}})),
-            "manifest.spec.template.spec.containers[0].resources.limits.cpu: is refused",
+            container(json!({"resources": {"limits": {"cpu": "lots"}}})),
+            "manifest.spec.template.spec.containers[0].resources.limits.cpu: `lots` is not",
         ),
         (
             container(json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]})),
-            "manifest.spec.template.spec.containers[0].env[0].valueFrom",
+            "manifest.spec.template.spec.containers[0].env[0].valueFrom.fieldRef: is refused: there",
         ),
         (
-            container(json!({"ports": [{"containerPort": 80}]})),
-            "manifest.spec.template.spec.containers[0].ports: unknown field",
+            container(json!({"volumeMounts": [{"name": "a", "mountPath": "/a"}]})),
+            "manifest.spec.template.spec.containers[0].volumeMounts[0].name: no volume of the pod",
+        ),
+        (
+            with("/metadata/labels", json!({"kai.scheduler/preemptibility": "never"})),
+            "manifest.metadata.labels.kai.scheduler/preemptibility: `never` is not allowed; preem",
+        ),
+        (
+            container(json!({"args": ["$(B)"], "env": [{"name": "B", "valueFrom":
+                {"secretKeyRef": {"name": "s", "key": "k"}}}]})),
+            "manifest.spec.template.spec.containers[0].args[0]: `$(B)` is the value of a credential",
         ),
         (json!({"apiVersion": "batch/v1"}), "manifest: `kind` is missing"),
         (json!([]), "manifest"),
@@ -333,6 +342,213 @@ async fn what_means_nothing_here_is_refused_by_name() {
     }
     let plain = format!("{PATH}/{}", server.train("plain", 0).await);
     refused(&server, ("GET", &plain, &Value::Null), 404, "workload ").await;
+}
+
+/// Submits a manifest, and answers the specification it becomes and the note of its answer.
+async fn becomes(server: &Server, kind: &str, manifest: &Value) -> (Value, Option<String>) {
+    let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
+    let (status, made) = server.post(PATH, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    let path = format!("/api/v1/workloads/{kind}/{}", id(&made["workload"]));
+    let warnings = made.get("warnings").and_then(|all| all.as_array().cloned()).unwrap_or_default();
+    let texts: Vec<_> = warnings.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let note = texts.into_iter().find(|text| text.starts_with("these have no effect"));
+    (server.get(&path).await, note)
+}
+
+#[tokio::test]
+async fn fields_of_kubernetes_say_what_flags_say() {
+    let server = Server::with_teams().await;
+    let mut job = job();
+    let spec = &mut job["spec"];
+    spec["activeDeadlineSeconds"] = json!(100);
+    spec["ttlSecondsAfterFinished"] = json!(60);
+    let template = &mut spec["template"]["spec"];
+    template["affinity"] = json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}}});
+    template["nodeSelector"] = json!({"b": "c"});
+    template["schedulingGates"] = json!([{"name": "g"}]);
+    template["securityContext"] = json!({"runAsUser": 7, "supplementalGroups": [8, 9]});
+    template["volumes"] = json!([{"name": "d", "emptyDir": {}},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}}]);
+    let container = &mut template["containers"][0];
+    container["imagePullPolicy"] = json!("Always");
+    container["resources"] = json!({"limits": {"cpu": "2", "memory": "1Gi"}});
+    container["volumeMounts"] = json!([{"name": "d", "mountPath": "/d"},
+        {"name": "shm", "mountPath": "/dev/shm"}]);
+    let (made, note) = becomes(&server, "trainings", &job).await;
+    assert_eq!(note, None);
+    let spec = &made["spec"];
+    for (at, want) in [
+        ("/timeLimitSeconds", json!(100)),
+        ("/autoDeletionTimeAfterCompletionSeconds", json!(60)),
+        (
+            "/nodeAffinityRequired/nodeSelectorTerms/0/matchExpressions",
+            json!([{"key": "a", "operator": "Exists"},
+                {"key": "b", "operator": "In", "values": ["c"]}]),
+        ),
+        ("/schedulingGates", json!(["g"])),
+        ("/security/runAsUid", json!(7)),
+        ("/security/supplementalGroups", json!("8,9")),
+        ("/storage/emptyDirVolume/0/path", json!("/d")),
+        ("/compute/largeShmRequest", json!(true)),
+        ("/imagePullPolicy", json!("Always")),
+        ("/compute/cpuCoreLimit", json!(2)),
+        ("/compute/cpuCoreRequest", json!(2)),
+    ] {
+        assert_eq!(spec.pointer(at), Some(&want), "{at} of {spec}");
+    }
+    assert_eq!(spec.pointer("/storage/emptyDirVolume/1"), None, "shared memory is no folder");
+}
+
+#[tokio::test]
+async fn one_note_names_all_fields_without_effect() {
+    let server = Server::with_teams().await;
+    let mut job = job();
+    job["metadata"]["namespace"] = json!("default");
+    job["metadata"]["creationTimestamp"] = Value::Null;
+    job["status"] = json!({});
+    let template = &mut job["spec"]["template"];
+    template["spec"]["serviceAccountName"] = json!("builder");
+    template["spec"]["dnsPolicy"] = json!("ClusterFirst");
+    template["spec"]["containers"][0]["ports"] = json!([{"containerPort": 80}]);
+    let (_, note) = becomes(&server, "trainings", &job).await;
+    let want = "these have no effect here: metadata.namespace, \
+                spec.template.spec.containers[0].ports, spec.template.spec.serviceAccountName";
+    assert_eq!(note.as_deref(), Some(want));
+    let body = json!({"metadata": {"projectId": "1"}, "manifest": {"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p"}, "spec": {"initContainers": [], "containers": [{"envFrom": []}]}}});
+    let (_, refused) = server.post(PATH, body).await;
+    let text = refused["message"].as_str().unwrap();
+    for field in ["manifest.spec.initContainers: is", "manifest.spec.containers[0].envFrom: is"] {
+        assert!(text.contains(field), "{text} lacks {field}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_generated_and_labels_say_priority_and_preemptibility() {
+    let server = Server::with_teams().await;
+    let mut job = job();
+    job["metadata"] = json!({"generateName": "sample-", "labels":
+        {"priorityClassName": "very-high", "kai.scheduler/preemptibility": "non-preemptible"}});
+    let names = [submit(&server, &job).await, submit(&server, &job).await].map(|made| {
+        let metadata = &made["metadata"];
+        assert_eq!(metadata["priority"], "very-high");
+        assert_eq!(metadata["preemptibility"], "non-preemptible");
+        metadata["name"].as_str().unwrap().to_owned()
+    });
+    assert_ne!(names[0], names[1]);
+    for name in names {
+        assert_eq!(name.strip_prefix("sample-").map(str::len), Some(5), "{name}");
+    }
+    // What is said beside the manifest goes first.
+    let metadata = json!({"projectId": "1", "name": "own", "priority": "low",
+        "preemptibility": "preemptible"});
+    let (_, made) = server.post(PATH, json!({"metadata": metadata, "manifest": job})).await;
+    let metadata = &made["workload"]["metadata"];
+    assert_eq!((&metadata["name"], &metadata["priority"]), (&json!("own"), &json!("low")));
+    assert_eq!(metadata["preemptibility"], "preemptible");
+}
+
+#[tokio::test]
+async fn variables_are_replaced_in_words_and_in_variables_after_them() {
+    let server = Server::with_teams().await;
+    let mut job = job();
+    let container = &mut job["spec"]["template"]["spec"]["containers"][0];
+    container["env"] = json!([{"name": "LATE", "value": "$(NAME)"}, {"name": "NAME", "value": "a b"},
+        {"name": "FULL", "value": "/$(NAME)/x"}]);
+    container["args"] = json!(["$(NAME)", "$$(NAME)", "$(MISSING)", "$(FULL)"]);
+    let (made, _) = becomes(&server, "trainings", &job).await;
+    let spec = &made["spec"];
+    assert_eq!(spec["args"], "'a b' '$(NAME)' '$(MISSING)' '/a b/x'");
+    let variables = spec["environmentVariables"].as_array().unwrap();
+    let value = |name: &str| {
+        let found = variables.iter().find(|variable| variable["name"] == name);
+        found.unwrap()["value"].as_str().unwrap()
+    };
+    assert_eq!(["LATE", "FULL"].map(value), ["$(NAME)", "/a b/x"]);
+}
+
+#[tokio::test]
+async fn an_operator_says_who_ends_the_job_and_what_holds_for_the_whole() {
+    let server = Server::with_teams().await;
+    let mut alone = torch();
+    let replicas = &mut alone["spec"]["pytorchReplicaSpecs"];
+    replicas.as_object_mut().unwrap().remove("Worker");
+    replicas["Master"]["restartPolicy"] = json!("OnFailure");
+    alone["spec"]["runPolicy"] = json!({"ttlSecondsAfterFinished": 5, "activeDeadlineSeconds": 6,
+        "backoffLimit": 2, "schedulingPolicy": {"priorityClass": "high", "minAvailable": 3}});
+    let (made, note) = becomes(&server, "distributed", &alone).await;
+    let spec = &made["spec"];
+    assert_eq!((&spec["numWorkers"], &made["masterSpec"]), (&json!(1), &Value::Null), "{made}");
+    assert_eq!((&spec["backoffLimit"], &spec["restartPolicy"]), (&json!(2), &json!("OnFailure")));
+    assert_eq!(spec["autoDeletionTimeAfterCompletionSeconds"], 5);
+    assert_eq!((&spec["timeLimitSeconds"], &spec["priorityClass"]), (&json!(6), &json!("high")));
+    let want = "these have no effect here: spec.runPolicy.schedulingPolicy.minAvailable";
+    assert_eq!(note.as_deref(), Some(want));
+
+    let mut never = torch();
+    never["metadata"]["name"] = json!("never");
+    never["spec"]["runPolicy"] = json!({"backoffLimit": 3});
+    never["spec"]["elasticPolicy"] = json!({"minReplicas": 1, "maxReplicas": 4});
+    for role in ["Master", "Worker"] {
+        never["spec"]["pytorchReplicaSpecs"][role]["restartPolicy"] = json!("Never");
+    }
+    let (made, note) = becomes(&server, "distributed", &never).await;
+    let spec = &made["spec"];
+    assert_eq!((&spec["backoffLimit"], note), (&json!(0), None));
+    assert_eq!((&spec["minReplicas"], &spec["maxReplicas"]), (&json!(1), &json!(4)));
+
+    let mut some = torch();
+    some["metadata"]["name"] = json!("some");
+    some["spec"]["nprocPerNode"] = json!("2");
+    for (role, policy) in [("Master", "Never"), ("Worker", "OnFailure")] {
+        some["spec"]["pytorchReplicaSpecs"][role]["restartPolicy"] = json!(policy);
+    }
+    let (made, note) = becomes(&server, "distributed", &some).await;
+    assert_eq!(made["spec"]["backoffLimit"], 0);
+    let processes = json!({"name": "PET_NPROC_PER_NODE", "value": "2"});
+    for part in ["spec", "masterSpec"] {
+        let variables = made[part]["environmentVariables"].as_array().unwrap();
+        assert!(variables.contains(&processes), "{part}: {variables:?}");
+    }
+    assert!(note.unwrap().contains("Worker.restartPolicy (another replica says Never"));
+}
+
+#[tokio::test]
+async fn an_mpi_job_of_the_second_version_tries_again_whatever_its_pods_say() {
+    let server = Server::with_teams().await;
+    let of = |replicas: u32| {
+        json!({"replicas": replicas, "restartPolicy": "Never",
+            "template": {"spec": pod(&json!({}))}})
+    };
+    for (version, tries) in [("v1", 0), ("v2beta1", 4)] {
+        let job = json!({"apiVersion": format!("kubeflow.org/{version}"), "kind": "MPIJob",
+            "metadata": {"name": format!("mpi-{version}")}, "spec": {
+                "launcherCreationPolicy": "WaitForWorkersReady", "slotsPerWorker": 2,
+                "mpiImplementation": "OpenMPI", "runPolicy": {"backoffLimit": 4},
+                "mpiReplicaSpecs": {"Launcher": of(1), "Worker": of(2)}}});
+        let (made, note) = becomes(&server, "distributed", &job).await;
+        assert_eq!((&made["spec"]["backoffLimit"], note), (&json!(tries), None), "{version}");
+        assert_eq!(made["spec"]["mpiLauncherCreationPolicy"], "WaitForWorkersReady");
+    }
+}
+
+#[tokio::test]
+async fn a_deployment_is_pods_that_restart_always() {
+    let server = Server::with_teams().await;
+    let spec = json!({"containers": [{"image": "i"}]});
+    let labels = json!({"app": "a"});
+    for (kind, name) in [("Deployment", "d"), ("StatefulSet", "s")] {
+        let all = json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
+            "spec": {"replicas": 3, "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": spec}}});
+        let (made, note) = becomes(&server, "trainings", &all).await;
+        let spec = &made["spec"];
+        assert_eq!((&spec["parallelism"], &spec["restartPolicy"]), (&json!(3), &json!("Always")));
+        assert_eq!(note.as_deref(), Some("these have no effect here: spec.selector"));
+    }
 }
 
 #[tokio::test]

@@ -281,6 +281,36 @@ async fn a_share_that_cannot_be_edited_cannot_be_dropped_either() {
 }
 
 #[tokio::test]
+async fn a_blocked_field_is_not_used_and_what_no_workload_has_breaks_no_rule() {
+    let server = Server::with_teams().await;
+    let rules = json!({
+        "security": {"supplementalGroups": {"blocked": true}},
+        "storage": {"dataVolume": {"instances": {"canAdd": false}},
+            "emptyDirVolume": {"attributes": {"medium": {"options": [{"value": ""}]}}}},
+        "compute": {"migProfile": {"canEdit": false, "options": [{"value": "1g.5gb"}]}},
+    });
+    set(&server, tenant(), json!({"rules": rules})).await;
+    let message = "spec.security.supplementalGroups: \"7\" is not allowed: the field is blocked; \
+                   leave it out (policy `t` of the tenant)";
+    let groups = json!({"image": "i", "security": {"supplementalGroups": "7"}});
+    refused(&server, ("POST", TRAININGS, &server.job("x", &groups)), 400, message).await;
+    for (name, medium) in [("left", json!({})), ("node", json!({"medium": ""}))] {
+        let mut folder = medium;
+        folder["path"] = json!("/scratch");
+        let spec = json!({"image": "i", "storage": {"emptyDirVolume": [folder]}});
+        let (status, made) = server.post(TRAININGS, server.job(name, &spec)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    }
+    let memory = json!({"image": "i", "storage":
+        {"emptyDirVolume": [{"path": "/scratch", "medium": "Memory"}]}});
+    let message = "spec.storage.emptyDirVolume[0].medium: \"Memory\" is not allowed; options are";
+    refused(&server, ("POST", TRAININGS, &server.job("m", &memory)), 400, message).await;
+    let both = json!({"backoffLimit": {"blocked": true, "required": true}});
+    let body = json!({"meta": tenant(), "policy": {"rules": both}});
+    refused(&server, ("PUT", PATH, &body), 400, "policy.rules.backoffLimit: blocked: goes").await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_edited_is_the_default_that_is_inherited() {
     let server = Server::with_teams().await;
     set(&server, tenant(), json!({"defaults": {"backoffLimit": 1}})).await;

@@ -56,6 +56,53 @@ fn a_manifest_is_submitted_from_a_file_and_from_the_input() {
     assert!(missing.text.contains("cannot read missing.yaml"), "{}", missing.text);
 }
 
+const POSTED: &str = r#"
+apiVersion: batch/v1
+kind: Job
+metadata:
+  generateName: posted-
+  namespace: default
+  labels: {priorityClassName: very-high, kai.scheduler/preemptibility: non-preemptible}
+spec:
+  completions: 2
+  parallelism: 2
+  completionMode: Indexed
+  template:
+    spec:
+      restartPolicy: Never
+      serviceAccountName: builder
+      containers:
+        - name: main
+          image: ubuntu
+          env: [{name: NAME, value: shard}]
+          command: [echo, "$(NAME)", "$$(NAME)", "$(JOB_COMPLETION_INDEX)", "$(MISSING)"]
+          ports: [{containerPort: 80}]
+"#;
+
+#[test]
+fn a_manifest_runs_as_it_was_posted_and_one_note_names_what_has_no_effect() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-a && runai config project team-a");
+    std::fs::write(sandbox.state_dir().join("posted.yaml"), POSTED).expect("a file");
+    let said = printed(&sandbox, "runai workload submit -f $ELASTANE_STATE_DIR/posted.yaml 2>&1");
+    let name = said.strip_prefix("Creating workload ").and_then(|rest| rest.split("...").next());
+    let name = name.unwrap_or_default();
+    assert!(name.starts_with("posted-") && name.len() == "posted-".len() + 5, "{said}");
+    let note = "these have no effect here: metadata.namespace, \
+                spec.template.spec.containers[0].ports, spec.template.spec.serviceAccountName\n";
+    assert!(said.contains(note), "{said}");
+    assert!(!said.contains("--preemptibility"), "the label says it: {said}");
+    printed(&sandbox, &format!("runai wait {name}"));
+    for pod in 0..2 {
+        let line = format!("runai workload logs {name} --pod {name}-{pod}-1");
+        assert_eq!(printed(&sandbox, &line), format!("shard $(NAME) {pod} $(MISSING)\n"));
+    }
+    let id = printed(&sandbox, &format!("runai workload describe {name} -o jsonpath={{.id}}"));
+    let shown = printed(&sandbox, &format!("runai workload describe --uuid={}", id.trim()));
+    assert!(shown.contains("very-high") && shown.contains("Preemptible:  No"), "{shown}");
+}
+
 #[test]
 fn what_is_kept_beside_workloads_is_listed_as_far_as_the_project_can_use_it() {
     let mut sandbox = Sandbox::new();

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use api_types::{CleanPodPolicy, RestartPolicy, Toleration};
+use api_types::{
+    CleanPodPolicy, EnvironmentVariableConfigMap, EnvironmentVariableSecret, ImagePullPolicy,
+    MpiLauncherCreationPolicy, NodeAffinityRequired, RestartPolicy, Toleration,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,6 +23,7 @@ pub(super) struct Manifest {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Meta {
     pub(super) name: Option<String>,
+    pub(super) generate_name: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) annotations: BTreeMap<String, String>,
 }
@@ -29,7 +33,27 @@ pub(super) struct Meta {
 pub(super) struct Job {
     pub(super) parallelism: Option<u32>,
     pub(super) completions: Option<u32>,
+    pub(super) completion_mode: Option<CompletionMode>,
     pub(super) backoff_limit: Option<u32>,
+    pub(super) active_deadline_seconds: Option<u64>,
+    pub(super) ttl_seconds_after_finished: Option<u64>,
+    #[expect(dead_code, reason = "looked at in every manifest alike")]
+    suspend: Option<bool>,
+    pub(super) template: Template,
+}
+
+/// Whether the pods of a job have numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) enum CompletionMode {
+    NonIndexed,
+    Indexed,
+}
+
+/// A Deployment or a StatefulSet.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Replicated {
+    pub(super) replicas: Option<u32>,
     #[expect(dead_code, reason = "looked at in every manifest alike")]
     suspend: Option<bool>,
     pub(super) template: Template,
@@ -39,30 +63,69 @@ pub(super) struct Job {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Operator {
-    pub(super) run_policy: Option<RunPolicy>,
+    #[serde(default)]
+    pub(super) run_policy: RunPolicy,
     pub(super) slots_per_worker: Option<u32>,
+    pub(super) nproc_per_node: Option<Amount>,
+    pub(super) launcher_creation_policy: Option<MpiLauncherCreationPolicy>,
+    #[serde(default)]
+    pub(super) elastic_policy: ElasticPolicy,
+    pub(super) active_deadline_seconds: Option<u64>,
+    pub(super) backoff_limit: Option<u32>,
+    pub(super) clean_pod_policy: Option<CleanPodPolicy>,
+    pub(super) ttl_seconds_after_finished: Option<u64>,
+    #[expect(dead_code, reason = "looked at in every manifest alike")]
+    suspend: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RunPolicy {
-    pub(super) clean_pod_policy: Option<CleanPodPolicy>,
+    pub(super) active_deadline_seconds: Option<u64>,
     pub(super) backoff_limit: Option<u32>,
+    pub(super) clean_pod_policy: Option<CleanPodPolicy>,
+    pub(super) ttl_seconds_after_finished: Option<u64>,
+    pub(super) scheduling_policy: SchedulingPolicy,
     suspend: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct SchedulingPolicy {
+    pub(super) priority_class: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ElasticPolicy {
+    pub(super) min_replicas: Option<u32>,
+    pub(super) max_replicas: Option<u32>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Replicas {
     pub(super) replicas: Option<u32>,
-    pub(super) restart_policy: Option<RestartPolicy>,
+    pub(super) restart_policy: Option<ReplicaRestart>,
     pub(super) template: Template,
+}
+
+/// What follows when a pod of a training operator has failed.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) enum ReplicaRestart {
+    Always,
+    OnFailure,
+    /// The job has failed.
+    Never,
+    /// The job has failed if the exit code is less than 128.
+    ExitCode,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Template {
-    pub(super) metadata: Option<Meta>,
+    #[serde(default)]
+    pub(super) metadata: Meta,
     pub(super) spec: Pod,
 }
 
@@ -72,12 +135,73 @@ pub(super) struct Pod {
     pub(super) containers: Vec<Container>,
     pub(super) restart_policy: Option<RestartPolicy>,
     pub(super) termination_grace_period_seconds: Option<u64>,
+    pub(super) active_deadline_seconds: Option<u64>,
     pub(super) priority_class_name: Option<String>,
-    pub(super) scheduler_name: Option<String>,
+    pub(super) node_name: Option<String>,
     #[serde(default)]
     pub(super) node_selector: BTreeMap<String, String>,
     #[serde(default)]
+    pub(super) affinity: Affinity,
+    #[serde(default)]
     pub(super) tolerations: Vec<Toleration>,
+    #[serde(default)]
+    pub(super) scheduling_gates: Vec<Gate>,
+    #[serde(default)]
+    pub(super) volumes: Vec<Volume>,
+    #[serde(default)]
+    pub(super) security_context: SecurityContext,
+    pub(super) host_network: Option<bool>,
+    #[serde(rename = "hostIPC")]
+    pub(super) host_ipc: Option<bool>,
+    #[expect(dead_code, reason = "looked at in every manifest alike")]
+    suspend: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Affinity {
+    pub(super) node_affinity: NodeAffinity,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct NodeAffinity {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    pub(super) required: NodeAffinityRequired,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gate {
+    pub(super) name: String,
+}
+
+/// Of a pod and of a container, which has more of it.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct SecurityContext {
+    pub(super) run_as_user: Option<i64>,
+    pub(super) run_as_group: Option<i64>,
+    pub(super) run_as_non_root: Option<bool>,
+    pub(super) supplemental_groups: Vec<i64>,
+    pub(super) seccomp_profile: SeccompProfile,
+    pub(super) allow_privilege_escalation: Option<bool>,
+    pub(super) privileged: Option<bool>,
+    pub(super) read_only_root_filesystem: Option<bool>,
+    pub(super) capabilities: Capabilities,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SeccompProfile {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Capabilities {
+    pub(super) add: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +221,11 @@ pub(super) struct Container {
     pub(super) env: Vec<Variable>,
     #[serde(default)]
     pub(super) resources: Resources,
+    pub(super) image_pull_policy: Option<ImagePullPolicy>,
+    #[serde(default)]
+    pub(super) volume_mounts: Vec<VolumeMount>,
+    #[serde(default)]
+    pub(super) security_context: SecurityContext,
 }
 
 #[derive(Deserialize)]
@@ -104,20 +233,82 @@ pub(super) struct Container {
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) value: Option<String>,
-    pub(super) value_from: Option<ValueFrom>,
+    #[serde(default)]
+    pub(super) value_from: ValueFrom,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ValueFrom {
+    pub(super) secret_key_ref: Option<EnvironmentVariableSecret>,
+    pub(super) config_map_key_ref: Option<EnvironmentVariableConfigMap>,
+}
+
+/// A volume of a pod.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Volume {
+    pub(super) name: String,
+    pub(super) empty_dir: Option<EmptyDir>,
+    pub(super) host_path: Option<HostPath>,
+    pub(super) nfs: Option<Nfs>,
+    pub(super) persistent_volume_claim: Option<Claim>,
+    pub(super) config_map: Option<ConfigMap>,
+    pub(super) secret: Option<Secret>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ValueFrom {
-    pub(super) secret_key_ref: SecretKey,
+pub(super) struct EmptyDir {
+    pub(super) medium: Option<String>,
+    pub(super) size_limit: Option<Amount>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SecretKey {
+pub(super) struct HostPath {
+    pub(super) path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Nfs {
+    pub(super) server: String,
+    pub(super) path: String,
+    #[serde(default)]
+    pub(super) read_only: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Claim {
+    pub(super) claim_name: String,
+    #[serde(default)]
+    pub(super) read_only: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConfigMap {
     pub(super) name: String,
-    pub(super) key: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Secret {
+    pub(super) secret_name: String,
+}
+
+/// Where a container has a volume.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct VolumeMount {
+    pub(super) name: String,
+    pub(super) mount_path: String,
+    #[serde(default)]
+    pub(super) read_only: bool,
+    pub(super) sub_path: Option<String>,
+    pub(super) mount_propagation: Option<String>,
 }
 
 #[derive(Default, Deserialize)]

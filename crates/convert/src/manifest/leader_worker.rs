@@ -1,5 +1,5 @@
-//! Sets of groups of a leader and workers (`LeaderWorkerSet`) as submissions. Owns: which of their
-//! fields mean something here.
+//! Sets of groups of a leader and workers (`LeaderWorkerSet`) as submissions. Owns: what their
+//! fields that act say.
 
 use api_types::{DistributedFramework, PodGroups, RestartPolicy, WorkloadSpec};
 use http_kit::{ApiError, read_part};
@@ -7,24 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::kinds::{Meta, Template};
-use super::pod;
+use super::pod::{of_the_whole, pod};
 use crate::pod_groups::check_number;
 
 /// Its kind, and the group of its versions.
 pub(super) const KIND: (&str, &str) = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet");
 /// What annotations begin with that are for the controller of such sets.
 const ANNOTATIONS: &str = "leaderworkerset.sigs.k8s.io/";
-/// Fields that mean nothing here, and why.
-const REFUSED: [(&str, &str); 5] = [
-    ("/rolloutStrategy", "what runs is not changed, so nothing is rolled out"),
-    ("/networkConfig", "a pod finds its leader by LWS_LEADER_ADDRESS"),
-    ("/leaderWorkerTemplate/subGroupPolicy", "a group has no groups in it"),
-    ("/leaderWorkerTemplate/volumeClaimTemplates", "a pod here has no volumes of its own"),
-    (
-        "/leaderWorkerTemplate/persistentVolumeClaimRetentionPolicy",
-        "a pod here has no volumes of its own",
-    ),
-];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -51,14 +40,7 @@ pub(super) fn groups(
     spec: Value,
 ) -> Result<(WorkloadSpec, Option<WorkloadSpec>, PodGroups), ApiError> {
     const AT: &str = "manifest.spec";
-    let refused = |at: &str, why: &str| {
-        let field = format!("{AT}{}", at.replace('/', "."));
-        ApiError::field(&field, format!("is refused: {why}; leave it out"))
-    };
-    if let Some((at, why)) = REFUSED.iter().find(|(at, _)| spec.pointer(at).is_some()) {
-        return Err(refused(at, why));
-    }
-    check_annotations("manifest.metadata", Some(meta))?;
+    check_annotations("manifest.metadata", meta)?;
     let set: LeaderWorkerSet = read_part(AT, spec)?;
     if let Some(other) = set.startup_policy.filter(|policy| policy != "LeaderCreated") {
         let why = format!(
@@ -81,20 +63,25 @@ pub(super) fn groups(
     };
     let leader = template.leader_template;
     let leader = leader.map(|one| restarting(&format!("{at}.leaderTemplate"), one)).transpose()?;
-    // What is kept and shown is that of the workers.
-    let leader = leader.map(|spec| WorkloadSpec { labels: None, annotations: None, ..spec });
     let spec = WorkloadSpec {
         distributed_framework: Some(DistributedFramework::LWS),
         num_workers: Some(workers),
         ..restarting(&format!("{at}.workerTemplate"), template.worker_template)?
+    };
+    let (spec, leader) = match leader {
+        None => (spec, None),
+        Some(leader) => {
+            let (spec, leader) = of_the_whole(spec, leader);
+            (spec, Some(leader))
+        }
     };
     let recreate = recreate(&at, template.restart_policy.as_deref())?;
     Ok((spec, leader, PodGroups { number, recreate: Some(recreate) }))
 }
 
 /// Refuses what annotations ask of the controller of such sets.
-fn check_annotations(at: &str, meta: Option<&Meta>) -> Result<(), ApiError> {
-    let mut names = meta.into_iter().flat_map(|meta| meta.annotations.keys());
+fn check_annotations(at: &str, meta: &Meta) -> Result<(), ApiError> {
+    let mut names = meta.annotations.keys();
     let Some(name) = names.find(|name| name.starts_with(ANNOTATIONS)) else { return Ok(()) };
     let why = format!("`{}` is refused: it means nothing here; leave it out", units::shown(name));
     Err(ApiError::field(&format!("{at}.annotations"), why))
@@ -117,7 +104,7 @@ fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
 
 /// A pod that begins again whenever it has ended, as all of such a set do.
 fn restarting(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
-    check_annotations(&format!("{at}.metadata"), template.metadata.as_ref())?;
+    check_annotations(&format!("{at}.metadata"), &template.metadata)?;
     let spec = pod(&format!("{at}.spec"), template)?;
     if spec.restart_policy.is_some_and(|policy| policy != RestartPolicy::Always) {
         let why = "is not Always, which pods of a LeaderWorkerSet have; leave it out";

@@ -1,68 +1,97 @@
-//! Manifests of Kubernetes as submissions. Owns: which kinds there are and which of their fields
-//! mean something here; the others are refused by name. Does not know what becomes of a
-//! workload; a manifest is turned into the creation that says the same.
+//! Manifests of Kubernetes as submissions. Owns: which kinds there are, and what a manifest says as
+//! a whole. Does not know what becomes of a workload; a manifest is turned into the creation that
+//! says the same.
 
+mod expand;
+mod fields;
 mod kinds;
 mod leader_worker;
+mod operator;
+mod pod;
+mod screen;
+mod volumes;
 
 use spec::{Priority, WorkloadKind};
 use std::collections::BTreeMap;
 
 use api_types::{
-    Compute, CreationRequest, EnvironmentVariable, EnvironmentVariableSecret, ExtendedResource,
-    GpuRequestType, MatchExpression, MatchExpressionOperator, NameValue, NodeAffinityRequired,
-    NodeSelectorTerm, PodGroups, RestartPolicy, Toleration, WorkloadSpec,
-    WorkloadV2MetadataCreateParams, number_from_millis,
+    CreationRequest, EnvironmentVariable, NameValue, PodGroups, Preemptibility, RestartPolicy,
+    WorkloadSpec, WorkloadV2MetadataCreateParams,
 };
+use engine::environment::COMPLETION_INDEX_VARIABLE;
 use http_kit::{ApiError, read_part};
 use serde_json::Value;
 
-use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};
+use self::fields::Field;
+use self::kinds::{CompletionMode, Job, Manifest, Meta, Pod, Replicated, Template};
+use self::operator::{OPERATORS, distributed};
+use self::pod::{pairs, pod};
+use self::screen::Screened;
 
-/// Kinds of training operators: where their replicas are, and by whose rules they work together.
-const OPERATORS: [(&str, &str, api_types::DistributedFramework); 5] = [
-    ("PyTorchJob", "pytorchReplicaSpecs", api_types::DistributedFramework::PyTorch),
-    ("TFJob", "tfReplicaSpecs", api_types::DistributedFramework::TF),
-    ("XGBoostJob", "xgbReplicaSpecs", api_types::DistributedFramework::XGBoost),
-    ("MPIJob", "mpiReplicaSpecs", api_types::DistributedFramework::MPI),
-    ("JAXJob", "jaxReplicaSpecs", api_types::DistributedFramework::JAX),
-];
-/// What the replica that leads the workers is called.
-const LEADERS: [&str; 3] = ["Master", "Chief", "Launcher"];
-/// Schedulers that a manifest may name: this one goes by their names.
-const SCHEDULERS: [&str; 2] = ["runai-scheduler", "kai-scheduler"];
-/// Annotation of pods with the share of a GPU they ask for.
-const FRACTION: &str = "gpu-fraction";
-const GPU: &str = "nvidia.com/gpu";
-const MIG: &str = "nvidia.com/mig-";
+/// Kinds of several pods that restart always.
+const REPLICATED: [&str; 2] = ["Deployment", "StatefulSet"];
 /// Where manifests say that nothing is to run.
 const SUSPEND: [&str; 2] = ["/spec/suspend", "/spec/runPolicy/suspend"];
+/// Labels of a manifest that are published for what flags say.
+const PRIORITY: &str = "priorityClassName";
+const PREEMPTIBILITY: &str = "kai.scheduler/preemptibility";
+const NODE_POOL: &str = "kai.scheduler/node-pool";
+/// Before the five characters of a generated name.
+const SUFFIX: char = '-';
+
+/// The creation that says what a manifest says.
+#[derive(Debug)]
+pub struct ManifestCreation {
+    /// The kind of workload.
+    pub kind: WorkloadKind,
+    /// What is asked for.
+    pub request: CreationRequest,
+    /// Names all fields of the manifest without effect.
+    pub note: Option<String>,
+}
 
 /// The creation that says what a manifest says.
 pub fn creation(
     asked: WorkloadV2MetadataCreateParams,
     manifest: &Value,
-) -> Result<(WorkloadKind, CreationRequest), ApiError> {
+) -> Result<ManifestCreation, ApiError> {
     if is_suspended(manifest) {
         let why = "cannot be true from the start; submit it, then suspend it";
         return Err(ApiError::field("manifest.spec.suspend", why));
     }
-    check_kind(manifest)?;
-    let head: Manifest = read_part("manifest", manifest.clone())?;
-    let Means { kind, spec, master, groups } = to_wire(&head, asked.category.as_deref())?;
+    let fields = fields_of_kind(manifest)?;
+    let (mut manifest, mut screened) = (manifest.clone(), Screened::default());
+    screened.screen("manifest", &mut manifest, fields::MANIFEST);
+    if let (Some(known), Some(spec)) = (fields, manifest.get_mut("spec")) {
+        screened.screen("manifest.spec", spec, known);
+    }
+    screened.check()?;
+    let head: Manifest = read_part("manifest", manifest)?;
+    let Means { kind, spec, master, groups } =
+        to_wire(&head, asked.category.as_deref(), &mut screened)?;
     let meta = head.metadata;
+    let labels = over(meta.labels.clone(), spec.labels);
+    let says = |name: &str| {
+        let label = labels.iter().flatten().find(|label| label.name == name)?;
+        Some(label.value.clone()).filter(|value| !value.is_empty())
+    };
     let spec = WorkloadSpec {
-        labels: over(meta.labels, spec.labels),
-        annotations: over(meta.annotations, spec.annotations),
-        priority_class: asked.priority.or(spec.priority_class),
-        preemptibility: asked.preemptibility,
+        priority_class: asked.priority.or_else(|| says(PRIORITY)).or(spec.priority_class),
+        preemptibility: match asked.preemptibility {
+            None => says(PREEMPTIBILITY).as_deref().map(preemptibility).transpose()?,
+            asked => asked,
+        },
+        node_pools: says(NODE_POOL).map(|pool| vec![pool]),
+        labels,
+        annotations: over(meta.annotations.clone(), spec.annotations),
         category: asked.category,
         ..spec
     };
     let missing = |field| ApiError::field(field, "is required");
+    let (name, is_prefix) = name_of(asked.name, asked.use_given_name_as_prefix, &meta)?;
     let request = CreationRequest {
-        name: asked.name.or(meta.name).ok_or_else(|| missing("manifest.metadata.name"))?,
-        use_given_name_as_prefix: asked.use_given_name_as_prefix,
+        name,
+        use_given_name_as_prefix: is_prefix,
         project_id: asked.project_id.ok_or_else(|| missing("metadata.projectId"))?,
         cluster_id: asked.cluster_id,
         spec: Some(spec),
@@ -77,7 +106,34 @@ pub fn creation(
         strict: asked.strict,
         ..CreationRequest::default()
     };
-    Ok((kind, request))
+    Ok(ManifestCreation { kind, request, note: screened.into_note() })
+}
+
+/// The name, and whether it is one that gets a suffix.
+fn name_of(
+    asked: Option<String>,
+    is_prefix: Option<bool>,
+    meta: &Meta,
+) -> Result<(String, Option<bool>), ApiError> {
+    match (asked.or_else(|| meta.name.clone()), &meta.generate_name) {
+        (Some(name), _) => Ok((name, is_prefix)),
+        (None, Some(prefix)) => {
+            Ok((prefix.strip_suffix(SUFFIX).unwrap_or(prefix).to_owned(), Some(true)))
+        }
+        (None, None) => Err(ApiError::field("manifest.metadata.name", "is required")),
+    }
+}
+
+fn preemptibility(label: &str) -> Result<Preemptibility, ApiError> {
+    match label {
+        "preemptible" => Ok(Preemptibility::Preemptible),
+        "non-preemptible" => Ok(Preemptibility::NonPreemptible),
+        other => {
+            let why =
+                format!("`{}` is not allowed; preemptible or non-preemptible", units::shown(other));
+            Err(ApiError::field(&format!("manifest.metadata.labels.{PREEMPTIBILITY}"), why))
+        }
+    }
 }
 
 /// What a manifest says.
@@ -95,36 +151,43 @@ impl Means {
     }
 }
 
-fn to_wire(head: &Manifest, category: Option<&str>) -> Result<Means, ApiError> {
+fn to_wire(
+    head: &Manifest,
+    category: Option<&str>,
+    screened: &mut Screened,
+) -> Result<Means, ApiError> {
     let spec = head.spec.clone();
-    let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let (group, version) = head.api_version.rsplit_once('/').unwrap_or(("", &head.api_version));
+    let alone = match category {
+        Some("Build") => WorkloadKind::Workspace,
+        _ => WorkloadKind::Training,
+    };
     match (group, head.kind.as_str()) {
         ("", "Pod") => {
             let template = Template {
-                metadata: Some(head.metadata.clone()),
+                metadata: head.metadata.clone(),
                 spec: read_part::<Pod>("manifest.spec", spec)?,
             };
             // Restarts unless the restart policy forbids it, as published.
             let restart = template.spec.restart_policy.or(Some(RestartPolicy::Always));
             let spec = WorkloadSpec { restart_policy: restart, ..pod("manifest.spec", template)? };
-            let kind = match category {
-                Some("Build") => WorkloadKind::Workspace,
-                _ => WorkloadKind::Training,
-            };
-            Ok(Means::of(kind, spec))
+            Ok(Means::of(alone, spec))
         }
         ("batch", "Job") => {
-            let job: Job = read_part("manifest.spec", spec)?;
+            Ok(Means::of(WorkloadKind::Training, job(read_part("manifest.spec", spec)?)?))
+        }
+        ("apps", kind) if REPLICATED.contains(&kind) => {
+            let all: Replicated = read_part("manifest.spec", spec)?;
+            let several = all.replicas.filter(|replicas| *replicas != 1);
             let spec = WorkloadSpec {
-                parallelism: job.parallelism,
-                completions: job.completions,
-                backoff_limit: job.backoff_limit,
-                ..pod("manifest.spec.template.spec", job.template)?
+                parallelism: several,
+                restart_policy: Some(RestartPolicy::Always),
+                ..pod("manifest.spec.template.spec", all.template)?
             };
-            Ok(Means::of(WorkloadKind::Training, spec))
+            Ok(Means::of(if several.is_some() { WorkloadKind::Training } else { alone }, spec))
         }
         ("kubeflow.org", kind) if OPERATORS.iter().any(|(known, ..)| *known == kind) => {
-            let (spec, master) = distributed(kind, spec)?;
+            let (spec, master) = distributed((version, kind), spec, screened)?;
             Ok(Means { master, ..Means::of(WorkloadKind::Distributed, spec) })
         }
         leader_worker::KIND => {
@@ -136,15 +199,40 @@ fn to_wire(head: &Manifest, category: Option<&str>) -> Result<Means, ApiError> {
     }
 }
 
-/// Refuses what is no workload by its kind, before anything else of it: it has fields of its own.
-fn check_kind(manifest: &Value) -> Result<(), ApiError> {
+fn job(job: Job) -> Result<WorkloadSpec, ApiError> {
+    let mut spec = pod("manifest.spec.template.spec", job.template)?;
+    if job.completion_mode == Some(CompletionMode::Indexed) {
+        // Its value is the number of each pod.
+        let variable = EnvironmentVariable {
+            name: Some(COMPLETION_INDEX_VARIABLE.to_owned()),
+            value: Some(String::new()),
+            ..EnvironmentVariable::default()
+        };
+        spec.environment_variables.get_or_insert_default().push(variable);
+    }
+    Ok(WorkloadSpec {
+        parallelism: job.parallelism,
+        completions: job.completions,
+        backoff_limit: job.backoff_limit,
+        time_limit_seconds: job.active_deadline_seconds.or(spec.time_limit_seconds),
+        auto_deletion_time_after_completion_seconds: job.ttl_seconds_after_finished,
+        ..spec
+    })
+}
+
+/// The fields of the specification of a kind, before anything else of the manifest is read: what
+/// is no workload has fields of its own. None where a manifest does not say its kind.
+fn fields_of_kind(manifest: &Value) -> Result<Option<&'static [Field]>, ApiError> {
     let text = |field: &str| manifest.get(field).and_then(Value::as_str);
-    let (Some(kind), Some(version)) = (text("kind"), text("apiVersion")) else { return Ok(()) };
+    let (Some(kind), Some(version)) = (text("kind"), text("apiVersion")) else { return Ok(None) };
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
     let is_operator = || OPERATORS.iter().any(|(known, ..)| *known == kind);
     match (group, kind) {
-        ("", "Pod") | ("batch", "Job") | leader_worker::KIND => Ok(()),
-        ("kubeflow.org", _) if is_operator() => Ok(()),
+        ("", "Pod") => Ok(Some(fields::POD)),
+        ("batch", "Job") => Ok(Some(fields::JOB)),
+        ("apps", kind) if REPLICATED.contains(&kind) => Ok(Some(fields::REPLICATED)),
+        ("kubeflow.org", _) if is_operator() => Ok(Some(fields::OPERATOR)),
+        leader_worker::KIND => Ok(Some(fields::LEADER_WORKER_SET)),
         _ => Err(unknown_kind(kind, version)),
     }
 }
@@ -159,172 +247,15 @@ fn unknown_kind(kind: &str, version: &str) -> ApiError {
             classes.join(", ")
         ),
         _ => format!(
-            "`{}` of `{}` is not known; Pod of v1, Job of batch/v1, LeaderWorkerSet of \
-             leaderworkerset.x-k8s.io/v1, and of kubeflow.org {} are",
+            "`{}` of `{}` is not known; Pod of v1, Job of batch/v1, {} of apps/v1, \
+             LeaderWorkerSet of leaderworkerset.x-k8s.io/v1, and of kubeflow.org {} are",
             units::shown(kind),
             units::shown(version),
+            REPLICATED.join(" and "),
             operators.join(", ")
         ),
     };
     ApiError::field("manifest.kind", why)
-}
-
-/// The workers of a training operator, and the one that leads them.
-fn distributed(
-    kind: &str,
-    mut spec: Value,
-) -> Result<(WorkloadSpec, Option<WorkloadSpec>), ApiError> {
-    let known = OPERATORS.iter().find(|(known, ..)| *known == kind).copied();
-    let (_, field, framework) = known.ok_or_else(|| ApiError::field("manifest.kind", "unknown"))?;
-    let at = format!("manifest.spec.{field}");
-    let replicas = spec.as_object_mut().and_then(|spec| spec.remove(field));
-    let replicas = replicas.ok_or_else(|| ApiError::field(&at, "is required"))?;
-    let mut replicas: BTreeMap<String, Replicas> = read_part(&at, replicas)?;
-    let rest: Operator = read_part("manifest.spec", spec)?;
-    let leader = LEADERS.iter().find_map(|name| Some((*name, replicas.remove(*name)?)));
-    let worker = replicas.remove("Worker");
-    let worker = worker.ok_or_else(|| ApiError::field(&format!("{at}.Worker"), "is required"))?;
-    if let Some(other) = replicas.keys().next() {
-        let why = format!("is not known; Worker, and one of {} are", LEADERS.join(", "));
-        return Err(ApiError::field(&format!("{at}.{}", units::shown(other)), why));
-    }
-    let master = match leader {
-        None => None,
-        Some((name, leader)) if leader.replicas.unwrap_or(1) == 1 => {
-            // What is kept and shown is that of the workers.
-            let spec = replica(&format!("{at}.{name}"), leader)?;
-            Some(WorkloadSpec { labels: None, annotations: None, ..spec })
-        }
-        Some((name, _)) => {
-            return Err(ApiError::field(&format!("{at}.{name}.replicas"), "must be 1"));
-        }
-    };
-    let policy = rest.run_policy.unwrap_or_default();
-    let spec = WorkloadSpec {
-        distributed_framework: Some(framework),
-        num_workers: Some(worker.replicas.unwrap_or(1)),
-        slots_per_worker: rest.slots_per_worker,
-        clean_pod_policy: policy.clean_pod_policy,
-        backoff_limit: policy.backoff_limit,
-        ..replica(&format!("{at}.Worker"), worker)?
-    };
-    Ok((spec, master))
-}
-
-fn replica(at: &str, replicas: Replicas) -> Result<WorkloadSpec, ApiError> {
-    let own = replicas.restart_policy;
-    let spec = pod(&format!("{at}.template.spec"), replicas.template)?;
-    Ok(WorkloadSpec { restart_policy: own.or(spec.restart_policy), ..spec })
-}
-
-/// What a pod says; a pod here is one process.
-fn pod(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
-    let (meta, spec) = (template.metadata.unwrap_or_default(), template.spec);
-    let [container] = <[Container; 1]>::try_from(spec.containers).map_err(|all| {
-        let why = format!("has {}; a pod here is one process, so write one", all.len());
-        ApiError::field(&format!("{at}.containers"), why)
-    })?;
-    if let Some(other) = spec.scheduler_name.filter(|name| !SCHEDULERS.contains(&name.as_str())) {
-        let why = format!("`{}` is not here; {} is", units::shown(&other), SCHEDULERS.join(" or "));
-        return Err(ApiError::field(&format!("{at}.schedulerName"), why));
-    }
-    let at = format!("{at}.containers[0]");
-    let words = |words: Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
-    let compute = compute(&at, container.resources, meta.annotations.get(FRACTION))?;
-    Ok(WorkloadSpec {
-        image: container.image,
-        command: words(container.command),
-        args: words(container.args),
-        working_dir: container.working_dir,
-        stdin: container.stdin,
-        tty: container.tty,
-        environment_variables: Some(container.env.into_iter().map(variable).collect()),
-        compute: Some(compute),
-        labels: Some(pairs(meta.labels)),
-        annotations: Some(pairs(meta.annotations)),
-        restart_policy: spec.restart_policy,
-        termination_grace_period_seconds: spec.termination_grace_period_seconds,
-        priority_class: spec.priority_class_name,
-        node_affinity_required: selector(spec.node_selector),
-        tolerations: Some(spec.tolerations).filter(|all: &Vec<Toleration>| !all.is_empty()),
-        ..WorkloadSpec::default()
-    })
-}
-
-fn variable(variable: kinds::Variable) -> EnvironmentVariable {
-    let secret = variable.value_from.map(|from| EnvironmentVariableSecret {
-        name: Some(from.secret_key_ref.name),
-        key: Some(from.secret_key_ref.key),
-    });
-    EnvironmentVariable {
-        name: Some(variable.name),
-        // A variable without a value is empty there.
-        value: variable.value.or_else(|| secret.is_none().then(String::new)),
-        secret,
-        ..EnvironmentVariable::default()
-    }
-}
-
-fn selector(labels: BTreeMap<String, String>) -> Option<NodeAffinityRequired> {
-    let expression = |(key, value): (String, String)| MatchExpression {
-        key,
-        operator: MatchExpressionOperator::In,
-        values: Some(vec![value]),
-    };
-    let match_expressions: Vec<_> = labels.into_iter().map(expression).collect();
-    let term = NodeSelectorTerm { match_expressions };
-    (!term.match_expressions.is_empty())
-        .then(|| NodeAffinityRequired { node_selector_terms: vec![term] })
-}
-
-/// What a container asks for. Devices count where they are limited, as published; the rest is
-/// asked for and not limited.
-fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Compute, ApiError> {
-    let at = format!("{at}.resources");
-    let mut compute = Compute::default();
-    for (name, amount) in &all.limits {
-        let field = format!("{at}.limits.{name}");
-        let text = amount.text();
-        if name == GPU {
-            let count =
-                text.parse::<u32>().map_err(|_| ApiError::field(&field, "is not a number"))?;
-            compute.gpu_devices_request = Some(count.into());
-        } else if name.starts_with(MIG) {
-            compute.extended_resources.get_or_insert_default().push(ExtendedResource {
-                resource: name.clone(),
-                quantity: Some(text),
-                exclude: None,
-            });
-        } else {
-            let why = "is refused: a process is not limited; ask for it under requests";
-            return Err(ApiError::field(&field, why));
-        }
-    }
-    for (name, amount) in &all.requests {
-        let field = format!("{at}.requests.{name}");
-        let text = amount.text();
-        match name.as_str() {
-            "cpu" => {
-                let millis = units::parse_cpu_millis(&text);
-                let millis = millis.map_err(|why| ApiError::field(&field, why))?;
-                compute.cpu_core_request = Some(number_from_millis(millis));
-            }
-            "memory" => compute.cpu_memory_request = Some(text),
-            _ if all.limits.get(name).is_some_and(|limit| limit.text() == text) => {}
-            _ => return Err(ApiError::field(&field, "must be the same under limits")),
-        }
-    }
-    if let Some(fraction) = fraction {
-        let field = format!("annotation {FRACTION}");
-        if compute.gpu_devices_request.is_some() {
-            return Err(ApiError::field(&field, format!("goes without {GPU}; leave one out")));
-        }
-        let portion = fraction.parse().map_err(|_| ApiError::field(&field, "is not a number"))?;
-        compute.gpu_devices_request = Some(1.into());
-        compute.gpu_request_type = Some(GpuRequestType::Portion);
-        compute.gpu_portion_request = Some(portion);
-    }
-    Ok(compute)
 }
 
 /// What is said of the whole, and of its pods where that says nothing.
@@ -333,11 +264,6 @@ fn over(own: BTreeMap<String, String>, pods: Option<Vec<NameValue>>) -> Option<V
     all.retain(|pair| !own.contains_key(&pair.name));
     all.extend(pairs(own));
     Some(all).filter(|all| !all.is_empty())
-}
-
-fn pairs(map: BTreeMap<String, String>) -> Vec<NameValue> {
-    let pair = |(name, value)| NameValue { name, value, exclude: None };
-    map.into_iter().map(pair).collect()
 }
 
 /// Whether nothing of it is to run.

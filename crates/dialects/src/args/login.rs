@@ -21,6 +21,7 @@ pub(crate) enum Way {
     /// With a user's name and password
     User(User),
     /// As a service account, or with an access key
+    #[command(alias = "access-key")]
     Application(Application),
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Application {
     #[arg(long, visible_alias = "client-id", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Its secret; the program asks for it if it is left out
-    #[arg(long, value_name = "SECRET", allow_hyphen_values = true)]
+    #[arg(long, alias = "client-secret", value_name = "SECRET", allow_hyphen_values = true)]
     pub(crate) secret: Option<String>,
     /// Ask for both (done for whichever is left out)
     #[arg(long)]

@@ -424,7 +424,8 @@ pub(crate) struct Exec {
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     /// Node pools it may run in, the best first
-    #[arg(long, value_name = "NAME,NAME", value_parser = values::names, add = Known::new(pools))]
+    #[arg(long, alias = "node-pool", value_name = "NAME,NAME", value_parser = values::names)]
+    #[arg(add = Known::new(pools))]
     pub(crate) node_pools: Vec<Pools>,
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
@@ -451,7 +452,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// Sections of text.
-    #[value(alias = "wide")]
+    #[value(aliases = ["wide", "plaintext"])]
     Table,
     /// The server's object.
     Json,
@@ -503,13 +504,13 @@ fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> 
 }
 
 /// Parses a command line, the program's name included. Answers also the command that was named, for
-/// what is wrong with the words together.
+/// what is wrong with the words together, and the note on flags without effect.
 ///
 /// # Errors
 /// What the parser has to say: a fault with the nearest right word, or a help page.
 pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
-) -> Result<(Cli, clap::Command), clap::Error> {
+) -> Result<(Cli, clap::Command, Option<String>), clap::Error> {
     let argv = argv.into_iter().collect::<Vec<_>>();
     let tree = deferred::grammar_of(&argv);
     let typed = normalize::named(&tree, &argv);
@@ -518,9 +519,9 @@ pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     let matches = tree
         .try_get_matches_from_mut(&argv)
         .map_err(|error| normalize::with_advice(cli_kit::exit::without_tip(error), &tree, &argv))?;
-    unsupported_flags::refuse(&tree, &matches)?;
+    let note = unsupported_flags::refuse(&tree, &matches)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
-    Ok((cli, command_of(&tree, &matches).clone()))
+    Ok((cli, command_of(&tree, &matches).clone(), note))
 }
 
 /// The last command that was named, below the first.

@@ -10,6 +10,19 @@ use clap::{Arg, ArgAction, Command, Error};
 
 /// Flags of every command that take the next word.
 const TAKE_A_WORD: [&str; 5] = ["-p", "--project", "--config-path", "--config-file", "--loglevel"];
+/// Nouns whose verbs are about workloads.
+const NOUNS: [&str; 10] = [
+    "training",
+    "workspace",
+    "inference",
+    "workload",
+    "distributed",
+    "pytorch",
+    "mpi",
+    "tensorflow",
+    "xgboost",
+    "jax",
+];
 /// What flags are called whose values may begin with a dash that is no flag: `-1s`, `-2G`.
 const WITH_UNIT: [&str; 2] = ["DURATION", "SIZE"];
 
@@ -51,7 +64,44 @@ fn patient_flag(arg: Arg) -> Arg {
 /// The words as the grammar reads them.
 #[must_use]
 pub(crate) fn read(tree: &Command, argv: Vec<OsString>) -> Vec<OsString> {
-    plain_switches(tree, join_old_strings(argv))
+    plain_switches(tree, join_old_strings(with_ids_as_names(tree, without_standard(argv))))
+}
+
+/// Inferences of one pod are all there are, so `inference standard VERB` is `inference VERB`.
+fn without_standard(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let mut words = commands(&argv);
+    let first = words.next().is_some_and(|(_, word)| word == "inference" || word == "inferences");
+    let second = words.next().filter(|(_, word)| *word == "standard").map(|(at, _)| at);
+    drop(words);
+    if let Some(at) = second.filter(|_| first) {
+        argv.remove(at);
+    }
+    argv
+}
+
+/// A workload goes by its id as by its name, so `--uuid ID` is the name.
+fn with_ids_as_names(tree: &Command, argv: Vec<OsString>) -> Vec<OsString> {
+    let path = named(tree, &argv);
+    let of_workloads = path.first().is_some_and(|noun| NOUNS.contains(&noun.as_str()));
+    let Some(verb) = path.get(1..).and_then(|path| path.last()).filter(|_| of_workloads) else {
+        return argv;
+    };
+    if verb == "submit" || verb == "list" {
+        return argv;
+    }
+    let mut is_over = false;
+    let id = |word: OsString| {
+        is_over |= word == "--";
+        match word.to_str() {
+            _ if is_over => Some(word),
+            Some("--uuid") => None,
+            Some(text) => {
+                Some(text.strip_prefix("--uuid=").map_or_else(|| text.into(), Into::into))
+            }
+            None => Some(word),
+        }
+    };
+    argv.into_iter().filter_map(id).collect()
 }
 
 /// The first words that are commands, after the flags that may stand before them.

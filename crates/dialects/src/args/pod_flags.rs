@@ -33,6 +33,30 @@ pub(crate) struct Common {
     /// On simulated GPUs, a driver that counts memory and computes nothing
     #[arg(long)]
     pub(crate) simulated_driver: Option<bool>,
+    /// Mount a folder of an NFS server
+    #[arg(long, value_name = "server=HOST,path=DIR,mountpath=DIR,readwrite", value_parser = nfs)]
+    pub(crate) nfs: Vec<NfsInstance>,
+    /// Mount a folder of the machine
+    #[arg(long, value_name = "path=DIR,mount=DIR,readwrite", value_parser = host_path)]
+    pub(crate) host_path: Vec<HostPathInstance>,
+    /// Mount an empty folder
+    #[arg(long, value_name = "path=DIR,medium=Memory,size=SIZE", value_parser = empty_dir)]
+    pub(crate) empty_dir_volume: Vec<EmptyDirInstance>,
+    /// Config map of the project as files in a folder; with subpath=KEY as one file
+    #[arg(long, value_name = "name=NAME,path=DIR", value_parser = config_map)]
+    pub(crate) configmap_map_volume: Vec<ConfigMapInstance>,
+    /// Numeric id of the user it runs as
+    #[arg(long, value_name = "UID", value_parser = count)]
+    pub(crate) run_as_uid: Option<u32>,
+    /// Numeric id of the group it runs as
+    #[arg(long, value_name = "GID", value_parser = count)]
+    pub(crate) run_as_gid: Option<u32>,
+    /// Refuse to run as root
+    #[arg(long)]
+    pub(crate) run_as_non_root: Option<bool>,
+    /// Numeric ids of further groups
+    #[arg(long, value_name = "GID,GID")]
+    pub(crate) supplemental_groups: Option<String>,
     /// Copy a Git repository; rev=REV in place of a branch
     #[arg(long, value_parser = git)]
     #[arg(value_name = "source=URL,branch=BRANCH,target=DIR,secret=NAME")]
@@ -64,10 +88,10 @@ pub(crate) struct V1 {
     #[command(flatten)]
     pub(crate) common: Common,
     /// Most CPU cores it may use, such as 2 or 500m
-    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    #[arg(long, alias = "cpu-core-limit", value_name = "CORES", value_parser = cpu)]
     pub(crate) cpu_limit: Option<u64>,
     /// Most memory it may use, such as 2G
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, alias = "cpu-memory-limit", value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<String>,
     /// Mount a folder of the machine, or of an NFS server
     #[arg(short, long, alias = "volumes", value_name = "DIR:DIR[:ro|rw][:nfs-host]")]
@@ -83,10 +107,12 @@ pub(crate) struct V1 {
     #[arg(long, value_name = "[CLASS]:SIZE:DIR[:ro] | NAME:DIR[:ro]", value_parser = pvc)]
     pub(crate) pvc: Vec<PvcInstance>,
     /// Mount an existing volume
-    #[arg(long, value_name = "claimname=NAME,path=DIR", value_parser = existing_pvc)]
+    #[arg(long, alias = "existing-pvc", value_parser = existing_pvc)]
+    #[arg(value_name = "claimname=NAME,path=DIR")]
     pub(crate) pvc_exists: Vec<PvcInstance>,
     /// Mount a volume; create it if it does not exist
-    #[arg(long, value_name = "claimname=NAME,size=SIZE,path=DIR", value_parser = new_pvc)]
+    #[arg(long, alias = "new-pvc", value_parser = new_pvc)]
+    #[arg(value_name = "claimname=NAME,size=SIZE,path=DIR")]
     pub(crate) pvc_new: Vec<PvcInstance>,
     /// Port to expose
     #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
@@ -100,7 +126,7 @@ pub(crate) struct V1 {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
     /// Linux capability to add, such as SYS_PTRACE
-    #[arg(long, value_name = "CAPABILITY")]
+    #[arg(long, alias = "capability", value_name = "CAPABILITY")]
     pub(crate) add_capability: Vec<String>,
     /// Keep it from gaining rights (older spelling)
     #[arg(long, hide = true, conflicts_with = "allow_privilege_escalation")]
@@ -109,7 +135,8 @@ pub(crate) struct V1 {
     #[arg(long, hide = true, conflicts_with = "image_pull_policy")]
     pub(crate) always_pull_image: bool,
     /// Delete it this long after its end, such as 2h
-    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    #[arg(long, alias = "auto-deletion-time-after-completion", value_parser = seconds)]
+    #[arg(value_name = "DURATION")]
     pub(crate) ttl_after_finish: Option<u64>,
     /// When it may start, and for how long it runs.
     #[command(flatten)]
@@ -134,18 +161,6 @@ pub(crate) struct V2 {
     /// Mount an existing volume
     #[arg(long, value_name = "claimname=NAME,path=DIR", value_parser = existing_pvc)]
     pub(crate) existing_pvc: Vec<PvcInstance>,
-    /// Mount a folder of an NFS server
-    #[arg(long, value_name = "server=HOST,path=DIR,mountpath=DIR,readwrite", value_parser = nfs)]
-    pub(crate) nfs: Vec<NfsInstance>,
-    /// Mount a folder of the machine
-    #[arg(long, value_name = "path=DIR,mount=DIR,readwrite", value_parser = host_path)]
-    pub(crate) host_path: Vec<HostPathInstance>,
-    /// Mount an empty folder
-    #[arg(long, value_name = "path=DIR,medium=Memory,size=SIZE", value_parser = empty_dir)]
-    pub(crate) empty_dir_volume: Vec<EmptyDirInstance>,
-    /// Config map of the project as files in a folder; with subpath=KEY as one file
-    #[arg(long, value_name = "name=NAME,path=DIR", value_parser = config_map)]
-    pub(crate) configmap_map_volume: Vec<ConfigMapInstance>,
     /// Port to expose
     #[arg(long, value_name = "container=PORT,external=PORT", value_parser = port_v2)]
     pub(crate) port: Vec<Opened>,
@@ -153,18 +168,6 @@ pub(crate) struct V2 {
     #[arg(long, value_parser = external_url)]
     #[arg(value_name = "container=PORT,name=NAME,authtype=WHO,authusers=A:B")]
     pub(crate) external_url: Vec<ExposedUrl>,
-    /// Numeric id of the user it runs as
-    #[arg(long, value_name = "UID", value_parser = count)]
-    pub(crate) run_as_uid: Option<u32>,
-    /// Numeric id of the group it runs as
-    #[arg(long, value_name = "GID", value_parser = count)]
-    pub(crate) run_as_gid: Option<u32>,
-    /// Refuse to run as root
-    #[arg(long)]
-    pub(crate) run_as_non_root: Option<bool>,
-    /// Numeric ids of further groups
-    #[arg(long, value_name = "GID,GID")]
-    pub(crate) supplemental_groups: Option<String>,
     /// Where user and group come from: fromTheImage or custom
     #[arg(long, value_name = "SOURCE")]
     pub(crate) user_group_source: Option<String>,

@@ -34,6 +34,9 @@ pub(crate) enum Config {
         /// Print json or yaml in place of text
         #[arg(short, long, value_enum, value_name = "FORMAT")]
         output: Option<Output>,
+        /// The same as -o json
+        #[arg(long, conflicts_with = "output")]
+        json: bool,
     },
     /// Print settings for other users of the same server
     Generate(Generate),
@@ -65,6 +68,9 @@ pub(crate) enum Auth {
 /// `diagnostics`.
 #[derive(Debug, Args)]
 pub(crate) struct Diagnostics {
+    /// Accepted as the published verb: there is one thing to collect
+    #[arg(hide = true, value_parser = ["collect-logs"])]
+    verb: Option<String>,
     /// Print json or yaml in place of text
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<Output>,

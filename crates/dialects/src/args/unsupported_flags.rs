@@ -13,6 +13,8 @@ struct UnsupportedFlag {
     name: &'static str,
     value: Value,
     why: &'static str,
+    /// Whether a line without it would do something else; if not, a note names it.
+    is_refused: bool,
 }
 
 /// What stands behind a flag.
@@ -27,30 +29,37 @@ enum Value {
 }
 
 const fn switch(name: &'static str, why: &'static str) -> UnsupportedFlag {
-    UnsupportedFlag { name, value: Value::Switch, why }
+    UnsupportedFlag { name, value: Value::Switch, why, is_refused: true }
 }
 
 const fn maybe(name: &'static str, why: &'static str) -> UnsupportedFlag {
-    UnsupportedFlag { name, value: Value::Maybe, why }
+    UnsupportedFlag { name, value: Value::Maybe, why, is_refused: true }
 }
 
 const fn value(name: &'static str, why: &'static str) -> UnsupportedFlag {
-    UnsupportedFlag { name, value: Value::Needed, why }
+    UnsupportedFlag { name, value: Value::Needed, why, is_refused: true }
+}
+
+/// A flag that is taken, and changes nothing.
+const fn idle(flag: UnsupportedFlag) -> UnsupportedFlag {
+    UnsupportedFlag { is_refused: false, ..flag }
 }
 
 const MOUNT: &str = "there are no data volumes; use --new-pvc";
 const IMAGE: &str = "the server pulls images, with the credentials of the project";
 const USER: &str = "the server knows no UID of a user; set it with --run-as-uid";
-/// The first dialect has no flag for them.
-const USER_V1: &str =
-    "the server knows no UID of a user; set it with `runai training submit --run-as-uid UID`";
+const ACCOUNT: &str = "a process has the account of its user where the server has one for each, \
+                       and --run-as-uid sets another";
+const CONTAINER: &str = "a pod has one container";
+const WAITING: &str = "`runai wait NAME --for running --timeout TIME` waits for it";
+const ROWS: &str = "`-o wide` prints all columns, and -o json all values";
 const TERMINAL: &str =
     "a replica has no terminal of its own; `runai inference bash NAME` opens one";
 const TOGETHER_ONCE: &str = "its pods run together, once; use --workers or --processes";
 const ALONE: &str = "it is for jobs of one pod; use `runai submit NAME`";
 
 const V1: &[UnsupportedFlag] =
-    &[switch("local-image", IMAGE), switch("run-as-user", USER_V1), value("user", USER_V1)];
+    &[switch("local-image", IMAGE), idle(switch("run-as-user", ACCOUNT)), value("user", USER)];
 /// Beside those, of jobs of several pods.
 const TOGETHER: &[UnsupportedFlag] = &[
     switch("inference", ALONE),
@@ -66,11 +75,11 @@ const TOGETHER: &[UnsupportedFlag] = &[
 ];
 const V2: &[UnsupportedFlag] = &[
     maybe("image-pull-my-credentials", IMAGE),
-    switch("run-as-user", USER),
+    idle(switch("run-as-user", ACCOUNT)),
     value("datavolume", MOUNT),
     value("env-my-credentials", "users have no credentials of their own; use --env-secret"),
     value("env-pod-field-ref", "there are no Kubernetes pods whose fields could be read"),
-    value("wait-for-submit", "a submission is answered at once"),
+    idle(value("wait-for-submit", "a submission is answered at once")),
 ];
 
 const INFERENCE: &[UnsupportedFlag] = &[
@@ -82,6 +91,29 @@ const INFERENCE: &[UnsupportedFlag] = &[
 
 const MANIFEST: &[UnsupportedFlag] =
     &[value("mnnvl", "there is one machine, and no NVLink between machines")];
+
+const LIST: &[UnsupportedFlag] = &[
+    idle(value("columns", ROWS)),
+    idle(value("page-size", "the server is asked for as many rows as are printed")),
+    idle(switch("raw", ROWS)),
+    switch(
+        "deleted",
+        "a list has what is there; `GET /api/v1/workloads?deleted=true` has the rest",
+    ),
+];
+
+const LOGS: &[UnsupportedFlag] = &[
+    idle(value("container", CONTAINER)),
+    idle(value("limit-bytes", "`--tail N` prints the last lines")),
+    idle(value("wait-timeout", WAITING)),
+];
+
+/// Of what is done in a pod.
+const SESSION: &[UnsupportedFlag] =
+    &[idle(value("container", CONTAINER)), idle(value("wait-timeout", WAITING))];
+
+const VERSION: &[UnsupportedFlag] =
+    &[idle(switch("wide", "`runai diagnostics` prints more than the version"))];
 
 const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
 const LOGIN: &[UnsupportedFlag] = &[
@@ -103,6 +135,10 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static UnsupportedFlag> {
         ["training" | "distributed", .., "submit"] => (V2, &[]),
         ["inference", "submit" | "update"] => (V2, INFERENCE),
         ["workload", "submit"] => (MANIFEST, &[]),
+        ["version"] => (VERSION, &[]),
+        [_, .., "list"] => (LIST, &[]),
+        [.., "logs"] => (LOGS, &[]),
+        [.., "bash" | "exec" | "attach" | "port-forward"] => (SESSION, &[]),
         [_, "submit"] => (V2, &[]),
         _ => (&[], &[]),
     };
@@ -142,11 +178,12 @@ pub(crate) fn add_to(command: Command, path: &[&str]) -> Command {
     }))
 }
 
-/// Refuses a command line that uses one of them.
+/// Refuses a command line that uses one of them, unless it does the same without. Then the answer
+/// is the note that names those.
 ///
 /// # Errors
 /// Names the flag, and says why.
-pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<Option<String>, clap::Error> {
     let mut path = Vec::new();
     let mut at = matches;
     while let Some((word, below)) = at.subcommand() {
@@ -160,7 +197,7 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::E
         let mut hidden =
             hidden.get_arguments().filter(|arg| arg.is_hide_set() && !arg.is_global_set());
         let Some(arg) = hidden.find(|arg| typed(arg) == Some(ValueSource::CommandLine)) else {
-            return Ok(());
+            return Ok(None);
         };
         let flag = arg.get_long().unwrap_or_default();
         let text = format!(
@@ -171,7 +208,12 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::E
     }
     let typed =
         |later: &&UnsupportedFlag| at.value_source(later.name) == Some(ValueSource::CommandLine);
-    let Some(UnsupportedFlag { name, why, .. }) = of(&path).find(typed) else { return Ok(()) };
+    let typed: Vec<_> = of(&path).filter(typed).collect();
+    let Some(UnsupportedFlag { name, why, .. }) = typed.iter().find(|flag| flag.is_refused) else {
+        let each = typed.iter().map(|flag| format!("--{} ({})", flag.name, flag.why));
+        let each: Vec<_> = each.collect();
+        return Ok((!each.is_empty()).then(|| format!("no effect here: {}", each.join(", "))));
+    };
     let text = format!("--{name} is not supported yet: {why}; leave it out");
     Err(command().error(ErrorKind::UnknownArgument, text))
 }
@@ -179,6 +221,7 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::E
 /// Every flag with the reason why it is refused.
 #[cfg(test)]
 pub(crate) fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = [V1, TOGETHER, V2, INFERENCE, MANIFEST, LOGIN, SETTINGS];
+    let all =
+        [V1, TOGETHER, V2, INFERENCE, MANIFEST, LIST, LOGS, SESSION, VERSION, LOGIN, SETTINGS];
     all.into_iter().flatten().map(|later| (later.name, later.why))
 }

@@ -113,7 +113,8 @@ pub(crate) struct Job {
     #[arg(long = "name", value_name = "NAME", conflicts_with = "name")]
     pub(crate) name_flag: Option<String>,
     /// Number the job: PREFIX-0, PREFIX-1, …
-    #[arg(long, value_name = "PREFIX", conflicts_with_all = ["name", "name_flag"])]
+    #[arg(long, alias = "name-prefix", value_name = "PREFIX")]
+    #[arg(conflicts_with_all = ["name", "name_flag"])]
     pub(crate) job_name_prefix: Option<String>,
     /// Template for the values that are not given here
     #[arg(long, value_name = "NAME", add = Known::new(templates))]
@@ -122,7 +123,8 @@ pub(crate) struct Job {
     #[arg(short, long)]
     pub(crate) image: Option<String>,
     /// GPUs: a whole number, or a share of one such as 0.5
-    #[arg(short, long, alias = "gpu-portion-request", value_parser = gpu_millis)]
+    #[arg(short, long, aliases = ["gpu-portion-request", "gpu-devices-request"])]
+    #[arg(value_parser = gpu_millis)]
     pub(crate) gpu: Option<u64>,
     /// Most of the GPU that may be used while it is free, with a share
     #[arg(long, value_name = "SHARE", value_parser = portion)]
@@ -143,10 +145,10 @@ pub(crate) struct Job {
     #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
     pub(crate) extended_resource: Vec<(String, String)>,
     /// CPU cores, such as 0.5 or 500m
-    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    #[arg(long, alias = "cpu-core-request", value_name = "CORES", value_parser = cpu)]
     pub(crate) cpu: Option<u64>,
     /// Memory, such as 1G
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, alias = "cpu-memory-request", value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<String>,
     /// The words after `--` replace the image's command
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -156,7 +158,8 @@ pub(crate) struct Job {
     #[arg(long, hide = true, value_name = "STRING")]
     pub(crate) args: Option<String>,
     /// Environment variable: NAME=VALUE or NAME=SECRET:CREDENTIAL,KEY
-    #[arg(short, long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(short, long, alias = "environment-variable", value_parser = variable)]
+    #[arg(value_name = "NAME=VALUE")]
     pub(crate) environment: Vec<(String, Variable)>,
     /// Working directory of the job
     #[arg(long, value_name = "DIR")]

@@ -67,6 +67,9 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Project(v2::ProjectVerb::Set { name }) => {
             Intent::SetProject { name, by_noun: true }
         }
+        Command::Project(v2::ProjectVerb::Create(_)) => {
+            program::refused(program::NO_PROJECT_CHANGE)
+        }
         Command::Cluster(v2::ClusterVerb::List(list)) => {
             Intent::ListClusters(Dialect::V2, page(&list.paging), list.format.into())
         }

@@ -91,10 +91,6 @@ pub(super) fn v2(typed: V2) -> ContainerOptions {
     let mut around = common(typed.common);
     let storage = &mut around.storage;
     storage.pvc = some([typed.new_pvc, typed.existing_pvc].concat());
-    storage.nfs = some(typed.nfs);
-    storage.host_path = some(typed.host_path);
-    storage.empty_dir_volume = some(typed.empty_dir_volume);
-    storage.config_map_volume = some(typed.configmap_map_volume);
     typed.port.into_iter().for_each(|port| around.open(port));
     around.urls.extend(typed.external_url);
     around.cpu_millis_max = typed.cpu_core_limit;
@@ -102,10 +98,6 @@ pub(super) fn v2(typed: V2) -> ContainerOptions {
     around.security = Security {
         capabilities: some(typed.capability),
         privileged: typed.privileged,
-        run_as_uid: typed.run_as_uid.map(Into::into),
-        run_as_gid: typed.run_as_gid.map(Into::into),
-        run_as_non_root: typed.run_as_non_root,
-        supplemental_groups: typed.supplemental_groups,
         uid_gid_source: typed.user_group_source,
         seccomp_profile_type: typed.seccomp_profile,
         ..around.security
@@ -136,8 +128,20 @@ pub(super) fn labels(mut typed: Vec<(String, String)>, of: &Common) -> Vec<(Stri
 
 fn common(typed: Common) -> ContainerOptions {
     ContainerOptions {
-        storage: Storage { git: some(typed.git_sync), s3: some(typed.s3), ..Storage::default() },
+        storage: Storage {
+            git: some(typed.git_sync),
+            s3: some(typed.s3),
+            nfs: some(typed.nfs),
+            host_path: some(typed.host_path),
+            empty_dir_volume: some(typed.empty_dir_volume),
+            config_map_volume: some(typed.configmap_map_volume),
+            ..Storage::default()
+        },
         security: Security {
+            run_as_uid: typed.run_as_uid.map(Into::into),
+            run_as_gid: typed.run_as_gid.map(Into::into),
+            run_as_non_root: typed.run_as_non_root,
+            supplemental_groups: typed.supplemental_groups,
             host_ipc: typed.host_ipc,
             host_network: typed.host_network,
             allow_privilege_escalation: typed.allow_privilege_escalation,

@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::args::program::{Config, Metrics};
-use crate::intent::{Intent, LocalCommand};
+use crate::intent::{Intent, LocalCommand, OutputFormat};
 
 pub(super) const NO_CLUSTER: &str = "there is no cluster of Kubernetes behind this server, whose workloads are processes or containers \
      of one machine, so kubectl has nothing to talk to; `runai describe`, `logs`, `exec` and \
@@ -21,9 +21,13 @@ pub(super) const NO_REPLICA_OF_SEVERAL: &str = "a replica of an inference is one
 pub(super) const NO_NIM: &str = "there is no operator for NIM here; submit its image as any other: `runai inference submit NAME -i \
      IMAGE --serving-port 8000`";
 
+pub(super) const NO_PROJECT_CHANGE: &str = "projects are made and changed by an administrator, at the server: `elastane project create NAME \
+     --gpu-quota N`";
+
 /// All of them, for review.
 #[cfg(test)]
-pub(crate) const TEXTS: [&str; 7] = [
+pub(crate) const TEXTS: [&str; 8] = [
+    NO_PROJECT_CHANGE,
     NO_CLUSTER,
     NO_REPORT,
     NO_REPORT_SETTING,
@@ -38,7 +42,9 @@ pub(super) fn config(verb: Config) -> Intent {
         Config::Project { name } => Intent::SetProject { name, by_noun: false },
         Config::Cluster { name } => Intent::SetCluster(name),
         Config::Set { cp_url } => Intent::SetServer(cp_url),
-        Config::Describe { output: format } => Intent::DescribeSettings(output(format)),
+        Config::Describe { output: format, json } => {
+            Intent::DescribeSettings(if json { OutputFormat::Json } else { output(format) })
+        }
         Config::Generate(typed) => Intent::GenerateSettings(typed.file),
     }
 }

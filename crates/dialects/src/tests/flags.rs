@@ -159,7 +159,43 @@ const V1_REFUSED: &[(&str, &str)] = &[
 ];
 
 /// The same; this version does not act on them.
-const V1_LATER: &[&str] = &["--local-image", "--run-as-user", "--user me"];
+const V1_LATER: &[&str] = &["--local-image", "--user me"];
+
+/// Spellings of the second dialect.
+const V1_NEWER: &[&str] = &[
+    "--run-as-uid 1000 --run-as-gid 1000 --run-as-non-root --supplemental-groups 1113",
+    "--existing-pvc claimname=scratch,path=/scratch",
+    "--new-pvc claimname=s,size=1G,path=/s",
+    "--nfs path=/a,server=s,mountpath=/b",
+    "--host-path path=/a,mount=/b",
+    "--empty-dir-volume path=/p",
+    "--configmap-map-volume name=n,path=/p",
+    "--node-pool a --node-pool b",
+    "--gpu-devices-request 1 --cpu-core-request 1 --cpu-memory-request 1G",
+    "--cpu-core-limit 1 --cpu-memory-limit 1G",
+    "--environment-variable A=b",
+    "--capability SYS_PTRACE",
+    "--auto-deletion-time-after-completion 5s",
+];
+
+/// Flags that change nothing, by the command that has them.
+const IDLE: &[(&str, &str)] = &[
+    ("submit j -i x", "--run-as-user"),
+    ("submit-dist pytorch j -i x", "--run-as-user"),
+    ("training submit j -i x", "--run-as-user"),
+    ("workspace submit j -i x", "--wait-for-submit 1m"),
+    ("training logs j", "--container=w"),
+    ("training logs j", "--limit-bytes=10"),
+    ("workload logs j", "--wait-timeout=30s"),
+    ("workspace bash j", "--container c"),
+    ("training pytorch attach j", "--container c"),
+    ("workspace port-forward j --port 80", "--wait-timeout 5s"),
+    ("training list", "--columns name,status"),
+    ("workload list", "--page-size 5"),
+    ("inference list", "--raw"),
+    ("project list", "--raw"),
+    ("version", "--wide"),
+];
 
 /// Of jobs of several pods.
 const TOGETHER_LATER: &[&str] = &[
@@ -282,9 +318,7 @@ const V2_LATER: &[&str] = &[
     "--image-pull-my-credentials mine",
     "--env-pod-field-ref name=A,path=b",
     "--env-my-credentials name=A",
-    "--wait-for-submit 1m",
     "--datavolume name=n",
-    "--run-as-user",
 ];
 
 const TRAINING_TAKEN: &[&str] = &["--runs 4", "--runs 4 --parallelism 2", "--elastic -g 2"];
@@ -374,6 +408,7 @@ fn later(head: &str, tails: &[&str]) {
 fn the_first_dialect_takes_what_is_published() {
     taken("submit j -i x", V1_TAKEN);
     refused("submit j -i x", V1_REFUSED);
+    taken("submit j -i x", V1_NEWER);
     later("submit j -i x", V1_LATER);
     later("submit-dist tf j -i x", V1_LATER);
     later("submit-mpi j -i x", TOGETHER_LATER);
@@ -497,11 +532,85 @@ fn an_update_takes_what_can_change_and_names_what_cannot() {
 }
 
 #[test]
+fn one_note_names_all_flags_of_a_line_that_change_nothing() {
+    let note = |line: &str| {
+        let argv = line.split(' ').map(Into::into).collect();
+        crate::understood(argv).map(|read| (read.intent, read.note)).unwrap()
+    };
+    for (head, tail) in IDLE {
+        let (with, said) = note(&format!("runai {head} {tail}"));
+        let (without, nothing) = note(&format!("runai {head}"));
+        // A submission keeps its line.
+        if !head.contains("submit") {
+            assert_eq!(with, without, "{head} {tail}");
+        }
+        let flag = tail.split([' ', '=']).next().unwrap();
+        assert!(said.is_some_and(|note| note.contains(&format!("{flag} ("))), "{head} {tail}");
+        assert_eq!(nothing, None, "{head}");
+    }
+    let (_, said) = note("runai training exec --container c --wait-timeout=5s j -- ls --container");
+    let said = said.unwrap();
+    assert!(said.contains("--container (") && said.contains("--wait-timeout ("), "{said}");
+}
+
+#[test]
+fn an_id_stands_for_the_name_in_every_command_about_a_workload() {
+    let id = "0b0d5ad1-6c39-4b43-8ba0-b06dd9fa8a9b";
+    for (head, tail) in [
+        ("training describe", ""),
+        ("training standard suspend", ""),
+        ("workspace delete", "--yes"),
+        ("workload resume", ""),
+        ("training pytorch logs", "--tail 3"),
+        ("inference bash", ""),
+        ("tf attach", ""),
+        ("workload exec", "-i -- sh --uuid=x"),
+        ("workspace port-forward", "--port 80"),
+        ("workload update", "--priority high"),
+        ("training explain", ""),
+        ("training wait", "--for running"),
+        ("inference standard describe", ""),
+    ] {
+        let of = |way: &str| meaning(format!("runai {head} {way}{id} {tail}").trim_end());
+        let plain = of("").unwrap();
+        assert_eq!(of("--uuid=").as_ref(), Ok(&plain), "{head}");
+        assert_eq!(of("--uuid ").as_ref(), Ok(&plain), "{head}");
+    }
+    assert!(meaning("runai training describe --uuid").unwrap_err().contains("required"));
+}
+
+#[test]
+fn published_words_of_the_second_dialect_are_known() {
+    for (line, same) in [
+        ("inference standard list", "inference list"),
+        ("workload list --max-items 5", "workload list --limit 5"),
+        ("auth get-token --output plaintext", "auth token"),
+        ("config describe --json", "config describe -o json"),
+        ("diagnostics collect-logs", "diagnostics"),
+        (
+            "login access-key --client-id c --client-secret s",
+            "login application --name c --secret s",
+        ),
+    ] {
+        let of = |line: &str| meaning(&format!("runai {line}")).unwrap();
+        assert_eq!(of(line), of(same), "{line}");
+    }
+    let refused = meaning("runai project create x --resources nodepool=default").unwrap();
+    let text = format!("{refused:?}");
+    assert!(text.contains("elastane project create"), "{text}");
+    later("training list", &["--deleted"]);
+}
+
+#[test]
 fn the_page_names_every_flag_that_is_not_acted_on() {
     let page = include_str!("../../../../docs/reference/cli.md");
     let first = V1_LATER.iter().chain(TOGETHER_LATER);
     let submits = first.chain(V2_LATER).chain(INFERENCE_LATER);
     for tail in submits.chain(LOGIN_LATER) {
+        let flag = tail.split([' ', '=']).next().unwrap();
+        assert!(page.contains(&format!("`{flag}`")), "{flag}");
+    }
+    for (_, tail) in IDLE {
         let flag = tail.split([' ', '=']).next().unwrap();
         assert!(page.contains(&format!("`{flag}`")), "{flag}");
     }

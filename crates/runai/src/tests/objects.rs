@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::meaning;
-use crate::manifest::{parse, take_namespace};
+use crate::manifest::{parse, take_own_namespace};
 use crate::objects::{kind, page, table};
 use dialects::intent::{
     Dialect, Intent, ListObjects, Manifest, Name, Objects, OutputFormat, OutputOptions, Page,
@@ -149,12 +149,16 @@ fn a_manifest_is_one_object_of_yaml_or_json() {
 }
 
 #[test]
-fn a_namespace_is_that_of_the_project() {
+fn a_namespace_of_the_project_is_taken_away_and_another_is_left_to_be_noted() {
     let of = |namespace: &str| json!({"metadata": {"name": "a", "namespace": namespace}});
-    let mut own = of("runai-team-a");
-    take_namespace(&mut own, "team-a").unwrap();
-    assert_eq!(own, json!({"metadata": {"name": "a"}}));
-    let said = take_namespace(&mut of("kube-system"), "team-a").unwrap_err();
-    assert!(said.contains("`runai-team-a`"), "{said}");
-    take_namespace(&mut json!({"kind": "Pod"}), "team-a").unwrap();
+    for (namespace, left) in [
+        ("runai-team-a", json!({"metadata": {"name": "a"}})),
+        ("team-a", json!({"metadata": {"name": "a"}})),
+        ("default", of("default")),
+    ] {
+        let mut manifest = of(namespace);
+        take_own_namespace(&mut manifest, "team-a");
+        assert_eq!(manifest, left);
+    }
+    take_own_namespace(&mut json!({"kind": "Pod"}), "team-a");
 }

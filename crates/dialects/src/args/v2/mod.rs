@@ -206,6 +206,9 @@ pub(crate) enum ProjectVerb {
         #[arg(add = Known::new(projects))]
         name: String,
     },
+    /// Refused: an administrator makes and changes projects
+    #[command(hide = true, aliases = ["update", "delete"])]
+    Create(IgnoredWords),
 }
 
 /// Verbs of `cluster`.
@@ -286,7 +289,8 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Paging {
     /// Rows to print at most
-    #[arg(long, default_value_t = 50, value_name = "N", value_parser = count)]
+    #[arg(long, alias = "max-items", default_value_t = 50, value_name = "N")]
+    #[arg(value_parser = count)]
     pub(crate) limit: u32,
     /// Number of rows to skip
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = count)]
