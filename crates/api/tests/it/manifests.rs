@@ -326,6 +326,11 @@ async fn what_means_nothing_here_is_refused_by_name() {
         let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
         refused(&server, ("POST", PATH, &body), 400, why).await;
     }
+}
+
+#[tokio::test]
+async fn a_request_without_one_manifest_and_a_project_is_refused() {
+    let server = Server::with_teams().await;
     for (body, why) in [
         (json!({"metadata": {"projectId": "1"}}), "manifest: is required"),
         (json!({"metadata": {}, "manifest": job()}), "metadata.projectId: is required"),

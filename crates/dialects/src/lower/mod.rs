@@ -61,15 +61,7 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Inference(verb) => inference(verb, line)?,
         Command::Workload(verb) => workload(verb)?,
         Command::Objects(of) => objects::verb(of),
-        Command::Project(v2::ProjectVerb::List(list)) => {
-            Intent::ListProjects(Dialect::V2, page(&list.paging), list.format.into())
-        }
-        Command::Project(v2::ProjectVerb::Set { name }) => {
-            Intent::SetProject { name, by_noun: true }
-        }
-        Command::Project(v2::ProjectVerb::Create(_)) => {
-            program::refused(program::NO_PROJECT_CHANGE)
-        }
+        Command::Project(verb) => project(verb),
         Command::Cluster(v2::ClusterVerb::List(list)) => {
             Intent::ListClusters(Dialect::V2, page(&list.paging), list.format.into())
         }
@@ -98,6 +90,16 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Completion { shell } => Intent::LocalCommand(LocalCommand::Complete(shell)),
         Command::Version { short } => Intent::LocalCommand(LocalCommand::Version { short }),
     })
+}
+
+fn project(verb: v2::ProjectVerb) -> Intent {
+    match verb {
+        v2::ProjectVerb::List(list) => {
+            Intent::ListProjects(Dialect::V2, page(&list.paging), list.format.into())
+        }
+        v2::ProjectVerb::Set { name } => Intent::SetProject { name, by_noun: true },
+        v2::ProjectVerb::Create(_) => program::refused(program::NO_PROJECT_CHANGE),
+    }
 }
 
 fn top(what: Option<v1::Top>) -> Intent {
