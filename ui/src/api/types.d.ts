@@ -667,7 +667,7 @@ export interface Workload {
   departmentId: string;
   departmentName: string;
   distributedFramework?: string | null;
-  environmentVariables: Record<string, string>;
+  environmentVariables?: Record<string, string>;
   externalConnections?: Array<Connection1>;
   id: string;
   images: Array<string>;

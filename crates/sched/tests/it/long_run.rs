@@ -73,9 +73,13 @@ fn departments_share_what_both_can_use() {
     assert_eq!((waits("a"), waits("b"), waits("c")), (2, 2, 1), "{}", w.gpus());
 }
 
-/// Nodes by the taints that they have (bits), with their GPUs; and pods by project and the taints that
-/// they tolerate.
-fn tainted() -> impl Strategy<Value = (Vec<(u8, u8)>, Vec<(u8, u8)>)> {
+/// Nodes by the taints that they have (bits), with their GPUs.
+type Nodes = Vec<(u8, u8)>;
+
+/// Pods by project, and the taints that they tolerate.
+type Pods = Vec<(u8, u8)>;
+
+fn tainted() -> impl Strategy<Value = (Nodes, Pods)> {
     let nodes = prop::collection::vec((0u8..8, 1u8..4), 1..5);
     (nodes, prop::collection::vec((0u8..3, 0u8..8), 1..14))
 }
