@@ -6,6 +6,7 @@
 //! group; where CPU or memory is enough for some of a node's GPUs, the rest of them is in another group.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use units::GPU_MILLIS;
@@ -99,7 +100,8 @@ pub struct Supply {
     /// Of constraints, whether they allow every open node.
     allowed: BTreeMap<ConstraintsId, bool>,
     /// GPU thousandths of each bank that work of limited reach could use, by its row.
-    usable: Vec<Vec<u64>>,
+    usable: Vec<Arc<[u64]>>,
+    rows: BTreeMap<Arc<[u64]>, usize>,
     of: BTreeMap<WorkloadId, SmallVec<[Contribution; 1]>>,
     /// By project.
     amounts: BTreeMap<QueueId, BTreeMap<Use, u64>>,
@@ -381,27 +383,38 @@ impl Supply {
         let allows = |bank: &Bank| cluster.allows(shape.constraints, bank.node);
         let is_allowed =
             *self.allowed.entry(shape.constraints).or_insert_with(|| open.iter().all(allows));
-        let ours =
-            |at: usize| shape.pool.is_none_or(|pool| cluster.nodes()[open[at].node].pool == pool);
+        // Nodes that are made alike are looked at once, and one by one only where they differ.
+        let each = |alike: &Vec<usize>| {
+            alike.first().map_or(0, |&first| usable_of(cluster, &open[first], shape))
+        };
+        let each: Vec<u64> = self.alike.iter().map(each).collect();
+        let of_alike = self
+            .alike
+            .iter()
+            .zip(&each)
+            .flat_map(|(all, each)| all.iter().map(move |&at| (at, *each)));
+        let is_all = |alike: &Vec<usize>, each: u64| {
+            alike.first().is_none_or(|&first| each >= open[first].millis)
+        };
+        if is_allowed && self.alike.iter().zip(&each).all(|(alike, &each)| is_all(alike, each)) {
+            return Reach::Everywhere;
+        }
+        let ours = |node: NodeId| shape.pool.is_none_or(|pool| cluster.nodes()[node].pool == pool);
         let mut usable = vec![0; open.len()];
         let mut is_limited = false;
-        for alike in &self.alike {
-            let Some(&first) = alike.first() else { continue };
-            let (all, each) = (open[first].millis, usable_of(cluster, &open[first], shape));
-            for &at in alike.iter().filter(|&&at| ours(at)) {
-                let allowed = is_allowed || allows(&open[at]);
-                usable[at] = if allowed { each } else { 0 };
-                is_limited |= usable[at] < all;
-            }
+        for (at, each) in of_alike.filter(|&(at, _)| ours(open[at].node)) {
+            usable[at] = if is_allowed || allows(&open[at]) { each } else { 0 };
+            is_limited |= usable[at] < open[at].millis;
         }
         if !is_limited {
             return Reach::Everywhere;
         }
-        let known = self.usable.iter().position(|known| *known == usable);
-        Reach::Limited(known.unwrap_or_else(|| {
+        let (usable, next): (Arc<[u64]>, _) = (usable.into(), self.usable.len());
+        let row = *self.rows.entry(usable.clone()).or_insert(next);
+        if row == next {
             self.usable.push(usable);
-            self.usable.len() - 1
-        }))
+        }
+        Reach::Limited(row)
     }
 
     /// Groups the open nodes of each division by the work that can use their GPUs.
@@ -430,7 +443,7 @@ impl Supply {
                 continue;
             }
             // The order is no matter of what came first.
-            rows.sort_by_key(|&row| &self.usable[row]);
+            rows.sort_by(|&l, &r| self.usable[l].cmp(&self.usable[r]));
             let banks = (0..self.open.len()).filter(|&at| is_ours(&self.open[at].node));
             let mut groups = self.layers(banks, &rows);
             while groups.len() > GROUPS_MAX {
