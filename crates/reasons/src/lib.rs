@@ -428,11 +428,13 @@ pub enum Cause {
     },
 }
 
-/// GPUs that projects, or departments, divide since their work can use no others.
+/// GPUs that projects divide since their work can use no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommonGpus {
-    /// Names of the projects.
+    /// Names of some of the projects.
     pub queues: Vec<String>,
+    /// Projects beside these.
+    pub others: usize,
     /// GPU thousandths.
     pub gpu_millis: u64,
     /// A node that has some.

@@ -262,21 +262,20 @@ fn not_entitled_to_more(
 
 impl fmt::Display for CommonGpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queues, gpu_millis, node, nodes } = self;
-        let others = match nodes - 1 {
+        let Self { queues, others, gpu_millis, node, nodes } = self;
+        let more = match nodes - 1 {
             0 => String::new(),
             1 => " and 1 more node".to_owned(),
             more => format!(" and {more} more nodes"),
         };
-        let gpus = format!("the {} of {node}{others}", of(Kind::Gpu, *gpu_millis));
-        match queues.as_slice() {
-            [] | [_] => write!(f, "its work can use only {gpus}"),
-            [rest @ .., last] => write!(
-                f,
-                "{} and {last} share {gpus}: their work can use no others",
-                rest.join(", ")
-            ),
-        }
+        let gpus = format!("the {} of {node}{more}", of(Kind::Gpu, *gpu_millis));
+        let who = match (queues.as_slice(), others) {
+            ([] | [_], 0) => return write!(f, "its work can use only {gpus}"),
+            ([rest @ .., last], 0) => format!("{} and {last}", rest.join(", ")),
+            (all, 1) => format!("{} and 1 other", all.join(", ")),
+            (all, _) => format!("{} and {others} others", all.join(", ")),
+        };
+        write!(f, "{who} share {gpus}: their work can use no others")
     }
 }
 

@@ -6,7 +6,7 @@
 //! meet there divide what the set has, and what they can have outside, among themselves.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use model::{Claim, Cluster, Demand, GroupSet, Groups, PoolId, QueueId, Supply};
 use units::{Kind, Resources};
@@ -19,7 +19,7 @@ const ROUNDS_OF_SET: usize = 8;
 /// GPU thousandths that siblings have of each set of groups.
 pub(crate) struct Bounds {
     /// Of what each queue asks for, what can run in a set only, by the set less one.
-    inside: Rc<BTreeMap<QueueId, Vec<u64>>>,
+    inside: Arc<BTreeMap<QueueId, Vec<u64>>>,
     most: Vec<(GroupSet, u64)>,
 }
 
@@ -31,11 +31,11 @@ struct Sibling {
     meets: Option<Meeting>,
 }
 
-/// Queues that divide a set of groups, as their work can use no more.
+/// Projects that divide a set of groups, as their work can use no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meeting {
     pub(crate) set: GroupSet,
-    pub(crate) queues: Rc<[QueueId]>,
+    pub(crate) queues: Arc<[QueueId]>,
 }
 
 impl Bounds {
@@ -51,7 +51,7 @@ impl Bounds {
             add_up(cluster, demand, root, &mut inside);
         }
         let most = groups.sets().map(|set| (set, groups.of(set))).collect();
-        Self { inside: Rc::new(inside), most }
+        Self { inside: Arc::new(inside), most }
     }
 
     /// What is left for those below one of siblings beside what the others must have of each set.
@@ -82,8 +82,8 @@ impl Bounds {
     /// The shares of siblings, and which of them meet where.
     pub(crate) fn divide(
         &self,
-        siblings: &[QueueId],
-        claims: &[Claim<'_>],
+        cluster: &Cluster,
+        (siblings, claims): (&[QueueId], &[Claim<'_>]),
         rules: Rules,
         total: u64,
     ) -> Vec<(u64, Option<Meeting>)> {
@@ -97,9 +97,15 @@ impl Bounds {
                 all[at].share = share;
             }
             let Some((set, most)) = self.worst(siblings, claims, &all) else { break };
-            if !self.share_set(siblings, claims, rules, (set, most), &mut all) {
+            let Some(meet) = self.share_set(siblings, claims, rules, (set, most), &mut all) else {
                 break;
+            };
+            let mut queues = Vec::new();
+            for &at in &meet {
+                self.projects(cluster, siblings[at], set, &mut queues);
             }
+            let meeting = Meeting { set, queues: queues.into() };
+            meet.into_iter().for_each(|at| all[at].meets = Some(meeting.clone()));
         }
         all.into_iter().map(|one| (one.share, one.meets)).collect()
     }
@@ -122,8 +128,21 @@ impl Bounds {
         worst.map(|(_, bound)| bound)
     }
 
-    /// Those that meet in a set divide it, with what each can have outside. Says whether anyone gets less
-    /// than before.
+    /// The projects of a queue that have work for a set only.
+    fn projects(&self, cluster: &Cluster, queue: QueueId, set: GroupSet, all: &mut Vec<QueueId>) {
+        let inside = self.inside.get(&queue).and_then(|sets| sets.get(set - 1));
+        if inside.is_none_or(|millis| *millis == 0) {
+            return;
+        }
+        let children = &cluster.queues()[queue].children;
+        if children.is_empty() {
+            all.push(queue);
+        }
+        children.iter().for_each(|&child| self.projects(cluster, child, set, all));
+    }
+
+    /// Those that meet in a set divide it, with what each can have outside. Returns those that get less of
+    /// it than they want; none if nobody gets less than before.
     fn share_set(
         &self,
         siblings: &[QueueId],
@@ -131,7 +150,7 @@ impl Bounds {
         rules: Rules,
         (set, most): (GroupSet, u64),
         all: &mut [Sibling],
-    ) -> bool {
+    ) -> Option<Vec<usize>> {
         let outside: Vec<u64> =
             (0..all.len()).map(|at| self.outside(siblings[at], claims[at], set)).collect();
         let mut meet: Vec<usize> =
@@ -147,14 +166,12 @@ impl Bounds {
                 true => shares,
                 false => leaving.iter().map(|&at| (at, outside[at])).collect(),
             };
-            let queues: Rc<[QueueId]> = meet.iter().map(|&at| siblings[at]).collect();
             for (at, share) in capped {
                 is_less |= share < all[at].most;
                 all[at].most = all[at].most.min(share);
-                all[at].meets = Some(Meeting { set, queues: queues.clone() });
             }
             if leaving.is_empty() {
-                return is_less;
+                return is_less.then_some(meet);
             }
             meet.retain(|at| !leaving.contains(at));
         }

@@ -37,7 +37,7 @@ pub struct Entitlements {
 /// GPUs that queues divide since their work can use no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
-    /// The queues.
+    /// The projects.
     pub queues: Vec<QueueId>,
     /// Nodes that have the GPUs.
     pub nodes: BTreeSet<NodeId>,
@@ -93,12 +93,15 @@ impl Entitlements {
         self.meetings = shares.meetings;
     }
 
-    /// The GPUs that a queue, or one above it, divides with others since its work can use no others;
-    /// none where it is not kept from a larger share by that.
+    /// The GPUs that a project divides with others since its work can use no others; none where neither it
+    /// nor a queue above it is kept from a larger share by that.
     #[must_use]
     pub fn common(&self, cluster: &Cluster, queue: QueueId) -> Option<Common> {
         let Meeting { set, queues } =
             cluster.lineage(queue).find_map(|id| self.meetings.get(&id))?;
+        if !queues.contains(&queue) {
+            return None;
+        }
         let groups = self.supply.groups(cluster.queues()[queue].pool)?;
         let (nodes, gpu_millis) = (groups.nodes_of(*set), groups.of(*set));
         Some(Common { queues: queues.to_vec(), nodes, gpu_millis })

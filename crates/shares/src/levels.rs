@@ -63,7 +63,7 @@ fn divide(
             result.iter_mut().zip(of_kind).for_each(|(share, of_kind)| share[kind] = of_kind);
             continue;
         };
-        let of_gpus = bounds.divide(siblings, &claims, rules, total[kind]);
+        let of_gpus = bounds.divide(cluster, (siblings, &claims), rules, total[kind]);
         for (at, (share, meeting)) in of_gpus.into_iter().enumerate() {
             result[at][kind] = share;
             shares.meetings.extend(meeting.map(|meeting| (siblings[at], meeting)));

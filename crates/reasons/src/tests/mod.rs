@@ -101,9 +101,9 @@ fn pending_of_room() -> Vec<Pending> {
     ]
 }
 
-fn common(queues: &[&str], nodes: usize) -> Pending {
+fn common(queues: &[&str], others: usize, nodes: usize) -> Pending {
     let queues = queues.iter().map(|&name| name.to_owned()).collect();
-    let common = CommonGpus { queues, gpu_millis: 4000, node: "node-1".to_owned(), nodes };
+    let common = CommonGpus { queues, others, gpu_millis: 4000, node: "node-1".to_owned(), nodes };
     let common = Some(Box::new(common));
     Pending::NotEntitledToMore { queue: queue("team-a"), requested: 2000, common }
 }
@@ -143,8 +143,10 @@ fn pending_of_rights() -> Vec<Pending> {
             requested: 1000,
         },
         P::NotEntitledToMore { queue: queue("team-a"), requested: 2000, common: None },
-        common(&["team-a"], 1),
-        common(&["team-a", "team-b", "team-c"], 3),
+        common(&["team-a"], 0, 1),
+        common(&["team-a", "team-b", "team-c"], 0, 2),
+        common(&["team-a", "team-b", "team-c"], 1, 3),
+        common(&["team-a", "team-b", "team-c"], 7, 3),
         not_counted(0),
         not_counted(1),
         protected(Protection::Delay { delay_ms: 90_000 }),

@@ -195,16 +195,20 @@ fn rights(
     Rights { against, beyond, protected }
 }
 
+/// Most projects named of those that divide what their work can use.
+const PROJECTS_NAMED_MAX: usize = 3;
+
 /// The only GPUs that work of a queue can use, if that keeps it from a larger share.
 fn common(s: &Session<'_>, queue: QueueId) -> Option<Box<CommonGpus>> {
     let common = s.known.entitlements.common(s.cluster, queue)?;
-    let names = common.queues.iter().map(|&id| s.cluster.queue_name(id));
+    let names = common.queues.iter().take(PROJECTS_NAMED_MAX).map(|&id| s.cluster.queue_name(id));
+    let others = common.queues.len().saturating_sub(PROJECTS_NAMED_MAX);
     let mut nodes: Vec<_> =
         common.nodes.iter().map(|&id| s.cluster.nodes()[id].name.as_str()).collect();
     nodes.sort_unstable();
     let node = (*nodes.first()?).to_owned();
     let (gpu_millis, nodes) = (common.gpu_millis, nodes.len());
-    Some(Box::new(CommonGpus { queues: names.collect(), gpu_millis, node, nodes }))
+    Some(Box::new(CommonGpus { queues: names.collect(), others, gpu_millis, node, nodes }))
 }
 
 /// What speaks against a workload, room aside, in each node pool.

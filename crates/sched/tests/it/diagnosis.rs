@@ -79,7 +79,7 @@ fn a_gang_says_how_many_pods_fit() {
     expect![[r#"
         Why it waits:
           P106 2 pods must start together; 1 fits at the moment
-          P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 4, fair share 2); its work can use only the 4 GPUs of n1 and 1 more node
+          P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 4, fair share 2); a and b share the 4 GPUs of n1 and 1 more node: their work can use no others
         Where it does not fit:
           1 of 2 pods that are due find a place
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room

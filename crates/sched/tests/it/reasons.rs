@@ -420,7 +420,7 @@ fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
     expect![[r#"
         P102 needs 4 GPUs; every GPU of the 1 node(s) is in use
         P107 of 2 node(s) 1 without a label it selects
-        P203 nothing is taken from others for 4 GPUs: b holds 0 GPUs (quota 0, fair share 2); its work can use only the 4 GPUs of n1
+        P203 nothing is taken from others for 4 GPUs: b holds 0 GPUs (quota 0, fair share 2); a and b share the 4 GPUs of n1: their work can use no others
     "#]]
     .assert_eq(&w.why("y"));
 }
