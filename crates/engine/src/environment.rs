@@ -73,7 +73,8 @@ pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
 /// The devices cannot be written down.
 pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
     env.extend(identity(spec).map(|(name, value)| (name.to_owned(), value)));
-    if let Some(index) = env.get_mut(COMPLETION_INDEX_VARIABLE) {
+    // An empty one is of an indexed job; another value is the submitter's own.
+    if let Some(index) = env.get_mut(COMPLETION_INDEX_VARIABLE).filter(|own| own.is_empty()) {
         *index = spec.pod_index.to_string();
     }
     let simulated = spec.devices.iter().any(|device| device.simulated);
@@ -93,7 +94,7 @@ pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<()
 /// Replaces `$(JOB_COMPLETION_INDEX)` in the words of a command, as Kubernetes does for indexed
 /// jobs.
 pub fn fill_completion_index<'w>(words: impl IntoIterator<Item = &'w mut String>, spec: &RunSpec) {
-    if spec.env.contains_key(COMPLETION_INDEX_VARIABLE) {
+    if spec.env.get(COMPLETION_INDEX_VARIABLE).is_some_and(String::is_empty) {
         let (name, index) = (format!("$({COMPLETION_INDEX_VARIABLE})"), spec.pod_index.to_string());
         words.into_iter().for_each(|word| *word = word.replace(&name, &index));
     }

@@ -5,6 +5,7 @@
 //! in the share of those only who can use them. Nodes of which the same work could take as much are a
 //! group; where CPU or memory is enough for some of a node's GPUs, the rest of them is in another group.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,8 +19,8 @@ use crate::{
 
 /// Most groups of nodes; of more the smallest are taken together.
 pub const GROUPS_MAX: usize = 8;
-/// Most kinds of reach at a time that groups are formed of; where there are more, all work counts as if it
-/// could use all GPUs.
+/// Most kinds of reach at a time that groups are formed of; of more those that most is asked with, and the
+/// others count as if their work could use all GPUs.
 const REACHES_MAX: usize = 256;
 /// Most shapes that are kept.
 const SHAPES_MAX: usize = 1 << 14;
@@ -80,10 +81,32 @@ pub struct Groups {
     held_millis: u64,
 }
 
+/// Rows of reach, by their places in the order of the groups' forming.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Takes([u64; REACHES_MAX / 64]);
+
+impl Takes {
+    const fn add(&mut self, row: usize) {
+        self.0[row / 64] |= 1 << (row % 64);
+    }
+
+    const fn has(self, row: usize) -> bool {
+        self.0[row / 64] & (1 << (row % 64)) != 0
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+
+    fn differs(self, other: Self) -> u32 {
+        self.0.iter().zip(other.0).map(|(own, other)| (own ^ other).count_ones()).sum()
+    }
+}
+
 /// GPUs that the same work with limited reach can use.
 #[derive(Debug, Default)]
 struct Layer {
-    rows: Vec<usize>,
+    takes: Takes,
     millis: u64,
     nodes: Vec<NodeId>,
 }
@@ -102,6 +125,8 @@ pub struct Supply {
     /// GPU thousandths of each bank that work of limited reach could use, by its row.
     usable: Vec<Arc<[u64]>>,
     rows: BTreeMap<Arc<[u64]>, usize>,
+    /// Kinds of reach when everything was last looked at.
+    reaches_renewed: usize,
     of: BTreeMap<WorkloadId, SmallVec<[Contribution; 1]>>,
     /// By project.
     amounts: BTreeMap<QueueId, BTreeMap<Use, u64>>,
@@ -173,6 +198,7 @@ impl Supply {
         for id in cluster.workloads().ids() {
             self.look_at(cluster, id);
         }
+        self.reaches_renewed = self.usable.len();
         self.form_groups(cluster);
     }
 
@@ -188,7 +214,7 @@ impl Supply {
             }
             differs |= self.of.get(&id) != before.as_ref();
         }
-        if self.usable.len() > 2 * REACHES_MAX {
+        if self.usable.len() > (2 * REACHES_MAX).max(2 * self.reaches_renewed) {
             // Mostly of workloads that are gone.
             self.renew(cluster);
         } else if differs {
@@ -371,8 +397,8 @@ impl Supply {
             return known;
         }
         let reach = self.find_reach(cluster, shape);
-        if self.shapes.len() == SHAPES_MAX {
-            self.shapes.retain(|_, reach| *reach != Reach::Everywhere);
+        if self.shapes.len() >= SHAPES_MAX {
+            self.shapes.clear();
         }
         self.shapes.insert(shape, reach);
         reach
@@ -438,11 +464,11 @@ impl Supply {
                 Use::Limited(row) => Some(*row),
                 Use::Held => None,
             });
+            // No order is of what came first.
             let mut rows: Vec<usize> = rows.collect();
-            if rows.len() > REACHES_MAX {
-                continue;
-            }
-            // The order is no matter of what came first.
+            let most_asked = |row: usize| (Reverse(used[&Use::Limited(row)]), &self.usable[row]);
+            rows.sort_by(|&l, &r| most_asked(l).cmp(&most_asked(r)));
+            rows.truncate(REACHES_MAX);
             rows.sort_by(|&l, &r| self.usable[l].cmp(&self.usable[r]));
             let banks = (0..self.open.len()).filter(|&at| is_ours(&self.open[at].node));
             let mut groups = self.layers(banks, &rows);
@@ -450,13 +476,13 @@ impl Supply {
                 merge_smallest(&mut groups);
             }
             let reach = |row: usize| {
-                let takes = groups.iter().enumerate().filter(|(_, one)| one.rows.contains(&row));
+                let takes = groups.iter().enumerate().filter(|(_, one)| one.takes.has(row));
                 takes.map(|(at, _)| 1 << at).sum()
             };
             self.groups.insert(
                 pool,
                 Groups {
-                    reach: rows.iter().map(|&row| (row, reach(row))).collect(),
+                    reach: rows.iter().enumerate().map(|(at, &row)| (row, reach(at))).collect(),
                     millis: groups.iter().map(|one| one.millis).collect(),
                     nodes: groups.into_iter().map(|one| one.nodes).collect(),
                     held_millis: used.get(&Use::Held).copied().unwrap_or_default(),
@@ -468,7 +494,7 @@ impl Supply {
     /// The GPUs of nodes by the limited work that can use them. Where its CPU is enough for three GPUs of
     /// a node and that of other work for four, three are for both and one for the other.
     fn layers(&self, banks: impl Iterator<Item = usize>, rows: &[usize]) -> Vec<Layer> {
-        let mut groups = BTreeMap::<Vec<usize>, Layer>::new();
+        let mut groups = BTreeMap::<Takes, Layer>::new();
         for at in banks {
             let Bank { node, millis: all, .. } = self.open[at];
             let held = self.held_on.get(&at).copied().unwrap_or_default();
@@ -479,10 +505,11 @@ impl Supply {
             let mut below = held;
             for level in levels {
                 if level > below {
-                    let can = |row: &&usize| self.usable[**row][at] >= level;
-                    let rows: Vec<usize> = rows.iter().filter(can).copied().collect();
-                    let group = groups.entry(rows.clone()).or_default();
-                    group.rows = rows;
+                    let mut takes = Takes::default();
+                    let can = |(_, row): &(usize, &usize)| self.usable[**row][at] >= level;
+                    rows.iter().enumerate().filter(can).for_each(|(row, _)| takes.add(row));
+                    let group = groups.entry(takes).or_default();
+                    group.takes = takes;
                     group.millis += level - below;
                     group.nodes.push(node);
                     below = level;
@@ -496,14 +523,11 @@ impl Supply {
 /// Takes the smallest group together with the one that is most like it.
 fn merge_smallest(groups: &mut Vec<Layer>) {
     let Some(smallest) = (0..groups.len()).min_by_key(|&at| groups[at].millis) else { return };
-    let Layer { rows, millis, nodes } = groups.swap_remove(smallest);
-    let lacks = |from: &[usize], of: &[usize]| from.iter().filter(|row| !of.contains(row)).count();
-    let differs = |at: &usize| lacks(&rows, &groups[*at].rows) + lacks(&groups[*at].rows, &rows);
+    let Layer { takes, millis, nodes } = groups.swap_remove(smallest);
+    let differs = |at: &usize| takes.differs(groups[*at].takes);
     let Some(at) = (0..groups.len()).min_by_key(differs) else { return };
     let group = &mut groups[at];
-    group.rows.extend(rows);
-    group.rows.sort_unstable();
-    group.rows.dedup();
+    group.takes = group.takes.or(takes);
     group.millis += millis;
     group.nodes.extend(nodes);
 }

@@ -24,7 +24,10 @@ pub(crate) struct Bounds {
 }
 
 /// One of siblings that divide.
-struct Sibling {
+struct Sibling<'a> {
+    asked: u64,
+    /// Of that, what can run in a set only, by the set less one.
+    inside: &'a [u64],
     /// What it gets at the most.
     most: u64,
     share: u64,
@@ -54,29 +57,38 @@ impl Bounds {
         Self { inside: Arc::new(inside), most }
     }
 
-    /// What is left for those below one of siblings beside what the others must have of each set.
+    /// Bounds for those below each of siblings: what is left beside what the other siblings must have of
+    /// each set.
     pub(crate) fn below(
         &self,
         siblings: &[QueueId],
         claims: &[Claim<'_>],
         shares: &[Resources],
-        of: usize,
-    ) -> Self {
-        let others = |set: GroupSet| {
-            let others = (0..siblings.len()).filter(|&at| at != of);
-            let inside = others.map(|at| {
-                let outside = self.outside(siblings[at], claims[at], set);
-                shares[at].gpu_millis.saturating_sub(outside)
-            });
-            inside.fold(0, u64::saturating_add)
+    ) -> Vec<Self> {
+        let needs = |set: GroupSet| {
+            let outside = |at: usize| self.start(siblings[at], claims[at]).outside(set);
+            let need = |at: usize| shares[at].gpu_millis.saturating_sub(outside(at));
+            (0..siblings.len()).map(need).collect::<Vec<u64>>()
         };
-        let most = self.most.iter().map(|&(set, most)| (set, most.saturating_sub(others(set))));
-        Self { most: most.collect(), inside: self.inside.clone() }
+        let mut below = vec![Vec::with_capacity(self.most.len()); siblings.len()];
+        for &(set, most) in &self.most {
+            let needs = needs(set);
+            let all = needs.iter().copied().fold(0, u64::saturating_add);
+            for (of, need) in below.iter_mut().zip(needs) {
+                of.push((set, most.saturating_sub(all - need)));
+            }
+        }
+        below.into_iter().map(|most| Self { most, inside: self.inside.clone() }).collect()
     }
 
-    fn outside(&self, queue: QueueId, claim: Claim<'_>, set: GroupSet) -> u64 {
-        let inside = self.inside.get(&queue).and_then(|sets| sets.get(set - 1)).copied();
-        claim.demand.gpu_millis.saturating_sub(inside.unwrap_or_default())
+    fn start(&self, queue: QueueId, claim: Claim<'_>) -> Sibling<'_> {
+        Sibling {
+            asked: claim.demand.gpu_millis,
+            inside: self.inside.get(&queue).map_or(&[], Vec::as_slice),
+            most: claim.wanted(Kind::Gpu),
+            share: 0,
+            meets: None,
+        }
     }
 
     /// The shares of siblings, and which of them meet where.
@@ -87,17 +99,16 @@ impl Bounds {
         rules: Rules,
         total: u64,
     ) -> Vec<(u64, Option<Meeting>)> {
-        let start =
-            |claim: &Claim<'_>| Sibling { most: claim.wanted(Kind::Gpu), share: 0, meets: None };
-        let mut all: Vec<_> = claims.iter().map(start).collect();
+        let both = siblings.iter().zip(claims);
+        let mut all: Vec<_> = both.map(|(&id, &claim)| self.start(id, claim)).collect();
         let everyone: Vec<usize> = (0..all.len()).collect();
         // Each round fixes what one set allows; the bound is for rounding.
         for _ in 0..=ROUNDS_OF_SET * self.most.len() {
             for (at, share) in divide_among(claims, rules, (&everyone, &all), total) {
                 all[at].share = share;
             }
-            let Some((set, most)) = self.worst(siblings, claims, &all) else { break };
-            let Some(meet) = self.share_set(siblings, claims, rules, (set, most), &mut all) else {
+            let Some((set, most)) = self.worst(&all) else { break };
+            let Some(meet) = share_set(claims, rules, (set, most), &mut all) else {
                 break;
             };
             let mut queues = Vec::new();
@@ -111,16 +122,9 @@ impl Bounds {
     }
 
     /// The set of which the shares are most beyond what it has.
-    fn worst(
-        &self,
-        siblings: &[QueueId],
-        claims: &[Claim<'_>],
-        all: &[Sibling],
-    ) -> Option<(GroupSet, u64)> {
+    fn worst(&self, all: &[Sibling<'_>]) -> Option<(GroupSet, u64)> {
         let beyond = |&(set, most): &(GroupSet, u64)| {
-            let inside = (0..all.len()).map(|at| {
-                all[at].share.saturating_sub(self.outside(siblings[at], claims[at], set))
-            });
+            let inside = all.iter().map(|one| one.share.saturating_sub(one.outside(set)));
             inside.fold(0, u64::saturating_add).saturating_sub(most)
         };
         let sets = self.most.iter().map(|bound| (beyond(bound), *bound));
@@ -140,41 +144,45 @@ impl Bounds {
         }
         children.iter().for_each(|&child| self.projects(cluster, child, set, all));
     }
+}
 
-    /// Those that meet in a set divide it, with what each can have outside. Returns those that get less of
-    /// it than they want; none if nobody gets less than before.
-    fn share_set(
-        &self,
-        siblings: &[QueueId],
-        claims: &[Claim<'_>],
-        rules: Rules,
-        (set, most): (GroupSet, u64),
-        all: &mut [Sibling],
-    ) -> Option<Vec<usize>> {
-        let outside: Vec<u64> =
-            (0..all.len()).map(|at| self.outside(siblings[at], claims[at], set)).collect();
-        let mut meet: Vec<usize> =
-            (0..all.len()).filter(|&at| all[at].share > outside[at]).collect();
-        let mut is_less = false;
-        loop {
-            let there = meet.iter().fold(most, |sum, &at| sum.saturating_add(outside[at]));
-            let shares = divide_among(claims, rules, (&meet, all), there);
-            // What it can have outside is more than its part of both: it takes nothing of the set.
-            let leaves = shares.iter().filter(|&&(at, share)| share < outside[at]);
-            let leaving: Vec<usize> = leaves.map(|&(at, _)| at).collect();
-            let capped: Vec<(usize, u64)> = match leaving.is_empty() {
-                true => shares,
-                false => leaving.iter().map(|&at| (at, outside[at])).collect(),
-            };
-            for (at, share) in capped {
-                is_less |= share < all[at].most;
-                all[at].most = all[at].most.min(share);
-            }
-            if leaving.is_empty() {
-                return is_less.then_some(meet);
-            }
-            meet.retain(|at| !leaving.contains(at));
+impl Sibling<'_> {
+    /// Of what it asks for, what can run outside a set.
+    fn outside(&self, set: GroupSet) -> u64 {
+        let inside = self.inside.get(set - 1).copied().unwrap_or_default();
+        self.asked.saturating_sub(inside)
+    }
+}
+
+/// Those that meet in a set divide it, with what each can have outside. Returns those that get less of
+/// it than they want; none if nobody gets less than before.
+fn share_set(
+    claims: &[Claim<'_>],
+    rules: Rules,
+    (set, most): (GroupSet, u64),
+    all: &mut [Sibling<'_>],
+) -> Option<Vec<usize>> {
+    let outside: Vec<u64> = all.iter().map(|one| one.outside(set)).collect();
+    let mut meet: Vec<usize> = (0..all.len()).filter(|&at| all[at].share > outside[at]).collect();
+    let mut is_less = false;
+    loop {
+        let there = meet.iter().fold(most, |sum, &at| sum.saturating_add(outside[at]));
+        let shares = divide_among(claims, rules, (&meet, all), there);
+        // What it can have outside is more than its part of both: it takes nothing of the set.
+        let leaves = shares.iter().filter(|&&(at, share)| share < outside[at]);
+        let leaving: Vec<usize> = leaves.map(|&(at, _)| at).collect();
+        let capped: Vec<(usize, u64)> = match leaving.is_empty() {
+            true => shares,
+            false => leaving.iter().map(|&at| (at, outside[at])).collect(),
+        };
+        for (at, share) in capped {
+            is_less |= share < all[at].most;
+            all[at].most = all[at].most.min(share);
         }
+        if leaving.is_empty() {
+            return is_less.then_some(meet);
+        }
+        meet.retain(|at| !leaving.contains(at));
     }
 }
 
@@ -205,7 +213,7 @@ fn add_up(
 fn divide_among(
     claims: &[Claim<'_>],
     rules: Rules,
-    (some, all): (&[usize], &[Sibling]),
+    (some, all): (&[usize], &[Sibling<'_>]),
     total: u64,
 ) -> Vec<(usize, u64)> {
     let capped = |&at: &usize| {

@@ -69,12 +69,14 @@ fn divide(
             shares.meetings.extend(meeting.map(|meeting| (siblings[at], meeting)));
         }
     }
-    for (at, &id) in siblings.iter().enumerate() {
-        shares.fair.insert(id, result[at]);
-        let children: Vec<_> = claims[at].queue.children.iter().copied().collect();
-        if !children.is_empty() {
-            let below = bounds.map(|bounds| bounds.below(siblings, &claims, &result, at));
-            divide(world, &children, (result[at], below.as_ref()), shares);
-        }
+    shares.fair.extend(siblings.iter().copied().zip(result.iter().copied()));
+    let children =
+        |at: usize| -> Vec<QueueId> { claims[at].queue.children.iter().copied().collect() };
+    let parents: Vec<usize> = (0..siblings.len()).filter(|&at| !children(at).is_empty()).collect();
+    let has_any = !parents.is_empty();
+    let below = bounds.filter(|_| has_any).map(|bounds| bounds.below(siblings, &claims, &result));
+    for at in parents {
+        let below = below.as_ref().map(|below| &below[at]);
+        divide(world, &children(at), (result[at], below), shares);
     }
 }

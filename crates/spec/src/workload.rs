@@ -187,10 +187,11 @@ impl WorkloadSpec {
         self.sets().flat_map(|set| &set.pod.secrets)
     }
 
-    /// Bytes of the environment variables of all pod sets, names and values.
+    /// Bytes of the environment variables of all roles, names and values. Groups of pods have the same.
     #[must_use]
     pub fn environment_bytes(&self) -> u64 {
-        self.sets().map(|set| bytes_of(&set.pod.env)).sum()
+        let of_set = |set: &PodSet| (set.role.clone(), bytes_of(&set.pod.env));
+        self.sets().map(of_set).collect::<BTreeMap<_, _>>().into_values().sum()
     }
 
     /// Bytes of the labels and annotations, names and values.

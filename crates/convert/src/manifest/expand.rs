@@ -1,6 +1,7 @@
 //! `$(NAME)` in commands, arguments and variables of manifests, by the rules of Kubernetes. Owns:
 //! those rules. Does not know variables that are set when a pod starts.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// The value of a variable.
@@ -12,31 +13,59 @@ pub(super) enum Known {
     Elsewhere,
 }
 
-/// The variables that are known so far, by name.
-pub(super) type Variables = BTreeMap<String, Known>;
+/// Most bytes that the words and variables of a container come to.
+pub(super) const EXPANDED_BYTES_MAX: usize = 1 << 20;
+
+/// The variables of a container that are known so far.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    pub(super) known: BTreeMap<String, Known>,
+    /// Bytes that everything came to so far.
+    bytes: Cell<usize>,
+}
+
+/// Why words of a manifest cannot be expanded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The value of this variable is not in the manifest.
+    Elsewhere(String),
+    /// All words and variables of a container come to more than they may.
+    TooLong,
+}
 
 /// Replaces `$(NAME)` by the value of the variable and `$$` by `$`. Undefined variables stay as
 /// they are.
 ///
 /// # Errors
-/// The name of a variable whose value is not in the manifest.
-pub(super) fn expand(text: &str, variables: &Variables) -> Result<String, String> {
+/// A variable whose value is not in the manifest is named, or a container's words come to too much:
+/// variables that name others may double with each.
+pub(super) fn expand(text: &str, variables: &Variables) -> Result<String, Refused> {
     let (mut done, mut rest) = (String::with_capacity(text.len()), text);
+    let left = EXPANDED_BYTES_MAX.saturating_sub(variables.bytes.get());
+    // After the last `)` no name ends.
+    let mut names_end = text.contains(')');
     while let Some((before, after)) = rest.split_once('$') {
         done.push_str(before);
+        if done.len() > left {
+            return Err(Refused::TooLong);
+        }
         if let Some(after) = after.strip_prefix('$') {
             done.push('$');
             rest = after;
             continue;
         }
         rest = after;
-        let name = after.strip_prefix('(').and_then(|after| after.split_once(')'));
-        match name.map(|(name, after)| (name, variables.get(name), after)) {
+        let opened = after.strip_prefix('(').filter(|_| names_end);
+        let name = opened.and_then(|after| after.split_once(')'));
+        names_end &= opened.is_none() || name.is_some();
+        match name.map(|(name, after)| (name, variables.known.get(name), after)) {
             Some((_, Some(Known::Text(value)), after)) => {
                 done.push_str(value);
                 rest = after;
             }
-            Some((name, Some(Known::Elsewhere), _)) => return Err(name.to_owned()),
+            Some((name, Some(Known::Elsewhere), _)) => {
+                return Err(Refused::Elsewhere(name.to_owned()));
+            }
             Some((name, None, after)) => {
                 done.push_str("$(");
                 done.push_str(name);
@@ -47,6 +76,10 @@ pub(super) fn expand(text: &str, variables: &Variables) -> Result<String, String
         }
     }
     done.push_str(rest);
+    if done.len() > left {
+        return Err(Refused::TooLong);
+    }
+    variables.bytes.set(variables.bytes.get() + done.len());
     Ok(done)
 }
 
@@ -59,6 +92,7 @@ mod tests {
         let text = |value: &str| Known::Text(value.to_owned());
         let known = [("A", text("1")), ("B", text("$(A)")), ("C", Known::Elsewhere)];
         let known = known.map(|(name, value)| (name.to_owned(), value)).into();
+        let known = Variables { known, ..Variables::default() };
         for (from, to) in [
             ("$(A)", "1"),
             ("x$(A)y$(A)", "x1y1"),
@@ -78,6 +112,29 @@ mod tests {
             assert_eq!(expand(from, &known).as_deref(), Ok(to), "{from}");
         }
         assert_eq!(expand("$$(C)", &known).as_deref(), Ok("$(C)"));
-        assert_eq!(expand("a$(C)", &known), Err("C".to_owned()));
+        assert_eq!(expand("a$(C)", &known), Err(Refused::Elsewhere("C".to_owned())));
+    }
+
+    #[test]
+    fn variables_that_name_others_come_to_no_more_than_a_bound() {
+        let mut all = Variables::default();
+        all.known.insert("A0".to_owned(), Known::Text("x".repeat(10)));
+        let refused = (0..10).find_map(|at| {
+            let text = format!("$(A{at})").repeat(10);
+            match expand(&text, &all) {
+                Ok(value) => {
+                    all.known.insert(format!("A{}", at + 1), Known::Text(value));
+                    None
+                }
+                Err(refused) => Some((at, refused)),
+            }
+        });
+        assert_eq!(refused, Some((4, Refused::TooLong)));
+    }
+
+    #[test]
+    fn names_that_never_end_are_looked_for_once() {
+        let text = "$(".repeat(400_000);
+        assert_eq!(expand(&text, &Variables::default()).as_deref(), Ok(text.as_str()));
     }
 }

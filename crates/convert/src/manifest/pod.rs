@@ -11,7 +11,7 @@ use api_types::{
 use http_kit::ApiError;
 use serde_json::Number;
 
-use super::expand::{Known, Variables, expand};
+use super::expand::{EXPANDED_BYTES_MAX, Known, Refused, Variables, expand};
 use super::kinds::{Amount, Container, Meta, Resources, SecurityContext, Template, Variable};
 use super::volumes::storage;
 
@@ -38,7 +38,7 @@ pub(super) fn pod(at: &str, template: Template) -> Result<WorkloadSpec, ApiError
     let words = |field: &str, words: Vec<String>| {
         let each = words.iter().enumerate().map(|(number, word)| {
             let at = format!("{at}.{field}[{number}]");
-            expand(word, &variables).map_err(|name| is_elsewhere(&at, &name))
+            expand(word, &variables).map_err(|refused| not_expanded(&at, refused))
         });
         let words = each.collect::<Result<Vec<_>, _>>()?;
         Ok::<_, ApiError>((!words.is_empty()).then(|| shell_words::join(words)))
@@ -78,12 +78,21 @@ pub(super) fn pod(at: &str, template: Template) -> Result<WorkloadSpec, ApiError
     })
 }
 
-fn is_elsewhere(at: &str, name: &str) -> ApiError {
-    let name = units::shown(name);
-    let why = format!(
-        "`$({name})` is the value of a credential or a config map, which only the pod can read; \
-         have a shell read `${name}` there"
-    );
+fn not_expanded(at: &str, refused: Refused) -> ApiError {
+    let why = match refused {
+        Refused::Elsewhere(name) => {
+            let name = units::shown(&name);
+            format!(
+                "`$({name})` is the value of a credential or a config map, which only the pod can \
+                 read; have a shell read `${name}` there"
+            )
+        }
+        Refused::TooLong => format!(
+            "the words and variables of the container come to more than {} with `$(NAME)` replaced; \
+             write `$$(NAME)` where a shell is to read it, or put the text into a config map",
+            units::format_bytes(EXPANDED_BYTES_MAX as u64)
+        ),
+    };
     ApiError::field(at, why)
 }
 
@@ -92,11 +101,11 @@ fn environment(
     at: &str,
     all: Vec<Variable>,
 ) -> Result<(Vec<EnvironmentVariable>, Variables), ApiError> {
-    let mut known = Variables::new();
+    let mut known = Variables::default();
     let mut variables = Vec::with_capacity(all.len());
     for (number, variable) in all.into_iter().enumerate() {
         let Variable { name, value, value_from: from } = variable;
-        let in_it = |name: String| is_elsewhere(&format!("{at}.env[{number}].value"), &name);
+        let in_it = |refused: Refused| not_expanded(&format!("{at}.env[{number}].value"), refused);
         let is_here = from.secret_key_ref.is_none() && from.config_map_key_ref.is_none();
         let value = value.map(|text| expand(&text, &known)).transpose().map_err(in_it)?;
         // A variable without a value is empty there.
@@ -105,7 +114,7 @@ fn environment(
             Some(text) if is_here => Known::Text(text.clone()),
             _ => Known::Elsewhere,
         };
-        known.insert(name.clone(), says);
+        known.known.insert(name.clone(), says);
         variables.push(EnvironmentVariable {
             name: Some(name),
             value,

@@ -159,3 +159,20 @@ proptest! {
         prop_assert_eq!(most, most_together(&nodes, &pods, [u64::MAX; 3]), "{:?}", shares);
     }
 }
+
+#[test]
+fn of_more_groups_than_are_told_apart_the_sum_is_still_what_can_be_used() {
+    let names: Vec<_> = (1..=12).map(|at| format!("n{at}")).collect();
+    let nodes: Vec<_> = names.iter().map(|name| format!("{name}:1")).collect();
+    let mut w = World::new(&nodes.join(" "), "a:0 b:0");
+    for name in &names {
+        w.run(&format!("label {name} at={name}; submit a/on-{name} --on at={name}"));
+    }
+    w.run("cordon n12; delete on-n12; submit b/x --pods 12 --min 1");
+    let fair = sched::fair_shares(&w.cluster, &w.policy);
+    let sum = |name: &str| {
+        let rows = w.cluster.queues().iter().filter(|(_, row)| row.name == name);
+        rows.map(|(id, _)| fair[&id].gpu_millis / units::GPU_MILLIS).sum::<u64>()
+    };
+    assert_eq!(sum("a") + sum("b"), 11, "a {} and b {}", sum("a"), sum("b"));
+}
