@@ -65,7 +65,7 @@ user_limits! {
         unit: Unit::Bytes,
         default: 128 << 10,
         what: "names and values of the environment variables of a submission",
-        at_limit: AtLimit::RefusesField("environment"),
+        at_limit: AtLimit::RefusesField("environmentVariables"),
         relief: "put large values into a config map (`elastane config-map set`), or into a file \
             of a volume",
     };
