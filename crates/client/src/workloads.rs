@@ -146,7 +146,7 @@ impl Client {
     }
 }
 
-/// Whether it is an id of a workload by its form: a UUID.
+/// `true` for a text that has the form of a workload's id: a UUID.
 fn is_id(name: &str) -> bool {
     let lengths = name.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && name.chars().all(|c| c == '-' || c.is_ascii_hexdigit())

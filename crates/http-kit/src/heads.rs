@@ -31,7 +31,7 @@ pub(crate) fn ends_connection(method: &Method, headers: &HeaderMap) -> bool {
         || headers.contains_key(header::UPGRADE)
 }
 
-/// What is known of the requests on a connection.
+/// State of the requests on a connection.
 #[derive(Debug)]
 struct Heads {
     at: At,
@@ -39,7 +39,7 @@ struct Heads {
     line: Vec<u8>,
     line_bytes: usize,
     last: u8,
-    /// What the present head has said so far.
+    /// Facts of the present head so far.
     has_begun: bool,
     is_chunked: bool,
     goes_over: bool,

@@ -48,7 +48,7 @@ enum Reach {
     Limited(usize),
 }
 
-/// What an amount of a queue's GPUs is.
+/// Kind of an amount of a queue's GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     /// Asked for, by work with limited reach.
@@ -370,7 +370,7 @@ impl Supply {
         }
     }
 
-    /// Whether work of this reach could go to a node.
+    /// `true` if work of this reach could go to a node.
     fn takes(&self, node: NodeId, reach: Reach) -> bool {
         let mut banks = self.banks_of(node);
         match reach {

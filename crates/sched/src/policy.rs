@@ -144,7 +144,7 @@ pub struct Policy {
     pub pools: BTreeMap<PoolId, Placement>,
     /// How capacity that no quota claims is divided.
     pub over_quota: OverQuota,
-    /// Whether quotas that promise more than there is are honoured in proportion. If not, each
+    /// `true` if quotas that promise more than there is are honoured in proportion. If not, each
     /// keeps its promise on paper and the workloads that came first keep the GPUs.
     pub shrinks_promises: bool,
     /// Whether a queue that takes beyond its own quota must leave the other its quota. If not, two

@@ -240,7 +240,7 @@ struct PreemptionAttempt<'r> {
     missing_millis: u64,
     /// Whether anything was refused for another reason than room on a node.
     was_refused: bool,
-    /// Whether work of its own queue was taken because that queue was the obstacle.
+    /// `true` if work of its own queue was taken because that queue was the obstacle.
     cleared_own: bool,
     /// Who was asked, in order, and how many pods of each of its sets had a place.
     givers: Vec<(WorkloadId, SmallVec<[u32; 1]>)>,

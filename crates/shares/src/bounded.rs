@@ -28,7 +28,7 @@ struct Sibling<'a> {
     asked: u64,
     /// Of that, what can run in a set only, by the set less one.
     inside: &'a [u64],
-    /// What it gets at the most.
+    /// Most GPU thousandths that it gets.
     most: u64,
     share: u64,
     meets: Option<Meeting>,
@@ -42,7 +42,7 @@ pub(crate) struct Meeting {
 }
 
 impl Bounds {
-    /// What there is in a node pool of which not all GPUs are for all work.
+    /// Bounds of a node pool of which not all GPUs are for all work.
     pub(crate) fn new(
         cluster: &Cluster,
         demand: &Demand,
@@ -155,7 +155,7 @@ impl Sibling<'_> {
 }
 
 /// Those that meet in a set divide it, with what each can have outside. Returns those that get less of
-/// it than they want; none if nobody gets less than before.
+/// it than they want; none if every share is as before.
 fn share_set(
     claims: &[Claim<'_>],
     rules: Rules,
@@ -168,7 +168,7 @@ fn share_set(
     loop {
         let there = meet.iter().fold(most, |sum, &at| sum.saturating_add(outside[at]));
         let shares = divide_among(claims, rules, (&meet, all), there);
-        // What it can have outside is more than its part of both: it takes nothing of the set.
+        // A queue that can have more outside than its part of both takes nothing of the set.
         let leaves = shares.iter().filter(|&&(at, share)| share < outside[at]);
         let leaving: Vec<usize> = leaves.map(|&(at, _)| at).collect();
         let capped: Vec<(usize, u64)> = match leaving.is_empty() {

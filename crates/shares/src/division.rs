@@ -9,7 +9,7 @@ use units::Kind;
 pub struct Rules {
     /// How capacity that no quota claims is divided.
     pub over_quota: OverQuota,
-    /// Whether quotas that promise more than there is are honoured in proportion.
+    /// `true` if quotas that promise more than there is are honoured in proportion.
     pub shrinks_promises: bool,
     /// How strongly past use lowers a queue's weight, in thousandths (0 = not at all).
     pub usage_weight_millis: u64,

@@ -22,14 +22,14 @@ pub struct Entitlements {
     pub fair: BTreeMap<QueueId, Resources>,
     /// Queues that are entitled to more or less than when that was last asked for.
     pub moved: BTreeSet<QueueId>,
-    /// What counts of what is asked for.
+    /// The part of what is asked for that counts.
     pub demand: Demand,
     /// What counted of what each asked for when it was last looked at.
     pub requested: BTreeMap<QueueId, Resources>,
     groups: BTreeMap<Siblings, Group>,
     /// Who can use which GPUs.
     supply: Supply,
-    /// Whether other work can use some GPUs than at the last update.
+    /// `true` if other work can use some GPUs than at the last update.
     is_supply_new: bool,
     meetings: BTreeMap<QueueId, Meeting>,
 }
@@ -192,7 +192,7 @@ impl Entitlements {
         let mut shares = Shares::default();
         divide_pool((cluster, rules, &self.demand, &self.supply), pool, &mut shares);
         for (id, fair) in shares.fair {
-            // Why a queue is entitled to no more is part of what its work is told.
+            // Reasons to wait name the GPUs that keep a share from being larger.
             let meeting = shares.meetings.get(&id);
             work.matters |= self.meetings.get(&id) != meeting;
             match meeting {

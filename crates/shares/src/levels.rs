@@ -1,4 +1,4 @@
-//! What each queue is entitled to at this moment. Owns: the division of capacity level by level. Does not
+//! Fair shares of all queues at this moment. Owns: the division of capacity level by level. Does not
 //! know how siblings divide.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::division::{Rules, divide_one};
 /// Fair shares of all queues, the quota part, plus the part of what is left over. Where the
 /// quotas promise more than there is, everybody gets less in proportion, if the rules say so. Where
 /// node pools have queues of their own, each pool is divided among its own. Where GPUs are not for all
-/// work, nobody gets a share of those that it cannot use.
+/// work, a queue's share has only those that its work can use.
 pub(crate) fn fair_shares(
     cluster: &Cluster,
     rules: Rules,
@@ -26,7 +26,7 @@ pub(crate) fn fair_shares(
     shares
 }
 
-/// What queues are entitled to, and why to no more.
+/// Shares of queues, and why they are no larger.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shares {
     pub(crate) fair: BTreeMap<QueueId, Resources>,

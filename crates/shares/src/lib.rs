@@ -1,4 +1,4 @@
-//! What queues are entitled to. Owns: fair shares, and keeping them from one decision to the next.
+//! Rights of queues to GPUs, CPU and memory. Owns: fair shares, and keeping them from one decision to the next.
 //! Does not know about: who is served first, and who gives way.
 
 mod bounded;

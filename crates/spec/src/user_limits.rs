@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a limit counts.
+/// Unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Things.
@@ -15,7 +15,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// What happens at a limit.
+/// Effect of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtLimit {
     /// The request is refused, because of this field of it.
@@ -212,7 +212,7 @@ impl UserLimit {
         Self::ALL.iter().copied().find(|limit| limit.name() == name)
     }
 
-    /// What it counts.
+    /// Its unit.
     #[must_use]
     pub const fn unit(self) -> Unit {
         self.row().unit
@@ -224,19 +224,19 @@ impl UserLimit {
         self.row().default
     }
 
-    /// What is counted, in words.
+    /// The things that are counted, in words.
     #[must_use]
     pub const fn what(self) -> &'static str {
         self.row().what
     }
 
-    /// What happens at it.
+    /// Its effect.
     #[must_use]
     pub const fn at_limit(self) -> AtLimit {
         self.row().at_limit
     }
 
-    /// What a user does at it.
+    /// Advice for a user who has reached it.
     #[must_use]
     pub const fn relief(self) -> &'static str {
         self.row().relief

@@ -224,7 +224,7 @@ impl Stage {
             let refused = &read(answer).await.1["failed"][0]["code"];
             return if [403, 404].iter().any(|code| refused == code) { '-' } else { '+' };
         }
-        // What a caller may not see is not there for it.
+        // Things that a caller may not see are not there for it.
         let is_unknown = status == StatusCode::NOT_FOUND && {
             let said = text(&read(answer).await.1, "message");
             target.is_said_to_be_unknown(&said)

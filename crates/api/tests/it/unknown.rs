@@ -1,4 +1,4 @@
-//! What a caller may not see is to it as if it were not there: the same status, the same words.
+//! Things that a caller may not see are answered as things that are not there: same status, same words.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) enum Known {
     /// It is in the manifest.
     Text(String),
-    /// Of a credential or a config map: it is read when the pod starts.
+    /// The value of a credential or a config map, which is read when the pod starts.
     Elsewhere,
 }
 

@@ -5,7 +5,7 @@
 /// A field by its name in Kubernetes; a name that ends with `*` is of all that begin so.
 pub(super) type Field = (&'static str, Fate);
 
-/// What becomes of a field.
+/// The effect of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fate {
     /// Its value is read.
@@ -79,7 +79,7 @@ pub(super) const JOB: &[Field] = &[
     ("successPolicy", Noted),
 ];
 
-/// Of a Deployment and of a StatefulSet.
+/// Specification of a Deployment or a StatefulSet.
 pub(super) const REPLICATED: &[Field] = &[
     ("replicas", Acts),
     ("suspend", Acts),
@@ -98,7 +98,7 @@ pub(super) const REPLICATED: &[Field] = &[
     ("volumeClaimTemplates", Refused(OWN_VOLUMES)),
 ];
 
-/// Of training operators of all kinds; each has its replicas under a name of its own.
+/// Specification of a training operator's job; each kind has its replicas under a name of its own.
 pub(super) const OPERATOR: &[Field] = &[
     ("runPolicy", In(RUN_POLICY)),
     ("pytorchReplicaSpecs", Named(REPLICAS)),

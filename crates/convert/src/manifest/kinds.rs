@@ -42,7 +42,7 @@ pub(super) struct Job {
     pub(super) template: Template,
 }
 
-/// Whether the pods of a job have numbers.
+/// Numbering of a job's pods.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) enum CompletionMode {
     NonIndexed,
@@ -110,7 +110,7 @@ pub(super) struct Replicas {
     pub(super) template: Template,
 }
 
-/// What follows when a pod of a training operator has failed.
+/// Consequence of a failed pod of a training operator.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) enum ReplicaRestart {
     Always,
@@ -176,7 +176,7 @@ pub(super) struct Gate {
     pub(super) name: String,
 }
 
-/// Of a pod and of a container, which has more of it.
+/// User and rights of a pod or a container, which has more of them.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SecurityContext {

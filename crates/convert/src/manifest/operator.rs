@@ -19,7 +19,7 @@ pub(super) const OPERATORS: [(&str, &str, DistributedFramework); 5] = [
     ("MPIJob", "mpiReplicaSpecs", DistributedFramework::MPI),
     ("JAXJob", "jaxReplicaSpecs", DistributedFramework::JAX),
 ];
-/// What the replica that leads the workers is called.
+/// Name of the replica that leads the workers.
 const LEADERS: [&str; 3] = ["Master", "Chief", "Launcher"];
 const WORKER: &str = "Worker";
 /// The variable of `torchrun` with the number of processes of a pod.
@@ -59,7 +59,7 @@ pub(super) fn distributed(
         (Some(_), None) if framework == DistributedFramework::MPI => {
             return Err(ApiError::field(&format!("{at}.{WORKER}"), "is required"));
         }
-        // One that leads nobody works alone.
+        // A leader without workers works alone.
         (Some((name, leader)), None) => (1, read(name, leader)?, None),
         (None, Some(worker)) => (worker.replicas.unwrap_or(1), read(WORKER, worker)?, None),
         (Some((name, leader)), Some(worker)) => {

@@ -253,7 +253,7 @@ impl Cluster {
         self.affinity.rules(constraints).is_some()
     }
 
-    /// Whether pods with these constraints must be near other pods: fewer pods may be better for them.
+    /// `true` where pods with these constraints must be near other pods: fewer pods may be better for them.
     #[must_use]
     pub fn needs_others(&self, constraints: ConstraintsId) -> bool {
         self.affinity.rules(constraints).is_some_and(|rules| !rules.near.is_empty())

@@ -283,7 +283,7 @@ fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     Some(Pending::GangIncomplete { pods_min, pods, fitting: 0 })
 }
 
-/// Of the pods that are to be placed together next fewer find a place.
+/// The reason that fewer pods find a place than are to be placed together next.
 fn too_few_fit(s: &mut Session<'_>, id: WorkloadId) -> Pending {
     let count = |pods: &[PodId]| u32::try_from(pods.len()).unwrap_or(u32::MAX);
     let next = s.next_pods(id);

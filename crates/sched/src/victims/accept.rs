@@ -59,7 +59,7 @@ impl PreemptionAttempt<'_> {
         true
     }
 
-    /// Whether the pods that the taker must be near on a node are still there.
+    /// `true` while the pods that the taker must be near on a node are still there.
     fn stays_near(&self, s: &Session<'_>, node: NodeId) -> bool {
         let check = s.cluster.check_pods(self.need.ask.constraints, node, false);
         check != Err(PodMismatch::Affinity)
@@ -96,7 +96,7 @@ impl PreemptionAttempt<'_> {
     }
 }
 
-/// Whether a pod of a workload must be near other pods.
+/// `true` for a workload of which a pod must be near other pods.
 pub(crate) fn needs_others(s: &Session<'_>, id: WorkloadId) -> bool {
     let mut sets = s.cluster.workloads()[id].pod_sets.iter();
     sets.any(|set| s.cluster.needs_others(set.constraints))
