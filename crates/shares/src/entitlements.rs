@@ -199,15 +199,27 @@ impl Entitlements {
                 Some(meeting) => drop(self.meetings.insert(id, meeting.clone())),
                 None => drop(self.meetings.remove(&id)),
             }
-            let demand = self.demand.of(cluster, id);
-            let requested = self.requested.insert(id, demand).unwrap_or_default();
-            let before = self.fair.insert(id, fair).unwrap_or_default();
-            work.matters |= matters(cluster, id, (before, requested), (fair, demand));
-            if before != fair {
-                self.moved.insert(id);
-            }
+            self.entitle(cluster, id, fair, work);
         }
         self.learn(cluster, (None, pool));
+    }
+
+    /// Takes in the share of a queue as it is now; says whether it is another one.
+    fn entitle(
+        &mut self,
+        cluster: &Cluster,
+        id: QueueId,
+        fair: Resources,
+        work: &mut Work,
+    ) -> bool {
+        let demand = self.demand.of(cluster, id);
+        let requested = self.requested.insert(id, demand).unwrap_or_default();
+        let before = self.fair.insert(id, fair).unwrap_or_default();
+        work.matters |= matters(cluster, id, (before, requested), (fair, demand));
+        if before != fair {
+            self.moved.insert(id);
+        }
+        before != fair
     }
 
     fn divide_again(
@@ -253,15 +265,8 @@ impl Entitlements {
         }
         for (id, fair) in touched {
             let queue = &cluster.queues()[id];
-            let demand = self.demand.of(cluster, id);
-            let requested = self.requested.insert(id, demand).unwrap_or_default();
-            let before = self.fair.insert(id, fair).unwrap_or_default();
-            work.matters |= matters(cluster, id, (before, requested), (fair, demand));
-            if before != fair {
-                self.moved.insert(id);
-                if !queue.children.is_empty() {
-                    work.groups.entry((depth + 1, (Some(id), queue.pool))).or_default();
-                }
+            if self.entitle(cluster, id, fair, work) && !queue.children.is_empty() {
+                work.groups.entry((depth + 1, (Some(id), queue.pool))).or_default();
             }
         }
     }
