@@ -172,7 +172,11 @@ impl Knowledge {
             self.learn_demand(cluster, &changes);
         }
         self.taken = Some(cluster.changes_taken());
-        let matters = self.learn_shares(cluster, policy, &changes);
+        // At first all of that is known already.
+        let matters = match is_first || changes.renamed {
+            true => changes.division || !changes.shares.is_empty(),
+            false => self.learn_shares(cluster, policy, &changes),
+        };
         let rested = self.resting.iter().take_while(|(until, _)| *until <= now);
         changed.extend(rested.map(|&(_, id)| id).collect::<Vec<_>>());
         let mut update = self.index(cluster, now, &changed);
