@@ -1,4 +1,4 @@
-//! The body of every refusal.
+//! The bodies of refusals, and of requests that are accepted and show no object.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,4 +13,21 @@ pub struct Error {
     /// More, for those who look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
+}
+
+/// What became of a request whose answer shows no object, in the published form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HttpResponse {
+    /// The HTTP status.
+    pub code: u16,
+    /// One sentence.
+    pub message: String,
+}
+
+impl HttpResponse {
+    /// An answer with the status 202.
+    #[must_use]
+    pub fn accepted(message: &str) -> Self {
+        Self { code: 202, message: message.to_owned() }
+    }
 }

@@ -64,6 +64,11 @@ pub struct TemporaryPassword {
     pub temp_password: String,
 }
 
+/// Answer to a change of the own password: no password is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ChangeUserPassword200Response)]
+pub struct PasswordChanged {}
+
 /// A change of the own password.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -162,6 +167,14 @@ pub struct AccessKey {
     pub created_at: Time,
     /// Last token given out.
     pub last_login: Option<Time>,
+}
+
+/// Access keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessKeys {
+    /// In order of creation.
+    pub access_keys: Vec<AccessKey>,
 }
 
 /// A new secret in place of the old one, which has ended.

@@ -32,6 +32,7 @@ mod revision;
 mod scalar;
 mod scoped_meta;
 mod session;
+mod storage_class;
 mod submit;
 mod template;
 mod tenant;
@@ -82,13 +83,14 @@ pub use elastane_ext::{
     OutageKind, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket,
     TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
-pub use error::Error;
+pub use error::{Error, HttpResponse};
 pub use fraction_limit::FractionLimit;
 pub use grid_row::{RowWhy, ServerRow, SharedReason, SharedWhy, WorkloadGridRow};
 pub use identity::{
-    AccessKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount,
-    ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
-    TemporaryPassword, User, UserChangePasswordRequest, UserCreationRequest, UserPostResponse,
+    AccessKey, AccessKeyPostResponse, AccessKeys, PasswordChanged, RegeneratedSecret,
+    ServiceAccount, ServiceAccountCreationRequest, ServiceAccountPatchRequest,
+    ServiceAccountPostResponse, TemporaryPassword, User, UserChangePasswordRequest,
+    UserCreationRequest, UserPostResponse,
 };
 pub use inference::{
     AutoScaling, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, ServingConfiguration,
@@ -138,6 +140,11 @@ pub use session::{
     LinkRequest, LoginLink, PrincipalKind, SessionInfo, SessionPrincipal, SessionRequest,
     SessionRight, SessionVersions,
 };
+pub use storage_class::{
+    AccessModeCustomization, StorageClass, StorageClassCustomization, StorageClassNames,
+    StorageClassPermissions, StorageClassSpec, StorageClasses, VolumeModeCustomization,
+    VolumeModes,
+};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
     DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
@@ -148,9 +155,8 @@ pub use submit::{
     TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest,
 };
 pub use template::{
-    NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,
-    TemplateMasterSection, TemplateMetaFields, TemplateUpdate, TemplateUpdateMeta,
-    WorkloadTemplate, WorkloadType,
+    Pagination, TemplateCreation, TemplateCreationMeta, TemplateList, TemplateMasterSection,
+    TemplateMetaFields, TemplateUpdate, TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
 };
 pub use tenant::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,

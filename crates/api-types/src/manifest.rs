@@ -87,9 +87,6 @@ pub struct WorkloadV2GetResponse {
     pub workload: WorkloadV2,
     /// Whether the cluster has it.
     pub sync_info: WorkloadV2SyncInfo,
-    /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
 }
 
 /// A workload that was submitted as a manifest.
@@ -104,6 +101,9 @@ pub struct WorkloadV2 {
     pub workload_manifest: Value,
     /// The manifest as it was sent.
     pub raw_manifest: Value,
+    /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What is said beside a manifest.

@@ -148,10 +148,3 @@ pub struct Pagination {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
-
-/// Whether a name is free.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct NameAvailability {
-    /// Whether it is.
-    pub available: bool,
-}

@@ -37,8 +37,10 @@ pub struct NetworkTopology {
     pub created_by: String,
     /// When.
     pub created_at: Time,
-    /// `Ready`, or `Empty` if no node has all of its labels.
+    /// `Ready`, or `Creating` as long as no node has all of its labels.
     pub phase: String,
+    /// Where it was made: `control-plane`.
+    pub source: String,
     /// The node pools that have it, by name.
     pub node_pools: Vec<String>,
 }

@@ -50,7 +50,8 @@ impl Client {
         self.send(Method::PUT, &format!("{DEPARTMENTS}/{id}"), request).await
     }
 
-    /// Changes what is given of its shares in node pools; the rest stays as it is.
+    /// Changes what is given of its shares in node pools and reads it again; the rest stays as it
+    /// is.
     ///
     /// # Errors
     /// As every request.
@@ -59,7 +60,10 @@ impl Client {
         id: &str,
         given: &[wire::ShareRequest],
     ) -> Result<wire::DepartmentForList, Error> {
-        self.send(Method::PATCH, &format!("{DEPARTMENTS}/{id}/resources"), &given).await
+        let department = format!("{DEPARTMENTS}/{id}");
+        let _: Vec<wire::Resources> =
+            self.send(Method::PATCH, &format!("{department}/resources"), &given).await?;
+        self.get(&department).await
     }
 
     /// Deletes a department without projects.

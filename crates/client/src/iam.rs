@@ -170,7 +170,8 @@ impl Client {
     /// # Errors
     /// As every request.
     pub async fn all_access_keys(&self) -> Result<Vec<wire::AccessKey>, Error> {
-        self.get(KEYS).await
+        let all: wire::AccessKeys = self.get(KEYS).await?;
+        Ok(all.access_keys)
     }
 
     /// Deletes anybody's access key.

@@ -326,7 +326,8 @@ impl Client {
         self.send(Method::PUT, &format!("/api/v1/org-unit/projects/{id}"), request).await
     }
 
-    /// Changes what is given of its shares in node pools; the rest stays as it is.
+    /// Changes what is given of its shares in node pools and reads it again; the rest stays as it
+    /// is.
     ///
     /// # Errors
     /// As every request.
@@ -335,7 +336,10 @@ impl Client {
         id: &str,
         given: &[wire::ShareRequest],
     ) -> Result<wire::Project, Error> {
-        self.send(Method::PATCH, &format!("/api/v1/org-unit/projects/{id}/resources"), &given).await
+        let project = format!("/api/v1/org-unit/projects/{id}");
+        let _: Vec<wire::Resources> =
+            self.send(Method::PATCH, &format!("{project}/resources"), &given).await?;
+        self.get(&project).await
     }
 
     /// Deletes a project.
@@ -394,7 +398,7 @@ impl Client {
     pub async fn create_manifest(
         &self,
         request: &wire::WorkloadV2CreateRequest,
-    ) -> Result<wire::WorkloadV2GetResponse, Error> {
+    ) -> Result<wire::WorkloadV2, Error> {
         self.send(Method::POST, "/api/v2/workloads", request).await
     }
 

@@ -24,7 +24,8 @@ pub fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTo
         tenant_id: TENANT_ID,
         created_by: of.created_by.clone(),
         created_at: of.created_at.into(),
-        phase: if ready { "Ready" } else { "Empty" }.to_owned(),
+        phase: if ready { "Ready" } else { "Creating" }.to_owned(),
+        source: "control-plane".to_owned(),
         node_pools: all.pools.iter().filter(named).map(|pool| pool.name.clone()).collect(),
         levels,
     }

@@ -13,6 +13,8 @@ use serde::Serialize;
 pub struct Created<T>(pub T);
 /// 202: it will be done.
 pub struct Accepted<T>(pub T);
+/// 200 without a body.
+pub struct Done;
 /// 204: done, and nothing to say.
 pub struct NoContent;
 /// Text that may still be growing.
@@ -66,6 +68,12 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: Serialize> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
         (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for Done {
+    fn into_response(self) -> Response {
+        StatusCode::OK.into_response()
     }
 }
 

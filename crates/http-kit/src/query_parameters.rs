@@ -26,6 +26,11 @@ impl<T> QueryParameters<T> {
         self.0.iter().any(|(name, value)| name == flag && value == "true")
     }
 
+    /// The value of a parameter, where it is given.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
     /// The list that is asked for, where they are parameters of lists.
     pub fn list(&self) -> Result<ListQuery, ApiError> {
         ListQuery::parse(&self.0)

@@ -62,7 +62,7 @@ pub(super) async fn run(
         Some(name) => create_named(&name, &project, context, create).await?,
         None => context.client.create_manifest(&request(None)).await?,
     };
-    let made = created.workload.metadata;
+    let made = created.metadata;
     writeln!(out, "Creating workload {}...", made.name)?;
     if !is_quiet() {
         writeln!(out, "To track the workload's status, run 'runai workload list'")?;

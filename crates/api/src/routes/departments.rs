@@ -6,7 +6,7 @@ use std::sync::Arc;
 use access::{Caller, Route, Where};
 use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, DepartmentsPage,
-    ShareRequest,
+    Resources, ShareRequest,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
@@ -107,6 +107,10 @@ impl Unit for OrgUnit {
 
     fn shown(&self, view: &View, context: &Context) -> DepartmentForList {
         convert::department(self, view, context)
+    }
+
+    fn shares(shown: DepartmentForList) -> Vec<Resources> {
+        shown.resources
     }
 
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {

@@ -17,6 +17,7 @@ mod pools;
 mod priority_classes;
 mod projects;
 mod properties;
+mod storage_classes;
 mod tenant;
 mod topologies;
 mod unimplemented;
@@ -122,6 +123,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(elastane_routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
+    all.extend(storage_classes::routes());
     all.extend(download::routes());
     all.extend(unimplemented::routes());
     all

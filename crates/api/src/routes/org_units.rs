@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use access::Caller;
-use api_types::{CountResponse, ShareRequest};
+use api_types::{CountResponse, Resources, ShareRequest};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
@@ -37,6 +37,8 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     fn around(&self) -> Scope;
     /// As the wire shows it.
     fn shown(&self, view: &View, context: &Context) -> Self::Shown;
+    /// Its shares per node pool, of what the wire shows.
+    fn shares(shown: Self::Shown) -> Vec<Resources>;
     /// Those that the caller may see.
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self>;
     /// What it is given in place of everything it had.
@@ -90,7 +92,7 @@ pub(super) async fn update<U: Unit>(
     Path(id): Path<String>,
     Body(request): Body<U::Update>,
 ) -> Result<Json<U::Shown>, ApiError> {
-    save(&state, &caller, &*find::<U>(&state, &id)?, U::asked(request)?).await
+    save(&state, &caller, &*find::<U>(&state, &id)?, U::asked(request)?).await.map(Json)
 }
 
 /// `PUT`: what is left out gets its default.
@@ -99,14 +101,14 @@ pub(super) async fn replace_shares<U: Unit>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<Vec<ShareRequest>>,
-) -> Result<Json<U::Shown>, ApiError> {
+) -> Result<Json<Vec<Resources>>, ApiError> {
     let now = find::<U>(&state, &id)?;
     let change = OrgChange {
         shares: U::replacing_shares(&request)?,
         replaces_shares: true,
         ..OrgChange::default()
     };
-    save(&state, &caller, &*now, change).await
+    save(&state, &caller, &*now, change).await.map(U::shares).map(Json)
 }
 
 /// `PATCH`: what is left out keeps its value.
@@ -115,10 +117,10 @@ pub(super) async fn change_shares<U: Unit>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<Vec<ShareRequest>>,
-) -> Result<Json<U::Shown>, ApiError> {
+) -> Result<Json<Vec<Resources>>, ApiError> {
     let now = find::<U>(&state, &id)?;
     let change = OrgChange { shares: some_shares(&request)?, ..OrgChange::default() };
-    save(&state, &caller, &*now, change).await
+    save(&state, &caller, &*now, change).await.map(U::shares).map(Json)
 }
 
 async fn save<U: Unit>(
@@ -126,11 +128,11 @@ async fn save<U: Unit>(
     caller: &Caller,
     now: &U,
     change: OrgChange,
-) -> Result<Json<U::Shown>, ApiError> {
+) -> Result<U::Shown, ApiError> {
     check_bounds(caller, (U::NAME, U::RESOURCE), (now.unit(), now.around()), &change)?;
     let (control, by) = (state.asked_by(caller), &caller.subject);
     let saved = U::change(&control, by, now.unit().id, change).await?;
-    Ok(Json(shown(state, &*saved)))
+    Ok(shown(state, &*saved))
 }
 
 pub(super) async fn delete<U: Unit>(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use access::{Caller, Route, Where};
 use api_types::{
-    Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage, ShareRequest,
+    Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage, Resources, ShareRequest,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
@@ -110,6 +110,10 @@ impl Unit for ProjectView {
 
     fn shown(&self, view: &View, context: &Context) -> Project {
         convert::project(self, view, context)
+    }
+
+    fn shares(shown: Project) -> Vec<Resources> {
+        shown.resources
     }
 
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {

@@ -23,11 +23,12 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let (all, one) = ("/v1/k8s/setting", "/v1/k8s/setting/{settingKey}");
     let ranks = "/api/v1/org-unit/priorities";
     let (of, place) = (Resource::Settings, Where::Tenant);
+    let about = "Whether a setting is on: `false` for the values false and null, `true` for others";
     let about_ranks = "The ranks of projects and departments";
     let settings = [
         get(all, "get_tenant_settings", "The settings", list).needs(Read, of, place),
         put(all, "update_tenant_setting", "Sets a setting", set).needs(Update, of, place),
-        get(one, "get_tenant_settings_by_key", "A setting", read).needs(Read, of, place),
+        get(one, "get_tenant_settings_by_key", about, read).needs(Read, of, place),
     ]
     .map(|route| route.of("Tenant"));
     let ranks = get(ranks, "get_priorities", about_ranks, priorities).own().of("OrgUnit");
@@ -71,9 +72,9 @@ fn find(state: &Shared, key: &str) -> Result<Option<Item<SettingValue>>, ApiErro
 async fn read(
     FromState(state): FromState<Shared>,
     Path(key): Path<String>,
-) -> Result<Json<Setting>, ApiError> {
+) -> Result<Json<bool>, ApiError> {
     let found = find(&state, &key)?.ok_or_else(|| ApiError::no_such("setting", &key))?;
-    Ok(Json(wire(&found)))
+    Ok(Json(!matches!(found.body.value, Value::Bool(false) | Value::Null)))
 }
 
 async fn set(

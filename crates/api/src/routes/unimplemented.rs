@@ -175,7 +175,7 @@ PUT /api/v1/idps/{idp}/mappers update_idp_mappers
     },
     Missing {
         family: "Logo",
-        instead: "there is no web interface that shows a logo",
+        instead: "the web interface shows no logo of its tenant",
         operations: "
 GET /api/v1/logo get_tenant_logo
 POST /api/v1/logo upload_tenant_logo
@@ -276,8 +276,8 @@ PUT /api/v1/security/settings/{key} update_security_setting_by_key
     },
     Missing {
         family: "StorageClassConfiguration",
-        instead: "there are no storage classes: every volume is on the disk of the machine; use \
-                  /api/v1/asset/datasource/pvc without `storageClass`",
+        instead: "the one storage class cannot be configured: every volume is a folder on the \
+                  machine; /api/v1/storage-classes shows it",
         operations: "
 POST /api/v1/storage-class-configuration create_storage_class_configuration
 GET /api/v1/storage-class-configuration list_storage_class_configuration
@@ -285,16 +285,6 @@ DELETE /api/v1/storage-class-configuration/{id} delete_storage_class_configurati
 GET /api/v1/storage-class-configuration/{id} get_storage_class_configuration_by_id
 PATCH /api/v1/storage-class-configuration/{id} patch_storage_class_configuration_by_id
 PUT /api/v1/storage-class-configuration/{id} update_storage_class_configuration_by_id
-",
-    },
-    Missing {
-        family: "StorageClasses",
-        instead: "there are no storage classes: every volume is on the disk of the machine; use \
-                  /api/v1/asset/datasource/pvc without `storageClass`",
-        operations: "
-GET /api/v1/storage-classes get_storage_classes
-GET /api/v2/storage-classes get_storage_classes_v2
-GET /v1/k8s/clusters/{uuid}/storage-classes v1_get_storage_classes
 ",
     },
     Missing {

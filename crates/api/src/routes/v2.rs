@@ -82,7 +82,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(request): Body<WorkloadV2CreateRequest>,
-) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
+) -> Result<Accepted<WorkloadV2>, ApiError> {
     let given = given(request.manifest, request.manifest_base64_encoded)?;
     let manifest = given.ok_or_else(|| ApiError::field("manifest", "is required"))?;
     let manifest::ManifestCreation { kind, request, note } =
@@ -94,7 +94,7 @@ async fn create(
     let made = state.asked_by(&caller).submit(project_id, spec, strict).await?;
     let shown = shown(&made.workload, &state.context())?;
     let warnings = note.into_iter().chain(made.warning).collect();
-    Ok(Accepted(WorkloadV2GetResponse { warnings, ..shown }))
+    Ok(Accepted(WorkloadV2 { warnings, ..shown }))
 }
 
 /// The workload with this id, if it was submitted as a manifest.
@@ -111,14 +111,22 @@ async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkloadV2GetResponse>, ApiError> {
-    Ok(Json(shown(&*submitted(&state, &id).await?, &state.context())?))
+    let view = submitted(&state, &id).await?;
+    let workload = shown(&view, &state.context())?;
+    let status = match (view.deleted_at, view.phase) {
+        (Some(_), _) => "Deleted",
+        (None, Phase::Deleting) => "Deleting",
+        (None, _) => "Synced",
+    };
+    let sync_info = WorkloadV2SyncInfo { status: status.to_owned() };
+    Ok(Json(WorkloadV2GetResponse { workload, sync_info }))
 }
 
 async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
+) -> Result<Accepted<WorkloadV2>, ApiError> {
     let id = submitted(&state, &id).await?.id;
     let gone = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     Ok(Accepted(shown(&gone, &state.context())?))
@@ -130,7 +138,7 @@ async fn update(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<WorkloadV2UpdateRequest>,
-) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
+) -> Result<Accepted<WorkloadV2>, ApiError> {
     let workload = submitted(&state, &id).await?;
     let fixed = |field: &str| {
         let name = &workload.spec.name;
@@ -140,7 +148,7 @@ async fn update(
         );
         ApiError::new(StatusCode::CONFLICT, why)
     };
-    let before = shown(&workload, &state.context())?.workload;
+    let before = shown(&workload, &state.context())?;
     let said = request.metadata.unwrap_or_default();
     let WorkloadV2MetadataUpdateParams { priority, category } = said;
     if category.is_some_and(|said| said != before.metadata.category) {
@@ -172,7 +180,7 @@ async fn update(
 }
 
 /// A workload with its manifest, as the wire shows it.
-fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse, ApiError> {
+fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2, ApiError> {
     let text = view.spec.manifest.as_deref().unwrap_or("null");
     let typed = convert::typed(view, context);
     let stopped = typed.desired_phase == DesiredPhase::Stopped;
@@ -187,11 +195,6 @@ fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse
     let mut workload_manifest = raw_manifest.clone();
     workload_manifest["metadata"]["name"] = typed.name.clone().into();
     workload_manifest["metadata"]["namespace"] = convert::namespace(&view.project_name).into();
-    let status = match (view.deleted_at, view.phase) {
-        (Some(_), _) => "Deleted",
-        (None, Phase::Deleting) => "Deleting",
-        (None, _) => "Synced",
-    };
     let preemptible = view.spec.preemptible;
     let metadata = WorkloadV2Metadata {
         id: typed.workload_id,
@@ -214,14 +217,11 @@ fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse
         updated_by: typed.created_by,
         updated_at: view.phase_since.into(),
     };
-    Ok(WorkloadV2GetResponse {
-        workload: WorkloadV2 {
-            metadata,
-            desired_phase: typed.desired_phase,
-            workload_manifest,
-            raw_manifest,
-        },
-        sync_info: WorkloadV2SyncInfo { status: status.to_owned() },
+    Ok(WorkloadV2 {
+        metadata,
+        desired_phase: typed.desired_phase,
+        workload_manifest,
+        raw_manifest,
         warnings: Vec::new(),
     })
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
-    CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, TypedWorkload, WorkloadSpec as Asked,
+    CreationRequest, HttpResponse, InferenceUpdateRequest, SOURCE_HEADER, TypedWorkload,
+    WorkloadSpec as Asked,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
@@ -23,6 +24,7 @@ use policy::Policies;
 const SUFFIX_CHARS: usize = 5;
 
 pub(super) type Answer = Result<Accepted<TypedWorkload>, ApiError>;
+type Done = Result<Accepted<HttpResponse>, ApiError>;
 
 /// The routes of one kind.
 macro_rules! routes {
@@ -253,10 +255,10 @@ pub(super) async fn delete(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Answer {
+) -> Done {
     let id = find_of_kind(&state.control, kind, &id).await?.id;
-    let view = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
-    accepted(&state, &view)
+    state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
+    Ok(Accepted(HttpResponse::accepted("the workload is being deleted")))
 }
 
 async fn suspend(
@@ -264,10 +266,10 @@ async fn suspend(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Answer {
+) -> Done {
     let id = find_of_kind(&state.control, kind, &id).await?.id;
-    let view = state.asked_by(&caller).suspend(&caller.subject, id).await?;
-    accepted(&state, &view)
+    state.asked_by(&caller).suspend(&caller.subject, id).await?;
+    Ok(Accepted(HttpResponse::accepted("the workload is being suspended")))
 }
 
 async fn resume(
@@ -275,8 +277,8 @@ async fn resume(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Answer {
+) -> Done {
     let id = find_of_kind(&state.control, kind, &id).await?.id;
-    let view = state.asked_by(&caller).resume(&caller.subject, id).await?;
-    accepted(&state, &view)
+    state.asked_by(&caller).resume(&caller.subject, id).await?;
+    Ok(Accepted(HttpResponse::accepted("the workload is being resumed")))
 }

@@ -41,6 +41,7 @@ mod pools;
 mod prometheus;
 mod properties;
 mod provider;
+mod published;
 mod refusals;
 mod scrape;
 mod server;

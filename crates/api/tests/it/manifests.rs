@@ -46,7 +46,7 @@ async fn submit(server: &Server, manifest: &Value) -> Value {
     let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
     let (status, made) = server.post(PATH, body).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
-    made["workload"].clone()
+    made
 }
 
 fn id(workload: &Value) -> String {
@@ -74,7 +74,7 @@ async fn a_job_runs_and_shows_its_manifest() {
         (&gvk, &json!("Running"))
     );
     let (status, gone) = server.raw("DELETE", &format!("{PATH}/{}", id(&made)), "").await;
-    assert_eq!((status, &gone["workload"]["rawManifest"]), (StatusCode::ACCEPTED, &job()));
+    assert_eq!((status, &gone["rawManifest"]), (StatusCode::ACCEPTED, &job()));
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn pods_and_training_operators_become_what_they_say() {
     let body = json!({"metadata": metadata, "manifestBase64Encoded": encoded});
     let (status, made) = server.post(PATH, body).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
-    let shown = server.phase(&id(&made["workload"]), "Running").await;
+    let shown = server.phase(&id(&made), "Running").await;
     assert_eq!((&shown["type"], &shown["category"]), (&json!("Workspace"), &json!("Build")));
 
     let made = submit(&server, &torch()).await;
@@ -240,13 +240,10 @@ async fn a_put_suspends_resumes_and_changes_the_priority_and_nothing_else() {
     let mut suspended = job();
     suspended["spec"]["suspend"] = json!(true);
     let (status, answer) = put(&suspended).await;
-    assert_eq!(
-        (status, &answer["workload"]["desiredPhase"]),
-        (StatusCode::ACCEPTED, &json!("Stopped"))
-    );
+    assert_eq!((status, &answer["desiredPhase"]), (StatusCode::ACCEPTED, &json!("Stopped")));
     assert_eq!(server.get(&path).await["workload"]["rawManifest"], suspended);
     let (_, answer) = put(&job()).await;
-    assert_eq!(answer["workload"]["desiredPhase"], "Running");
+    assert_eq!(answer["desiredPhase"], "Running");
     let mut other = job();
     other["spec"]["backoffLimit"] = json!(3);
     let body = json!({ "manifest": other });
@@ -259,8 +256,8 @@ async fn a_put_suspends_resumes_and_changes_the_priority_and_nothing_else() {
     let (status, answer) =
         server.raw("PUT", &path, r#"{"metadata": {"priority": "very-high"}}"#).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
-    assert_eq!(answer["workload"]["metadata"]["priority"], "very-high");
-    assert_eq!(answer["workload"]["rawManifest"], job());
+    assert_eq!(answer["metadata"]["priority"], "very-high");
+    assert_eq!(answer["rawManifest"], job());
 }
 
 #[tokio::test]
@@ -354,7 +351,7 @@ async fn becomes(server: &Server, kind: &str, manifest: &Value) -> (Value, Optio
     let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});
     let (status, made) = server.post(PATH, body).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
-    let path = format!("/api/v1/workloads/{kind}/{}", id(&made["workload"]));
+    let path = format!("/api/v1/workloads/{kind}/{}", id(&made));
     let warnings = made.get("warnings").and_then(|all| all.as_array().cloned()).unwrap_or_default();
     let texts: Vec<_> = warnings.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let note = texts.into_iter().find(|text| text.starts_with("these have no effect"));
@@ -451,7 +448,7 @@ async fn a_name_is_generated_and_labels_say_priority_and_preemptibility() {
     let metadata = json!({"projectId": "1", "name": "own", "priority": "low",
         "preemptibility": "preemptible"});
     let (_, made) = server.post(PATH, json!({"metadata": metadata, "manifest": job})).await;
-    let metadata = &made["workload"]["metadata"];
+    let metadata = &made["metadata"];
     assert_eq!((&metadata["name"], &metadata["priority"]), (&json!("own"), &json!("low")));
     assert_eq!(metadata["preemptibility"], "preemptible");
 }

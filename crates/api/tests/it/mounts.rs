@@ -117,7 +117,7 @@ async fn folders_of_the_machine_are_the_administrators_to_give() {
     let own = json!({"meta": {"name": "own", "scope": "project", "projectId": 1}, "spec": read});
     let (status, made) =
         call(&server, &ann, ("POST", "/api/v1/asset/datasource/host-path"), &own).await;
-    assert_eq!(status, 201, "{made}");
+    assert_eq!(status, 202, "{made}");
     let spec = json!({"image": "i", "assets": {"datasources": [{"id": made["meta"]["id"]}]}});
     assert_eq!(asks(&server, &ann, "e", spec).await.0, 403, "a caller grants only what it may use");
 }

@@ -117,13 +117,13 @@ async fn projects_have_resources_in_each_pool() {
     };
     let resources = format!("{PROJECT}/resources");
     let changed = send(&server, "PATCH", &resources, &fast(3)).await;
-    assert_eq!(changed["resources"][0]["gpu"]["deserved"], 2, "the other pool keeps its share");
-    assert_eq!(changed["resources"][1]["gpu"]["deserved"], 3);
-    assert_eq!(changed["resources"][1]["rank"], "High");
-    assert_eq!(changed["totalResources"]["gpuQuota"], 5);
+    assert_eq!(changed[0]["gpu"]["deserved"], 2, "the other pool keeps its share");
+    assert_eq!(changed[1]["gpu"]["deserved"], 3);
+    assert_eq!(changed[1]["rank"], "High");
+    assert_eq!(server.get(PROJECT).await["totalResources"]["gpuQuota"], 5);
     let after = send(&server, "PUT", &resources, &fast(1)).await;
-    assert_eq!(after["resources"][0]["gpu"]["deserved"], 0, "what is left out gets its default");
-    assert_eq!(after["totalResources"]["gpuQuota"], 1);
+    assert_eq!(after[0]["gpu"]["deserved"], 0, "what is left out gets its default");
+    assert_eq!(server.get(PROJECT).await["totalResources"]["gpuQuota"], 1);
     let department = server.get("/api/v1/org-unit/departments/1").await;
     assert_eq!(department["resources"][1]["gpu"]["deserved"], 1);
 

@@ -35,15 +35,17 @@ async fn the_cluster_is_renamed_and_nothing_else() {
 async fn settings_are_kept_for_administrators() {
     let server = Server::new().await;
     assert_eq!(server.get(SETTINGS).await, json!([]));
-    for (value, kind, text) in [
-        (json!("https://a.b"), "String", "https://a.b"),
-        (json!(true), "Boolean", "true"),
-        (json!({"idleTimeout": 5}), "Object", r#"{"idleTimeout":5}"#),
+    for (value, kind, text, is_on) in [
+        (json!("https://a.b"), "String", "https://a.b", true),
+        (json!(false), "Boolean", "false", false),
+        (json!(true), "Boolean", "true", true),
+        (json!({"idleTimeout": 5}), "Object", r#"{"idleTimeout":5}"#, true),
     ] {
         let body = json!({"key": "logoutRedirectUri", "value": value}).to_string();
         let (status, said) = server.raw("PUT", SETTINGS, &body).await;
         assert_eq!((status, &said["msg"]), (StatusCode::OK, &json!("done")));
-        let kept = server.get(&format!("{SETTINGS}/logoutRedirectUri")).await;
+        assert_eq!(server.get(&format!("{SETTINGS}/logoutRedirectUri")).await, is_on);
+        let kept = &server.get(SETTINGS).await[0];
         assert_eq!((&kept["type"], &kept["value"]), (&json!(kind), &json!(text)));
     }
     assert_eq!(server.get(SETTINGS).await.as_array().unwrap().len(), 1);
@@ -190,4 +192,36 @@ async fn people_and_rules_are_found_by_the_older_parameters() {
         let users = server.get(&format!("/api/v1/users?filter=runai.is_local:{filter}")).await;
         assert_eq!(users.as_array().unwrap().len(), want, "{users}");
     }
+}
+
+#[tokio::test]
+async fn the_storage_class_of_the_machine_is_listed() {
+    let server = Server::new().await;
+    let cluster = server.cluster_id();
+    for path in ["/api/v1/storage-classes", "/api/v2/storage-classes"] {
+        let all = server.get(&format!("{path}?clusterId={cluster}&includeNone=true")).await;
+        let class = &all["items"][0];
+        assert_eq!(all["items"].as_array().unwrap().len(), 1, "{path}");
+        assert_eq!(
+            (&class["storageClassName"], &class["clusterId"]),
+            (&json!("local"), &json!(cluster))
+        );
+        assert_eq!(class["spec"]["isDefault"], true);
+        assert_eq!(
+            class["customization"]["accessMode"]["default"],
+            json!({"readWriteMany": true,
+            "readWriteOnce": false, "readOnlyMany": false})
+        );
+        let named = async |name: &str| server.get(&format!("{path}?name={name}")).await;
+        assert_eq!(named("local").await, all, "{path}");
+        assert_eq!(named("fast").await, json!({"items": []}), "{path}");
+        let other = format!("{path}?clusterId=other");
+        refused(&server, ("GET", &other, &Value::Null), 404, "no cluster `other`").await;
+    }
+    let names = server.get(&format!("/v1/k8s/clusters/{cluster}/storage-classes")).await;
+    assert_eq!(names, json!({"storageClasses": ["local"]}));
+    // A member sees what there is to claim.
+    let (id, _, token) = program(&server, "viewer").await;
+    give(&server, &id, 9, ("tenant", "1")).await;
+    assert_eq!(get(&server, &token, "/api/v2/storage-classes").await.0, 200);
 }

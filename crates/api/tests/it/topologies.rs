@@ -13,7 +13,7 @@ async fn made(server: &Server, name: &str) -> String {
     let body = json!({"name": name, "levels": ["rack"], "clusterId": server.cluster_id()});
     let (status, made) = server.post(PATH, body).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
-    assert_eq!((&made["levels"], &made["phase"]), (&json!(["rack"]), &json!("Empty")));
+    assert_eq!((&made["levels"], &made["phase"]), (&json!(["rack"]), &json!("Creating")));
     made["id"].as_str().unwrap().to_owned()
 }
 

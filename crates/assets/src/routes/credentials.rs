@@ -10,7 +10,7 @@ use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
-use http_kit::{ApiError, Body, Created};
+use http_kit::{Accepted, ApiError, Body};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -93,13 +93,13 @@ async fn create<S: Credential>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
-) -> Result<Created<Asset<S>>, ApiError> {
+) -> Result<Accepted<Asset<S>>, ApiError> {
     let (scope, name, mut body) =
         assets::creation(&state, &caller, request.meta, request.spec).await?;
     let id = Uuid::now_v7();
     body.seal(&state.vault, id)?;
     let made = state.make_as(&caller, id, scope, &name, &body).await?;
-    Ok(Created(assets::shown(&state, &state.control.view(), made, None)))
+    Ok(Accepted(assets::shown(&state, &state.control.view(), made, None)))
 }
 
 async fn update<S: Credential>(
@@ -107,7 +107,7 @@ async fn update<S: Credential>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<CredentialUpdate<S>>,
-) -> Result<Json<Asset<S>>, ApiError> {
+) -> Result<Accepted<Asset<S>>, ApiError> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
@@ -127,7 +127,7 @@ async fn update<S: Credential>(
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;
-    Ok(Json(assets::shown(&state, &state.control.view(), made, None)))
+    Ok(Accepted(assets::shown(&state, &state.control.view(), made, None)))
 }
 
 async fn list_all(

@@ -3,14 +3,14 @@
 use access::{Caller, Item, Route, Where};
 use api_types::{
     Asset, AssetCreation, AssetList, AssetUpdate, Compute, ConfigMapAssetSpec,
-    EnvironmentAssetSpec, GitAssetSpec, HistoryPage, HostPathSpec, MixedAssetList, NfsAssetSpec,
-    PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+    EnvironmentAssetSpec, GitAssetSpec, HistoryPage, HostPathSpec, HttpResponse, MixedAssetList,
+    NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
-use http_kit::{ApiError, Body, Created, NoContent, Page, QueryParameters};
+use http_kit::{Accepted, ApiError, Body, Page, QueryParameters};
 use serde_json::Value;
 
 use super::Shared;
@@ -156,10 +156,10 @@ async fn create<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
-) -> Result<Created<Asset<S>>, ApiError> {
+) -> Result<Accepted<Asset<S>>, ApiError> {
     let (scope, name, body) = assets::creation(&state, &caller, request.meta, request.spec).await?;
     let made = state.make(&caller, scope, &name, &body).await?;
-    Ok(Created(assets::shown(&state, &state.control.view(), made, None)))
+    Ok(Accepted(assets::shown(&state, &state.control.view(), made, None)))
 }
 
 /// The assets of a kind that were asked for, with their numbers in order of creation.
@@ -260,7 +260,7 @@ async fn update<S: AssetSpec>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<AssetUpdate<S>>,
-) -> Result<Json<Asset<S>>, ApiError> {
+) -> Result<Accepted<Asset<S>>, ApiError> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
@@ -275,16 +275,16 @@ async fn update<S: AssetSpec>(
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;
-    Ok(Json(assets::shown(&state, &state.control.view(), made, None)))
+    Ok(Accepted(assets::shown(&state, &state.control.view(), made, None)))
 }
 
 pub(super) async fn delete<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, ApiError> {
+) -> Result<Accepted<HttpResponse>, ApiError> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Delete, S::RESOURCE, &before.object)?;
     state.remove::<Stored<S>>(&caller, &id).await?;
-    Ok(NoContent)
+    Ok(Accepted(HttpResponse::accepted("the asset is deleted")))
 }

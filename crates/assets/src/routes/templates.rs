@@ -2,17 +2,18 @@
 
 use access::{Caller, Item, Route, Where, scopes};
 use api_types::{
-    CountResponse, NameAvailability, Pagination, TemplateCreation, TemplateList, TemplateUpdate,
-    TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
+    CountResponse, Pagination, TemplateCreation, TemplateList, TemplateUpdate, TemplateUpdateMeta,
+    WorkloadTemplate, WorkloadType,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::FromRef;
 use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put};
-use http_kit::{ApiError, Body, Created, ListQuery, NoContent, parameters, unknown_word};
+use http_kit::{Accepted, ApiError, Body, ListQuery, NoContent, parameters, unknown_word};
 use spec::WorkloadKind;
 use utoipa::openapi::schema::Type;
 
@@ -80,7 +81,12 @@ where
     let any = [
         get(all, "list_templates1", "Every template", list),
         get("/api/v1/workload-templates/count", "count_templates", "How many", count),
-        get(free, "template_name_availability", "Whether a name is free", availability),
+        get(
+            free,
+            "template_name_availability",
+            "204 if a name is free, 409 if it is taken",
+            availability,
+        ),
         get("/api/v1/workload-templates/{templateId}", "get_template_by_id1", "A template", find),
     ]
     .map(|route| route.rows::<Item<Template>, _>())
@@ -206,7 +212,7 @@ async fn create(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<TemplateCreation>,
-) -> Result<Created<WorkloadTemplate>, ApiError> {
+) -> Result<Accepted<WorkloadTemplate>, ApiError> {
     let meta = request.meta;
     let scope = state.scope_by_id("meta.", meta.scope_type, meta.scope_id.as_deref())?;
     caller.must(Create, Resource::Templates, scope)?;
@@ -216,7 +222,7 @@ async fn create(
     let mut body = Template::new(meta.description, type_of(kind));
     body.set(&state.control.view(), scope, &values)?;
     let made = state.make(&caller, scope, &meta.name, &body).await?;
-    Ok(Created(shown(&state, &made)))
+    Ok(Accepted(shown(&state, &made)))
 }
 
 /// `PUT`: the values are those of the request.
@@ -322,12 +328,16 @@ async fn availability(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     NameQuery(pairs): NameQuery,
-) -> Result<Json<NameAvailability>, ApiError> {
+) -> Result<NoContent, ApiError> {
     let value = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, v)| v.as_str());
     let needed = |name: &str| value(name).ok_or_else(|| ApiError::field(name, "must be set"));
     let (name, kind) = (needed("templateName")?, needed("scopeType")?);
     let scope = state.scope_by_id("", scopes::named("scopeType", kind)?, value("scopeId"))?;
     caller.must_see_in(Resource::Templates, scope)?;
     let taken = |item: &Item<Template>| item.object.name == name && item.object.scope == scope;
-    Ok(Json(NameAvailability { available: !state.all()?.iter().any(taken) }))
+    if state.all()?.iter().any(taken) {
+        let why = format!("templateName: there is a template `{name}`; choose another name");
+        return Err(ApiError::new(StatusCode::CONFLICT, why));
+    }
+    Ok(NoContent)
 }

@@ -20,7 +20,8 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::answer::{
-    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched, Written,
+    Accepted, Attachment, Binary, Created, Done, Html, JsonText, NoContent, PlainText, Switched,
+    Written,
 };
 use crate::body::Body;
 use crate::error::ApiError;
@@ -225,6 +226,12 @@ impl<T: ToSchema> Output for Created<T> {
 impl<T: ToSchema> Output for Accepted<T> {
     fn describe(to: &mut Description) {
         to.answers::<T>(202, "Accepted; it is done in the background");
+    }
+}
+
+impl Output for Done {
+    fn describe(to: &mut Description) {
+        to.success = (200, ResponseBuilder::new().description("Done").build());
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use access::{Caller, Item, Route, Where};
 use api_types::{
-    AccessKey as WireKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount as Wire,
-    ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
-    TENANT_ID, Time,
+    AccessKey as WireKey, AccessKeyPostResponse, AccessKeys, RegeneratedSecret,
+    ServiceAccount as Wire, ServiceAccountCreationRequest, ServiceAccountPatchRequest,
+    ServiceAccountPostResponse, TENANT_ID, Time,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource};
@@ -14,7 +14,7 @@ use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete, get, patch, post};
-use http_kit::{ApiError, Body, Created, NoContent, NoParameters, parameters, unknown_word};
+use http_kit::{ApiError, Body, Created, Done, NoContent, NoParameters, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 use view::Scope;
 
@@ -191,7 +191,7 @@ async fn patch_account(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ServiceAccountPatchRequest>,
-) -> Result<Json<Wire>, ApiError> {
+) -> Result<Done, ApiError> {
     let switch = move |_: &mut String, account: &mut ServiceAccount| {
         if account.enabled && !request.enabled {
             account.switched_off += 1;
@@ -199,8 +199,8 @@ async fn patch_account(
         account.enabled = request.enabled;
         Ok(())
     };
-    let changed = iam.change(&caller, &id, switch).await?;
-    Ok(Json(wire(&iam.logins_of(&changed)?, &changed)))
+    iam.change(&caller, &id, switch).await?;
+    Ok(Done)
 }
 
 async fn delete_account(
@@ -260,11 +260,12 @@ async fn own_keys(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     _: NoParameters,
-) -> Result<Json<Vec<WireKey>>, ApiError> {
+) -> Result<Json<AccessKeys>, ApiError> {
     let owner = caller.principal.to_string();
     let (all, logins) = (iam.all::<AccessKey>()?, iam.logins()?);
     let own = all.iter().filter(|key| key.object.owner == owner);
-    Ok(Json(own.map(|key| key_wire(&logins, key)).collect()))
+    let access_keys = own.map(|key| key_wire(&logins, key)).collect();
+    Ok(Json(AccessKeys { access_keys }))
 }
 
 async fn key(
@@ -326,11 +327,12 @@ async fn regenerate_key(
 async fn all_keys(
     FromState(iam): FromState<Shared>,
     wanted: KeyQuery,
-) -> Result<Json<Vec<WireKey>>, ApiError> {
+) -> Result<Json<AccessKeys>, ApiError> {
     let logins = iam.logins()?;
     let mut all = iam.all()?;
     all.retain(|key| wanted.fits(key));
-    Ok(Json(all.iter().map(|key| key_wire(&logins, key)).collect()))
+    let access_keys = all.iter().map(|key| key_wire(&logins, key)).collect();
+    Ok(Json(AccessKeys { access_keys }))
 }
 
 /// Which keys are asked for.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use access::{Caller, Item, Route, Where};
 use api_types::{
-    CountResponse, TemporaryPassword, Time, User as Wire, UserChangePasswordRequest,
-    UserCreationRequest, UserPostResponse,
+    CountResponse, PasswordChanged, TemporaryPassword, Time, User as Wire,
+    UserChangePasswordRequest, UserCreationRequest, UserPostResponse,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource, check_password, temporary_password};
@@ -15,7 +15,7 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
-    Allowed, ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, parameters,
+    Allowed, ApiError, Body, Created, Done, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
 use units::Instant;
 use view::Scope;
@@ -251,14 +251,14 @@ async fn logout(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, ApiError> {
+) -> Result<Done, ApiError> {
     if caller.principal != Principal::User(id.clone()) {
         caller.must(Update, Resource::Users, Scope::Tenant)?;
     }
     iam.one::<User>(&id)?;
     iam.end_all::<Session>(&caller, &id).await?;
     iam.authority.end_links(&Principal::User(id), iam.now());
-    Ok(NoContent)
+    Ok(Done)
 }
 
 /// Ends the session that the token belongs to, if it belongs to one; a program has none.
@@ -277,7 +277,7 @@ async fn change_own_password(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserChangePasswordRequest>,
-) -> Result<NoContent, ApiError> {
+) -> Result<Json<PasswordChanged>, ApiError> {
     let (Principal::User(id), Some(session)) = (&caller.principal, &caller.session) else {
         let why = "only a user who has logged in with a password can change it";
         return Err(ApiError::forbidden(why));
@@ -311,5 +311,5 @@ async fn change_own_password(
     };
     iam.change(&caller, id, change).await?;
     iam.end_all::<Session>(&caller, id).await?;
-    Ok(NoContent)
+    Ok(Json(PasswordChanged {}))
 }

@@ -171,7 +171,9 @@ async fn every_object_of_be8399f_is_there_with_the_same_meaning() {
     for (path, then) in &left.answers {
         let (status, now) = server.raw("GET", path, "").await;
         assert_eq!(status, StatusCode::OK, "{path}: {now}");
-        differences(path, then, &now, &mut found);
+        // These lists were arrays then.
+        let now = if path.ends_with("/access-keys") { &now["accessKeys"] } else { &now };
+        differences(path, then, now, &mut found);
     }
     assert!(left.answers.len() > 100 && found.is_empty(), "{}", found.join("\n"));
 }
