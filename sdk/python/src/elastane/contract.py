@@ -4,10 +4,12 @@ Owns: loading the file by its path, both published forms of the contract, and sa
 missing. Does not know about: TensorFlow, PyTorch or numpy; `backends` does.
 
 The form of May 2019 has objects of the module: `model`, `feature_columns()`, `label_columns()`,
-`input_fn(records)`, `loss(output, labels)` (output first), `optimizer(lr=0.1)`. The final form is
-named by `--model_def`: `custom_model()`, `feed`, `loss(labels, predictions)` (labels first),
-`optimizer()`, `eval_metrics_fn()`, and if wanted `callbacks()`, `custom_data_reader(...)` and
-`PredictionOutputsProcessor`.
+`input_fn(records)`, `loss(output, labels)` (output first), `optimizer(lr=0.1)`; in June `input_fn` got
+`decode_fn` as well. The final form is named by `--model_def`: `custom_model()`, `feed`,
+`loss(labels, predictions)` (labels first), `optimizer()`, `eval_metrics_fn()`, and if wanted
+`callbacks()`, `custom_data_reader(...)` and `PredictionOutputsProcessor`. Between the two `model` was an
+object, `feed` was `dataset_fn(dataset, mode)`, and loss and metrics took the output first: their order
+is that of the names of their parameters.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class Contract(NamedTuple):
     """By name: a function of labels and predictions, or a metric of Keras. For a model of several
     outputs: such a dict for each output."""
     seed_metrics: Optional[Callable[..., Any]]
-    """`eval_metrics_fn(predictions, labels)` of the old form, which returns values by name."""
+    """`eval_metrics_fn(predictions, labels)` of the old forms, which returns values by name."""
     callbacks: List[Any]
     custom_data_reader: Optional[Callable[..., Any]]
     prediction_outputs_processor: Optional[Any]
@@ -77,14 +79,29 @@ def compatibility_path() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat")
 
 
+def _find(folder: str) -> None:
+    """Modules of this folder can be imported, after those that are installed."""
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def _name_zoo(zoo: str) -> None:
+    """Files of the zoo import each other as `model_zoo.FOLDER.FILE`, whatever its folder is called."""
+    if "model_zoo" not in sys.modules and importlib.util.find_spec("model_zoo") is None:
+        package = ModuleType("model_zoo")
+        package.__path__ = [zoo]
+        sys.modules["model_zoo"] = package
+
+
 def _load(path: str) -> ModuleType:
     if not os.path.isfile(path):
         raise ContractError(f"{path} does not exist: give the path of the model's file")
     name = "elastane_model_" + os.path.splitext(os.path.basename(path))[0]
     # The file may import what lies beside it, and modules under published names.
-    for folder in (os.path.dirname(os.path.abspath(path)), compatibility_path()):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+    if compatibility_path() not in sys.path:
+        sys.path.insert(0, compatibility_path())
+    _find(os.path.dirname(os.path.abspath(path)))
+    _give_earlier_names(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ContractError(f"{path} is not a file of Python: its name has to end in .py")
@@ -97,6 +114,38 @@ def _load(path: str) -> ModuleType:
             f"{path} imports {error.name or 'a module'}, which is not there: {error}"
         ) from error
     return module
+
+
+def _give_earlier_names(path: str) -> None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            has_tensorflow = "tensorflow" in file.read()
+    except OSError as error:
+        raise ContractError(unreadable(path, error)) from error
+    if has_tensorflow and importlib.util.find_spec("tensorflow") is not None:
+        from . import earlier
+
+        earlier.give()
+
+
+def unreadable(path: str, error: OSError) -> str:
+    """Why this process cannot read a file, and what to do."""
+    if not isinstance(error, PermissionError):
+        return f"{path} cannot be read: {error.strerror or error}"
+    at, closed = os.path.abspath(path), os.path.abspath(path)
+    while at != os.path.dirname(at):
+        at = os.path.dirname(at)
+        if not os.access(at, os.X_OK):
+            closed = at
+    try:
+        owner = f"; it is of the account with the number {os.stat(closed).st_uid}"
+    except OSError:
+        owner = ""
+    mode = "a+rx" if closed != os.path.abspath(path) else "a+r"
+    return (
+        f"{path} cannot be read by the account with the number {os.getuid()}, under which this worker "
+        f"runs: {closed} is closed to it{owner}; type chmod {mode} {closed}"
+    )
 
 
 def _symbol(module: ModuleType, zoo: str, name: str) -> Optional[Any]:
@@ -132,7 +181,9 @@ def load(
     """
     module = _load(path)
     if symbol is None and getattr(module, "model", None) is not None:
-        return _seed(module, path)
+        if not any(hasattr(module, name) for name in (names.feed, *_FEEDS)):
+            return _seed(module, path)
+        symbol = "model"
     return _final(module, path, symbol or "custom_model", names, mode)
 
 
@@ -146,8 +197,8 @@ def load_definition(
             f"--model_def {model_def!r} is not FILE.SYMBOL, like mnist.mnist_functional.custom_model"
         )
     zoo = os.path.abspath(model_zoo)
-    if zoo not in sys.path:
-        sys.path.insert(0, zoo)
+    _find(zoo)
+    _name_zoo(zoo)
     path = os.path.join(zoo, *file.split(".")) + ".py"
     return _final(_load(path), path, symbol, names, mode, zoo)
 
@@ -159,16 +210,58 @@ def _seed(module: ModuleType, path: str) -> Contract:
         seed_form=True,
         model=module.model,  # type: ignore[attr-defined]
         feed=_need(getattr(module, "input_fn", None), path, "input_fn", _SEED_NEEDS),
-        loss=lambda labels, output: loss(output, labels),
+        loss=_labels_first(loss, False),
         optimizer=_need(getattr(module, "optimizer", None), path, "optimizer", _SEED_NEEDS),
         eval_metrics={},
-        seed_metrics=getattr(module, "eval_metrics_fn", None),
+        seed_metrics=_seed_metrics(module),
         callbacks=[],
         custom_data_reader=None,
         prediction_outputs_processor=None,
-        feature_columns=list(getattr(module, "feature_columns", list)()),
-        label_columns=list(getattr(module, "label_columns", list)()),
+        feature_columns=_columns(module, "feature_columns"),
+        label_columns=_columns(module, "label_columns"),
     )
+
+
+def _seed_metrics(module: ModuleType) -> Optional[Callable[..., Any]]:
+    function = getattr(module, "eval_metrics_fn", None)
+    return _predictions_first(function) if function is not None else None
+
+
+def _columns(module: ModuleType, name: str) -> List[Any]:
+    """Columns of the old form: a function that returns them, or a list."""
+    found = getattr(module, name, [])
+    return list(found() if callable(found) else found)
+
+
+_FEEDS = ("feed", "dataset_fn")
+_OUTPUTS = ("output", "outputs", "prediction", "predictions", "logits", "y_pred")
+
+
+def _positional(function: Callable[..., Any]) -> List[str]:
+    """The names of the parameters that a call without names gives."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+
+
+def _labels_first(function: Callable[..., Any], otherwise: bool = True) -> Callable[..., Any]:
+    """Takes labels and output, in this order, for a function that may have them in the other one;
+    `otherwise` says which it is where the names of its parameters do not."""
+    names = _positional(function)[:2]
+    if len(names) == 2 and names[0] in _OUTPUTS:
+        otherwise = False
+    elif len(names) == 2 and names[1] in _OUTPUTS:
+        otherwise = True
+    return function if otherwise else lambda labels, output: function(output, labels)
+
+
+def _is_model(value: Any) -> bool:
+    """Whether it is a model, and not what makes one."""
+    has = ("trainable_variables", "named_parameters", "backward")
+    return not isinstance(value, type) and any(hasattr(value, name) for name in has)
 
 
 def _final(
@@ -194,27 +287,58 @@ def _final(
     if mode == EVALUATION:
         needs.add("eval_metrics_fn")
     parts: Dict[str, Any] = {}
+    if names.feed == "feed" and not hasattr(module, "feed") and hasattr(module, "dataset_fn"):
+        names = names._replace(feed="dataset_fn")
     for part, name in names._asdict().items():
         value = _symbol(module, zoo, name)
         parts[part] = _need(value, path, name, _FINAL_NEEDS) if part in needs else value
     if parts["custom_data_reader"] is not None:
         _check_reader(parts["custom_data_reader"], path)
-    metrics = parts["eval_metrics_fn"]() if parts["eval_metrics_fn"] else {}
+    metrics_fn = parts["eval_metrics_fn"]
+    gives_values = metrics_fn is not None and len(_positional(metrics_fn)) == 2
+    callbacks = parts["callbacks"]
     return Contract(
         path=path,
         seed_form=False,
-        model=make(),
-        feed=parts["feed"],
-        loss=parts["loss"],
+        model=make if _is_model(make) else make(),
+        feed=_three(parts["feed"]),
+        loss=_labels_first(parts["loss"]) if parts["loss"] else None,
         optimizer=parts["optimizer"],
-        eval_metrics=metrics,
-        seed_metrics=None,
-        callbacks=list(parts["callbacks"]()) if parts["callbacks"] else [],
+        eval_metrics=_metrics(metrics_fn()) if metrics_fn and not gives_values else {},
+        seed_metrics=_predictions_first(metrics_fn) if gives_values else None,
+        callbacks=list(callbacks() if callable(callbacks) else callbacks or []),
         custom_data_reader=parts["custom_data_reader"],
         prediction_outputs_processor=parts["prediction_outputs_processor"],
         feature_columns=[],
         label_columns=[],
     )
+
+
+def _three(feed: Callable[..., Any]) -> Callable[..., Any]:
+    """`feed(dataset, mode, metadata)` for one that takes less, or whether it is for training."""
+    names = _positional(feed)
+    if len(names) != 2:
+        return feed
+    if names[1] in ("training", "is_training"):
+        return lambda dataset, mode, metadata: feed(dataset, mode == TRAINING)
+    return lambda dataset, mode, metadata: feed(dataset, mode)
+
+
+def _metrics(found: Dict[str, Any]) -> Dict[str, Any]:
+    """Metrics of labels and predictions, whichever way round theirs are."""
+    out: Dict[str, Any] = {}
+    for name, one in found.items():
+        if isinstance(one, dict):
+            out[name] = _metrics(one)
+        else:
+            out[name] = one if hasattr(one, "update_state") else _labels_first(one)
+    return out
+
+
+def _predictions_first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of predictions and labels, as published, for one that may have labels first."""
+    of = _labels_first(function, False)
+    return lambda predictions, labels: of(labels, predictions)
 
 
 def _check_reader(function: Callable[..., Any], path: str) -> None:

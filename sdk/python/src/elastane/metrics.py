@@ -46,6 +46,18 @@ def _flat(metrics: Dict[str, Any]) -> Iterator[Tuple[str, Optional[str], Any]]:
             yield name, None, metric
 
 
+def _of_records(metric: Any, labels: Any, predictions: Any, count: int) -> Any:
+    """What a function gives. Labels of shape [records, 1] are flattened where it compares each of them
+    with all predictions."""
+    value = metric(labels, predictions)
+    shape = np.shape(value)
+    is_column = not isinstance(labels, (dict, list, tuple)) and np.shape(labels) == (count, 1)
+    if is_column and count > 1 and shape == (count, count):
+        flat = labels.reshape(-1) if isinstance(labels, np.ndarray) else labels.numpy().reshape(-1)
+        return metric(flat, predictions)
+    return value
+
+
 class Metrics:
     """The metrics of one task."""
 
@@ -68,7 +80,7 @@ class Metrics:
             if hasattr(metric, "update_state"):
                 metric.update_state(truth, of)
             else:
-                self._add(name, metric(truth, of), count)
+                self._add(name, _of_records(metric, truth, of, count), count)
         if self._contract.seed_metrics is not None:
             for name, value in self._contract.seed_metrics(predictions, labels).items():
                 self._add(name, value, count)

@@ -14,6 +14,8 @@ _SPELLINGS = {
     "validation_data": ("validation_data", "evaluation_data", "evaluation_data_dir"),
     "prediction_data": ("prediction_data", "prediction_data_dir"),
 }
+# What a part of the model was called before.
+_EARLIER_NAMES = {"feed": "dataset_fn"}
 _MODES = {
     pb.JOB_KIND_TRAIN: contract.TRAINING,
     pb.JOB_KIND_EVALUATE: contract.EVALUATION,
@@ -64,8 +66,12 @@ class Settings:
         """What the parts of the model are called."""
         given: Dict[str, str] = {}
         for field in Names._fields:
-            if self.get(field):
+            earlier = self.get(_EARLIER_NAMES.get(field, field))
+            is_default = earlier == _EARLIER_NAMES.get(field)
+            if self.get(field) and self.get(field) != Names._field_defaults[field]:
                 given[field] = self.get(field)
+            elif earlier and not is_default:
+                given[field] = earlier
         return Names(**given)
 
     def load_model(self) -> Contract:

@@ -158,9 +158,9 @@ class Worker:
 
     def _check_predictions(self, model: Contract) -> None:
         if self.settings.mode == "prediction" and model.prediction_outputs_processor is None:
-            raise ContractError(
-                f"the model {model.path} has no 'PredictionOutputsProcessor': define a class with "
-                "process(predictions, worker_id)"
+            log(
+                f"warning: the model {model.path} has no 'PredictionOutputsProcessor': predictions are "
+                "computed and kept nowhere; define a class with process(predictions, worker_id)"
             )
 
     def _read(self, work: Work) -> None:
@@ -392,15 +392,16 @@ class Worker:
 
     def _predict(self, work: Work) -> None:
         processor = self.backend.contract.prediction_outputs_processor
-        assert processor is not None, "prepare has checked it"
-        process = (processor() if isinstance(processor, type) else processor).process
+        made = processor() if isinstance(processor, type) else processor
         is_pulled = False
         for batch in self._batches(work, "prediction"):
             self.check_task(work)
             if not is_pulled:
                 self._sharing.fetch(work, batch)
                 is_pulled = True
-            process(self.backend.predict(batch), self.id)
+            predictions = self.backend.predict(batch)
+            if made is not None:
+                made.process(predictions, self.id)
             work.visited = batch.records[-1][0] + 1 - work.task.start
         self._finish(work, predicted_records=len(work.records))
 

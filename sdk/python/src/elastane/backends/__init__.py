@@ -3,6 +3,7 @@ one a model needs. Does not know about: tasks, the master, the parameter server.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -177,6 +178,37 @@ class Backend:
         for place, reason in bad:
             on_bad(place, reason)
         return good
+
+
+class Unconnected:
+    """Parameters that the loss does not depend on. All of a model is an error: nothing would be
+    trained; some are a warning, once."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._warned = False
+
+    def check(self, names: Sequence[str], connected: Sequence[bool], has_rows: bool) -> None:
+        """`connected` says of each name whether it has a gradient, `has_rows` whether rows of embedding
+        tables have one."""
+        missing = [name for name, has_one in zip(names, connected) if not has_one]
+        if not missing:
+            return
+        shown = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if missing[8:] else "")
+        if len(missing) == len(names) and not has_rows:
+            raise ContractError(
+                f"the loss of the model {self._path} does not depend on any of its parameters "
+                f"({shown}): nothing can be trained; loss(labels, predictions) has to compute with "
+                "the predictions, without numpy() and without argmax"
+            )
+        if not self._warned:
+            self._warned = True
+            print(
+                f"warning: the loss of the model {self._path} does not depend on {shown}: "
+                "these stay as they are",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def _ancestry(model: Any) -> List[str]:

@@ -7,28 +7,29 @@ so what it shuffles stays within the minibatch and the finished records of a tas
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
 
+from .. import codec
 from ..contract import Contract
 from ..embedding import Embedding, check
 from ..keras import Embedding as Layer
 from ..optimizers import Optimizer, from_keras
-from . import Arrays, Backend, Batch, Step, float32, need_optimizer
-
-
-def _alias_of_version_1() -> None:
-    """Files of 2019 take `tf.train.GradientDescentOptimizer`, which lives elsewhere now."""
-    if not hasattr(tf.train, "GradientDescentOptimizer"):
-        tf.train.GradientDescentOptimizer = tf.compat.v1.train.GradientDescentOptimizer
+from . import Arrays, Backend, Batch, Step, Unconnected, float32, need_optimizer
 
 
 def _key(variable: Any) -> str:
     """The name that tells variables apart: Keras 3 has several called `kernel`."""
     return str(getattr(variable, "path", None) or variable.name)
+
+
+def _watched(variable: Any) -> Any:
+    """The variable of TensorFlow, which a tape watches: that of Keras 3 is in one of its own."""
+    return variable.value if hasattr(variable, "path") else variable
 
 
 class KerasBackend(Backend):
@@ -38,13 +39,16 @@ class KerasBackend(Backend):
 
     def __init__(self, contract: Contract) -> None:
         super().__init__(contract)
-        _alias_of_version_1()
         self._model = contract.model
         self._optimizer = need_optimizer(contract)() if contract.optimizer else None
         for callback in contract.callbacks:
             if hasattr(callback, "set_model"):
                 callback.set_model(self._model)
         self._feeds: Dict[str, Callable[..., Any]] = {}
+        self._unconnected = Unconnected(contract.path)
+        # Of the step that was traced last: which variables have a gradient, and whether rows have.
+        self._is_connected: List[bool] = []
+        self._has_row_gradients = False
         self._gradients = tf.function(self._compute, reduce_retracing=True)
         self._outputs = tf.function(self._call, reduce_retracing=True)
 
@@ -52,7 +56,7 @@ class KerasBackend(Backend):
 
     def feed(self, records: Sequence[Any], mode: str) -> Tuple[Any, Any]:
         if self.contract.seed_form:
-            return super().feed(records, mode)
+            return self._decoded(records) or super().feed(records, mode)
         if not all(isinstance(record, bytes) for record in records):
             return self._split(
                 self._fed(tf.data.Dataset.from_tensor_slices(list(records)), mode), mode
@@ -64,6 +68,24 @@ class KerasBackend(Backend):
                 input_signature=signature,
             )
         return self._split(self._feeds[mode](tf.constant(list(records), tf.string)), mode)
+
+    def _decoded(self, records: Sequence[Any]) -> Any:
+        """Features and labels by `input_fn(records, decode_fn)`, the form of June 2019: it decodes each
+        record by a description of its columns. Nothing for the form without `decode_fn`."""
+        input_fn = self.contract.feed
+        assert input_fn is not None, "a contract of the old form has it"
+        wanted = inspect.signature(input_fn).parameters
+        return input_fn(list(records), self._decode) if len(wanted) == 2 else None
+
+    def _decode(self, record: bytes, described: Dict[str, Any]) -> Dict[str, Any]:
+        if self.codec_type == "tf_example":
+            return tf.io.parse_single_example(record, described)
+        columns = [
+            codec.Column(name, np.dtype(of.dtype.as_numpy_dtype), tuple(of.shape))
+            for name, of in described.items()
+        ]
+        values = codec.decode(columns, record)
+        return {name: tf.convert_to_tensor(value) for name, value in values.items()}
 
     def _fed(self, dataset: Any, mode: str) -> Any:
         assert self.contract.feed is not None, "a contract has it in every mode"
@@ -115,23 +137,51 @@ class KerasBackend(Backend):
     # Steps.
 
     def _call(self, features: Any, training: bool) -> Any:
-        return self._model(features, training=training)
+        return self._model(self._of_inputs(features), training=training)
+
+    def _of_inputs(self, features: Any) -> Any:
+        """Features as a functional model takes them: one of one input gets its tensor, whatever `feed`
+        calls it."""
+        inputs = getattr(self._model, "inputs", None)
+        takes_one = isinstance(inputs, (list, tuple)) and len(inputs) == 1
+        if not takes_one or isinstance(getattr(self._model, "input", None), dict):
+            return features
+        if isinstance(features, dict) and len(features) == 1:
+            return next(iter(features.values()))
+        if isinstance(features, (list, tuple)) and len(features) == 1:
+            return features[0]
+        return features
+
+    def _loss(self, labels: Any, outputs: Any) -> Any:
+        """The loss; labels of shape [records, 1] are flattened where it does not take them so."""
+        assert self.contract.loss is not None, "a contract of training has it"
+        if not isinstance(labels, tf.Tensor) or labels.shape.rank != 2 or labels.shape[1] != 1:
+            return self.contract.loss(labels, outputs)
+        try:
+            return self.contract.loss(labels, outputs)
+        except (ValueError, tf.errors.InvalidArgumentError) as error:
+            try:
+                return self.contract.loss(tf.reshape(labels, [-1]), outputs)
+            except Exception:
+                raise error from None
 
     def _compute(self, features: Any, labels: Any) -> Tuple[Any, List[Any]]:
-        assert self.contract.loss is not None, "a contract of training has it"
-        variables = [getattr(v, "value", v) for v in self._trainable()]
-        variables = [v() if callable(v) else v for v in variables]
+        variables = [_watched(variable) for variable in self._trainable()]
         # What the gradients of rows of embedding tables pass through.
         anchors = [lookup.anchor for lookup in self._lookups()]
         with tf.GradientTape() as tape:
             tape.watch(anchors)
             outputs = self._call(features, True)
-            loss = tf.reduce_mean(self.contract.loss(labels, outputs))
+            loss = tf.reduce_mean(self._loss(labels, outputs))
             if self._model.losses:
                 loss += tf.add_n(self._model.losses)
-        zero = tf.UnconnectedGradients.ZERO
-        found = tape.gradient(loss, variables + anchors, unconnected_gradients=zero)
-        return loss, [tf.convert_to_tensor(gradient) for gradient in found]
+        found = tape.gradient(loss, variables + anchors)
+        self._has_row_gradients = any(one is not None for one in found[len(variables) :])
+        self._is_connected = [one is not None for one in found[: len(variables)]]
+        return loss, [
+            tf.zeros_like(variable) if gradient is None else tf.convert_to_tensor(gradient)
+            for variable, gradient in zip(variables, found)
+        ]
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Runs a graph; what a lookup in it has raised comes out as it was."""
@@ -150,6 +200,7 @@ class KerasBackend(Backend):
             table.begin()
         loss, found = self._run(self._gradients, batch.features, batch.labels)
         names = [_key(variable) for variable in self._trainable()]
+        self._unconnected.check(names, self._is_connected, self._has_row_gradients)
         gradients = {name: value.numpy() for name, value in zip(names, found)}
         return Step(float(loss), float32(gradients))
 
@@ -185,10 +236,12 @@ class KerasBackend(Backend):
         for lookup in self._lookups():
             lookup.freeze()
         try:
-            if hasattr(self._model, "export"):
-                self._model.export(path, verbose=False)
+            export = getattr(self._model, "export", None)
+            if export and "verbose" in inspect.signature(export).parameters:
+                export(path, verbose=False)
             else:
-                self._model.save(path)
+                # Legacy Keras, whose export takes no model of several features by name.
+                self._model.save(path, save_format="tf")
         finally:
             for lookup in self._lookups():
                 lookup.frozen = None

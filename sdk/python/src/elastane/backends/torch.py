@@ -18,7 +18,7 @@ from ..contract import Contract
 from ..embedding import Embedding, check
 from ..optimizers import Optimizer, from_torch
 from ..torch import Embedding as Layer
-from . import Arrays, Backend, Batch, Step, float32, need_optimizer, stored
+from . import Arrays, Backend, Batch, Step, Unconnected, float32, need_optimizer, stored
 
 
 def _tensor(value: Any) -> Any:
@@ -37,6 +37,7 @@ class TorchBackend(Backend):
     def __init__(self, contract: Contract) -> None:
         super().__init__(contract)
         self._model = contract.model
+        self._unconnected = Unconnected(contract.path)
         self._optimizer = self._make_optimizer() if contract.optimizer else None
 
     def _make_optimizer(self) -> Any:
@@ -78,13 +79,17 @@ class TorchBackend(Backend):
         for table in self.embeddings():
             table.begin()
         loss = self.contract.loss(batch.labels, self._model(batch.features)).mean()
-        loss.backward()
+        if loss.requires_grad:
+            loss.backward()
+        trained = {n: p for n, p in self._model.named_parameters() if p.requires_grad}
+        has_rows = any(len(table.gradient()[0]) for table in self.embeddings())
+        connected = [parameter.grad is not None for parameter in trained.values()]
+        self._unconnected.check(list(trained), connected, has_rows)
         gradients = {}
-        for name, parameter in self._model.named_parameters():
-            if parameter.requires_grad:
-                gradient = parameter.grad
-                found = torch.zeros_like(parameter) if gradient is None else gradient
-                gradients[name] = found.detach().cpu().numpy().copy()
+        for name, parameter in trained.items():
+            gradient = parameter.grad
+            found = torch.zeros_like(parameter) if gradient is None else gradient
+            gradients[name] = found.detach().cpu().numpy().copy()
         return Step(float(loss.detach()), float32(gradients))
 
     def predict(self, batch: Batch) -> Any:

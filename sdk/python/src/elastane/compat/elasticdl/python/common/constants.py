@@ -1,4 +1,5 @@
-"""Published constants. Owns: the modes of `feed`. Does not know about: who calls it."""
+"""Published constants. Owns: the modes of `feed`, and names of variables of MaxCompute, which is not
+read here. Does not know about: who uses them."""
 
 from elastane.contract import EVALUATION, PREDICTION, TRAINING
 
@@ -9,3 +10,13 @@ class Mode:
     TRAINING = TRAINING
     EVALUATION = EVALUATION
     PREDICTION = PREDICTION
+
+
+class MaxComputeConfig:
+    """Variables of the environment that name a project of MaxCompute."""
+
+    PROJECT_NAME = "MAXCOMPUTE_PROJECT"
+    ACCESS_ID = "MAXCOMPUTE_AK"
+    ACCESS_KEY = "MAXCOMPUTE_SK"
+    ENDPOINT = "MAXCOMPUTE_ENDPOINT"
+    TUNNEL_ENDPOINT = "MAXCOMPUTE_TUNNEL_ENDPOINT"

@@ -1,0 +1,1 @@
+"""Published names of readers. Owns: the names. Does not know about: files."""

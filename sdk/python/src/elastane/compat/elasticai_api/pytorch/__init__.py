@@ -1,0 +1,1 @@
+"""Published names for PyTorch. Owns: the names. Does not know about: PyTorch."""

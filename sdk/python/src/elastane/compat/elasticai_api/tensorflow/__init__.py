@@ -1,0 +1,1 @@
+"""Published names for TensorFlow. Owns: the names. Does not know about: TensorFlow."""

@@ -1,0 +1,1 @@
+"""Published readers. Owns: their names. Does not know about: files (`elastane.readers`)."""

@@ -1,0 +1,36 @@
+"""The published base of readers. Owns: its methods. Does not know about: files."""
+
+from typing import Any, Iterator
+
+from elastane.readers import Metadata
+
+__all__ = ["AbstractDataReader", "Metadata"]
+
+
+class AbstractDataReader:
+    """Base of a model's own readers, which `custom_data_reader` returns."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._kwargs = kwargs
+
+    def read_records(self, task: Any) -> Iterator[Any]:
+        """The records of `task.shard`, from `task.start` to `task.end`."""
+        raise NotImplementedError
+
+    def create_shards(self) -> Any:
+        """Shards as (name, start, count)."""
+        raise NotImplementedError
+
+    @property
+    def records_output_types(self) -> Any:
+        """The type of records: bytes."""
+        return None
+
+    @property
+    def metadata(self) -> Metadata:
+        """What `feed` gets to know of a table: nothing."""
+        return Metadata()
+
+    def get_size(self) -> int:
+        """How many records there are."""
+        return sum(count for _, _, count in self.create_shards())

@@ -1,0 +1,3 @@
+"""What files of a zoo share."""
+
+width = 16
