@@ -136,10 +136,42 @@ def test_reports_reach_the_gateway(gateway):
         reporter.reportMetric("val-accuracy", 0.5)
         reporter.reportParameter("optimizer", 'S"GD')
     (path, metric), (_, parameter) = gateway.pushed
-    assert path == "/metrics/job/reporter_push_gateway/podUUID/pod%2F1"
+    assert path == "/metrics/job/reporter_pod_info/podUUID/pod%2F1"
     name = "reporter_push_gateway_metric_val_accuracy"
-    assert metric == f'# TYPE {name} gauge\n{name}{{metric_name="val-accuracy"}} 0.5\n'
-    assert '{metric_name="S\\"GD"} 1\n' in parameter
+    labels = 'metric_name="val-accuracy",push_gateway_type="metric"'
+    assert metric == f"# TYPE {name} gauge\n{name}{{{labels}}} 0.5\n"
+    name = "reporter_push_gateway_parameter_optimizer"
+    labels = 'param_name="optimizer",param_value="S\\"GD",push_gateway_type="parameter"'
+    assert parameter == f"# TYPE {name} gauge\n{name}{{{labels}}} 1\n"
+
+
+def test_keras_reports_what_its_switches_say(gateway):
+    pytest.importorskip("keras", reason="Keras is not installed")
+    import keras
+
+    import numpy as np
+
+    import runai.reporter.keras as reporting
+
+    points = np.arange(24, dtype=np.float32).reshape(12, 2) / 24
+    with reporting.Reporter(autolog=True) as reporter:
+        assert reporting.autologged()
+        with pytest.raises(TypeError, match="no switch 'lr'; it has accuracy, loss"):
+            reporter.autolog(lr=True)
+        reporter.autolog(step=False, loss_method=True)
+        model = keras.Sequential([keras.layers.Dense(1, "sigmoid")])
+        model.compile(keras.optimizers.SGD(0.125), "binary_crossentropy", metrics=["accuracy"])
+        model.fit(points, points[:, :1] > 0.5, 4, epochs=2, verbose=0)
+    assert not reporting.autologged()
+    pushed = [body.split("\n")[1] for _, body in gateway.pushed]
+    kinds = {line.split("{")[0].removeprefix("reporter_push_gateway_") for line in pushed}
+    assert kinds == {
+        *(f"metric_{name}" for name in ("accuracy", "loss", "epoch", "batch_size")),
+        *("metric_overall_epochs", "metric_number_of_layers"),
+        *(f"parameter_{name}" for name in ("optimizer_name", "learning_rate", "loss_method")),
+    }
+    assert any('param_name="learning_rate",param_value="0.125"' in line for line in pushed)
+    assert any('metric_name="batch_size"' in line and line.endswith(" 4.0") for line in pushed)
 
 
 def test_reporter_gives_up_after_three_failures(gateway, capsys):

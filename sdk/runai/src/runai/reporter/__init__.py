@@ -13,8 +13,10 @@ import urllib.parse
 import urllib.request
 
 _FAILURES_MAX = 3
-_PREFIX = "reporter_push_gateway_metric"
-_JOB = "reporter_push_gateway"
+# As published: dashboards read these.
+_METRIC = "reporter_push_gateway_metric"
+_PARAMETER = "reporter_push_gateway_parameter"
+_JOB = "reporter_pod_info"
 
 
 def _quote(value):
@@ -62,18 +64,20 @@ class Reporter:
                 if failures == _FAILURES_MAX:
                     print(f"runai.reporter: no more is pushed: {error}", file=sys.stderr)
 
-    def _push(self, metric, label, value):
+    def _push(self, gauge, labels, value):
         self.start()
-        lines = f'# TYPE {metric} gauge\n{metric}{{metric_name="{_quote(label)}"}} {value}\n'
-        self._queue.put(lines)
+        shown = ",".join(f'{name}="{_quote(label)}"' for name, label in labels.items())
+        self._queue.put(f"# TYPE {gauge} gauge\n{gauge}{{{shown}}} {value}\n")
 
     def reportMetric(self, name, value):
         """A number that changes: accuracy, loss, epoch."""
-        self._push(f"{_PREFIX}_{_name(name)}", name, float(value))
+        labels = {"metric_name": name, "push_gateway_type": "metric"}
+        self._push(f"{_METRIC}_{_name(name)}", labels, float(value))
 
     def reportParameter(self, name, value):
         """Something that stays: the name of the optimizer, the size of a batch."""
-        self._push(f"{_PREFIX}_{_name(name)}", value, 1)
+        labels = {"param_name": name, "param_value": value, "push_gateway_type": "parameter"}
+        self._push(f"{_PARAMETER}_{_name(name)}", labels, 1)
 
     def finish(self):
         """Pushes what waits, and ends; waits 30 seconds at most."""
