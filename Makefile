@@ -126,7 +126,7 @@ soak: need ## Run 100,000 random histories, kill what runs at random, 200 times,
 	  cargo test --locked --package elastane-sched --features kai --test it -- histories properties oracle grow_back
 	ELASTANE_SEEDS=$(SOAK_SERVERS) cargo test --locked --package elastane-elastane advice
 	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) ELASTANE_SOAK_IDLE_S=$(SOAK_IDLE_S) \
-	  cargo test --locked --package elastane-cli --test system -- crash idle --nocapture
+	  cargo test --locked --package elastane-cli --test system -- crash counting idle --nocapture
 
 install: build ## Put the binaries on the PATH
 	@install -d "$(PREFIX)/bin"

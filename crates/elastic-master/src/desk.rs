@@ -55,6 +55,8 @@ pub(crate) struct Desk {
     pub saved: bool,
     /// How many the leader has accepted and rejected since it started.
     pub gradients: (u64, u64),
+    /// Records whose gradients are in the model, as the leader says.
+    pub applied_records: u64,
     /// Stored rows of embedding tables, by server.
     pub rows: BTreeMap<u32, u64>,
     /// The end was said.
@@ -116,6 +118,7 @@ impl Desk {
             wanted: Vec::new(),
             saved: false,
             gradients: (0, 0),
+            applied_records: 0,
             rows: BTreeMap::new(),
             has_said_end: false,
             ended_at: None,
@@ -132,7 +135,7 @@ impl Desk {
             let first = match works.recv_timeout(self.patience()) {
                 Ok(work) => Some(work),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(self.state.ended()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.ended()),
             };
             self.now = Instant(self.clock.now_ms()).plus_ms(self.ahead_ms);
             for work in first.into_iter().chain(works.try_iter().take(BATCH_MAX)) {
@@ -151,9 +154,16 @@ impl Desk {
             let since = self.ended_at.map(|at| self.now.since_ms(at));
             let linger_ms = linger_ms + if self.state.workers.is_empty() { 0 } else { LEAVE_MS };
             if since.is_some_and(|since| since >= linger_ms) {
-                return Ok(self.state.ended());
+                return Ok(self.ended());
             }
         }
+    }
+
+    /// How the job ended; a training on parameter servers with what their model has.
+    fn ended(&self) -> Ended {
+        let trains = self.state.config.kind == elastic::Kind::Train;
+        let applied = (trains && self.applied_records > 0).then_some(self.applied_records);
+        self.state.ended(applied)
     }
 
     pub(crate) fn now(&self) -> Instant {

@@ -105,6 +105,7 @@ impl Desk {
             saved: self.saved,
             gradients_accepted: self.gradients.0,
             gradients_rejected: self.gradients.1,
+            applied_records: self.applied_records,
             rows: self.rows.values().sum(),
             partings: state.partings.iter().map(parting).collect(),
         }

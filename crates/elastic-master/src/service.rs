@@ -128,6 +128,10 @@ fn report_task(desk: &mut Desk, report: v1::ReportTaskRequest) -> Result<bool, S
         let v1::BadRecord { position, message } = bad;
         desk.put(Entry::Job(Input::BadRecord(worker, task, position, message)))?;
     }
+    // The gradients of these records are in the model: they are not given out again.
+    if outcome == v1::TaskOutcome::Failed && finished_records > 0 {
+        desk.put(Entry::Job(Input::Advanced(worker, task, finished_records)))?;
+    }
     let input = match outcome {
         v1::TaskOutcome::Progress => Input::Advanced(worker, task, finished_records),
         v1::TaskOutcome::Finished => Input::Finished(worker, task),
@@ -185,6 +189,7 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
     if index == 0 {
         desk.saved = attend.saved;
         desk.gradients = (attend.accepted, attend.rejected);
+        desk.applied_records = attend.applied_records;
     }
     let generation = desk.state.generation;
     let is_leader = index == 0 && attend.model_generation == generation;

@@ -57,8 +57,14 @@ pub(crate) enum StateError {
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// All was trained: so many records, and what became of the tasks.
-    Succeeded(Progress),
+    /// All was trained.
+    Succeeded {
+        /// So many records, and what became of the tasks.
+        progress: Progress,
+        /// Records whose gradients are in the model, as its parameter servers say; nothing where there
+        /// are none.
+        applied: Option<u64>,
+    },
     /// It failed for this reason.
     Failed(String),
 }
@@ -168,9 +174,10 @@ impl State {
     }
 
     /// How it ended, if it has.
-    pub(crate) fn ended(&self) -> Ended {
+    pub(crate) fn ended(&self, applied: Option<u64>) -> Ended {
         let progress = || self.job.as_ref().map(Job::progress).unwrap_or_default();
-        self.failure().map_or_else(|| Ended::Succeeded(progress()), Ended::Failed)
+        let succeeded = || Ended::Succeeded { progress: progress(), applied };
+        self.failure().map_or_else(succeeded, Ended::Failed)
     }
 
     /// Whether there is nothing more to train.

@@ -60,6 +60,11 @@ pub(crate) struct Core {
     workers_numbered: u32,
     /// The reply to a pull of this version, once one has asked for it.
     pulled: Option<PullReply>,
+    /// The reply to a pull of the version before, of a server behind the leader in a synchronous mode:
+    /// the leader may have answered a worker with it just before the update.
+    before: Option<PullReply>,
+    /// Versions whose rows workers read.
+    kept: BTreeMap<u32, u64>,
 }
 
 impl Core {
@@ -76,6 +81,8 @@ impl Core {
             workers: BTreeSet::new(),
             workers_numbered: 0,
             pulled: None,
+            before: None,
+            kept: BTreeMap::new(),
         }
     }
 
@@ -122,6 +129,7 @@ impl Core {
         for gone in before.difference(&self.workers) {
             self.gate.release(WorkerId(*gone));
             self.positions.remove(gone);
+            self.kept.remove(gone);
         }
     }
 
@@ -186,12 +194,30 @@ impl Core {
         all.map(position).collect()
     }
 
+    fn is_synchronous(&self) -> bool {
+        matches!(
+            self.settings.mode(),
+            UpdateMode::Synchronous | UpdateMode::SynchronousReject | UpdateMode::Unspecified
+        )
+    }
+
+    /// The oldest version whose rows stay readable after an update to this version.
+    fn keeps_from(&self, version: u64) -> u64 {
+        let one_before = version - u64::from(self.is_synchronous());
+        self.kept.values().copied().fold(one_before, u64::min)
+    }
+
+    /// The worker pushes: it reads no rows of an earlier version any more.
+    pub(crate) fn reads_no_more(&mut self, worker: u32) {
+        self.kept.remove(&worker);
+    }
+
     /// Makes the update, or the model, that the leader has decided about. Again changes nothing.
     pub(crate) fn apply(
         &mut self,
         version: u64,
         pushes: &[PushId],
-        rate: f32,
+        (rate, leads): (f32, bool),
     ) -> Result<(), Refused> {
         let present = self.version;
         let is_init = pushes.iter().any(|push| push.sequence == 0);
@@ -217,14 +243,29 @@ impl Core {
             let (worker, sequence) = key(push);
             self.staged.retain(|(of, number), _| *of != worker || *number > sequence);
         }
-        if !gradients.is_empty()
-            && let Some(model) = &mut self.model
-        {
-            model.update(&gradients, rate);
+        self.before = None;
+        if !gradients.is_empty() {
+            self.before = (self.is_synchronous() && !leads).then(|| self.present()).flatten();
+            let kept = (present, self.keeps_from(version));
+            if let Some(model) = &mut self.model {
+                model.update(&gradients, rate, kept);
+            }
         }
         self.version = version;
         self.pulled = None;
         Ok(())
+    }
+
+    /// The reply to a pull of the present version.
+    fn present(&mut self) -> Option<PullReply> {
+        let model = self.model.as_ref()?;
+        let (version, model_generation) = (self.version, self.generation);
+        let reply = self.pulled.get_or_insert_with(|| {
+            let (trainable, state) = model.variables();
+            let outcome = PullOutcome::Ready.into();
+            PullReply { outcome, version, model_generation, trainable, state }
+        });
+        Some(reply.clone())
     }
 
     /// Rows of a table, and whether there are more that are stored. `room` is how many bytes they may
@@ -242,6 +283,12 @@ impl Core {
         let table = model.table(&pull.table)?;
         let (name, dim) = (pull.table.clone(), table.info().dim);
         let version = self.version;
+        let wanted = pull.version_plus_1.checked_sub(1).unwrap_or(version);
+        let has = if pull.stored { wanted == version } else { table.has(wanted, version) };
+        if !has && self.is_synchronous() {
+            return Ok(PullRowsReply { version, moved: true, ..PullRowsReply::default() });
+        }
+        let version = if has { wanted } else { version };
         let most = room / (dim as usize * 4 + 8);
         if pull.stored {
             let mut ids = table.stored(pull.stored_from, most.max(1) + 1);
@@ -250,7 +297,7 @@ impl Core {
             let values = table.values(&ids);
             let ids = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             let rows = Some(Rows { table: name, dim, ids, values });
-            return Ok(PullRowsReply { rows, version, more });
+            return Ok(PullRowsReply { rows, version, more, moved: false });
         }
         let ids = crate::table::ids(&name, &pull.ids)?;
         if ids.len() > most {
@@ -262,8 +309,9 @@ impl Core {
             return Err(Status::out_of_range(text));
         }
         table.are_here(&ids, model.place())?;
-        let rows = Some(Rows { table: name, dim, ids: Bytes::new(), values: table.values(&ids) });
-        Ok(PullRowsReply { rows, version, more: false })
+        let values = table.values_in(&ids, version);
+        let rows = Some(Rows { table: name, dim, ids: Bytes::new(), values });
+        Ok(PullRowsReply { rows, version, more: false, moved: false })
     }
 
     /// A worker does something else than to compute a gradient: its place in the next update is free.
@@ -291,9 +339,9 @@ impl Core {
             model_generation,
             ..PullReply::default()
         };
-        let Some(model) = &self.model else {
+        if self.model.is_none() {
             return Ok(Some(empty(PullOutcome::Uninitialized)));
-        };
+        }
         let waits = leads
             && pull.for_training
             && matches!(self.settings.mode(), UpdateMode::Synchronous | UpdateMode::Asynchronous)
@@ -301,13 +349,18 @@ impl Core {
         if waits || version < pull.version {
             return Ok(None);
         }
-        if pull.known_version_plus_1 == version + 1 {
-            return Ok(Some(empty(PullOutcome::Ready)));
+        let reply = if pull.exact && self.is_synchronous() && pull.version != version {
+            let before = self.before.as_ref().filter(|reply| reply.version == pull.version);
+            let Some(reply) = before else { return Ok(Some(empty(PullOutcome::Moved))) };
+            Some(reply.clone())
+        } else if pull.known_version_plus_1 == version + 1 {
+            Some(empty(PullOutcome::Ready))
+        } else {
+            self.present()
+        };
+        if let Some(reply) = reply.as_ref().filter(|_| pull.keeps_rows) {
+            self.kept.insert(pull.worker_id, reply.version);
         }
-        let reply = self.pulled.get_or_insert_with(|| {
-            let (trainable, state) = model.variables();
-            PullReply { trainable, state, ..empty(PullOutcome::Ready) }
-        });
-        Ok(Some(reply.clone()))
+        Ok(reply)
     }
 }

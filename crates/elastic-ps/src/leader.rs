@@ -42,7 +42,7 @@ impl Connected {
             ..ApplyRequest::default()
         };
         self.tell(&peers, &apply).await?;
-        core.apply(version, &apply.pushes, 0.0)?;
+        core.apply(version, &apply.pushes, (0.0, true))?;
         self.notify();
         Ok(())
     }
@@ -57,6 +57,7 @@ impl Connected {
         let mut core = self.core.lock().await;
         core.admit(push.worker_id, push.model_generation)?;
         core.model()?.check(&gradients)?;
+        core.reads_no_more(push.worker_id);
         let own_rate = gradients.rate;
         let (worker, id) = (
             WorkerId(push.worker_id),
@@ -131,7 +132,9 @@ impl Connected {
             workers_numbered,
         };
         self.tell(peers, &apply).await?;
-        core.apply(version, &apply.pushes, learning_rate)?;
+        core.apply(version, &apply.pushes, (learning_rate, true))?;
+        let applied = core.model()?.records();
+        self.counts.applied.store(applied, Ordering::Relaxed);
         let every = core.settings.evaluation_steps;
         if every > 0 && version.is_multiple_of(every) {
             self.report_version(model_generation, version);

@@ -27,6 +27,8 @@ pub(crate) struct Model {
     optimizer: Optimizer,
     /// Updates so far.
     steps: u64,
+    /// Records of the job whose gradients are in it.
+    records: u64,
     trainable: BTreeMap<String, Parameter>,
     state: BTreeMap<String, Tensor>,
     tables: BTreeMap<String, Table>,
@@ -39,6 +41,7 @@ pub(crate) struct Gradients {
     trainable: BTreeMap<String, (Vec<u64>, Vec<f32>)>,
     state: BTreeMap<String, Tensor>,
     rows: BTreeMap<String, RowGradients>,
+    records: u64,
     /// 0: that of the optimizer.
     pub rate: f32,
 }
@@ -63,7 +66,7 @@ impl Gradients {
                 return Err(ModelError::Twice { name });
             }
         }
-        Ok(Self { trainable, state: tensors(&push.state)?, rows, rate })
+        Ok(Self { trainable, state: tensors(&push.state)?, rows, records: push.records, rate })
     }
 }
 
@@ -84,8 +87,15 @@ impl Model {
         }
         let state = tensors(&init.state)?;
         state.keys().try_for_each(|name| is_here(name, place))?;
-        let mut model =
-            Self { optimizer, steps: 0, trainable, state, tables: BTreeMap::new(), place };
+        let mut model = Self {
+            optimizer,
+            steps: 0,
+            records: 0,
+            trainable,
+            state,
+            tables: BTreeMap::new(),
+            place,
+        };
         for info in &init.tables {
             if model.tables.contains_key(&info.name) {
                 return Err(ModelError::Twice { name: info.name.clone() });
@@ -138,6 +148,16 @@ impl Model {
         variables.sum::<u64>() + self.tables.values().map(Table::parameters).sum::<u64>()
     }
 
+    /// Records of the job whose gradients are in it.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// A job begins with the model of another: none of its own records are in it.
+    pub(crate) fn without_records(self) -> Self {
+        Self { records: 0, ..self }
+    }
+
     pub(crate) fn learning_rate(&self) -> f32 {
         self.optimizer.learning_rate
     }
@@ -166,8 +186,17 @@ impl Model {
 
     /// Makes an update of these, which [`Self::check`] has let pass: of gradients the mean, of
     /// floating-point state the mean, of other state the last, of rows of tables the sum.
-    pub(crate) fn update(&mut self, pushes: &[Gradients], rate: f32) {
+    ///
+    /// `was` is the version that it makes a new one of, and `keeps_from` the oldest version whose rows
+    /// stay readable.
+    pub(crate) fn update(
+        &mut self,
+        pushes: &[Gradients],
+        rate: f32,
+        (was, keeps_from): (u64, u64),
+    ) {
         self.steps += 1;
+        self.records += pushes.iter().map(|push| push.records).sum::<u64>();
         let rate = optimizer::rate(&self.optimizer, (self.steps, rate));
         let part = 1.0 / count_of(pushes.len());
         for (name, parameter) in &mut self.trainable {
@@ -178,6 +207,7 @@ impl Model {
         }
         for (name, table) in &mut self.tables {
             let all: Vec<_> = pushes.iter().filter_map(|push| push.rows.get(name)).collect();
+            table.keep(&all, (was, keeps_from));
             table.update(&self.optimizer, rate, &all);
         }
         for (name, value) in &mut self.state {
@@ -211,6 +241,7 @@ impl Model {
         CheckpointBody {
             optimizer: Some(self.optimizer),
             steps: self.steps,
+            records: self.records,
             trainable: trainable.collect(),
             state: variables(&self.state),
             tables: self.tables.values().map(Table::save).collect(),
@@ -223,8 +254,9 @@ impl Model {
         let optimizer = optimizer.ok_or(ModelError::NoOptimizer)?;
         optimizer::check(&optimizer)?;
         let steps = bodies.iter().map(|body| body.steps).max().unwrap_or_default();
+        let records = bodies.iter().map(|body| body.records).max().unwrap_or_default();
         let (trainable, state, tables) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut model = Self { optimizer, steps, trainable, state, tables, place };
+        let mut model = Self { optimizer, steps, records, trainable, state, tables, place };
         let here = |name: &str| is_here(name, place).is_ok();
         for body in bodies {
             for TrainedVariable { name, value, slots } in body.trainable {
@@ -371,17 +403,17 @@ mod tests {
         let pushes = [(&[1.0, 2.0], 7), (&[3.0, 6.0], 9)]
             .map(|(mean, number)| push(vec![variable(MEAN, mean), count(number)]));
         pushes.iter().for_each(|push| model.check(push).expect("of this model"));
-        model.update(&pushes, 0.5);
+        model.update(&pushes, 0.5, (0, 1));
         assert_eq!(state(&model), (vec![2.0, 4.0], 9));
         // One that has none, as of a model that is evaluated, changes nothing; nor does its order.
-        model.update(&[push(vec![variable(MEAN, &[5.0, 5.0])]), push(Vec::new())], 0.5);
+        model.update(&[push(vec![variable(MEAN, &[5.0, 5.0])]), push(Vec::new())], 0.5, (1, 2));
         assert_eq!(state(&model), (vec![5.0, 5.0], 9));
     }
 
     #[test]
     fn state_is_in_what_workers_pull_and_in_a_checkpoint() {
         let mut model = model();
-        model.update(&[push(vec![variable(MEAN, &[1.0, 2.0]), count(3)])], 0.5);
+        model.update(&[push(vec![variable(MEAN, &[1.0, 2.0]), count(3)])], 0.5, (2, 3));
         let (_, pulled) = model.variables();
         assert_eq!(pulled.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), [COUNT, MEAN]);
         let again = Model::of_bodies(vec![model.body()], (0, 1)).expect("a model");

@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use elastic_proto::v1::{AttendReply, AttendRequest};
@@ -124,6 +125,7 @@ fn describe(server: &Connected, attend: &mut AttendRequest) {
     }
     let pushes = server.pushes();
     (attend.accepted, attend.rejected) = (pushes.accepted, pushes.rejected);
+    attend.applied_records = server.counts.applied.load(Ordering::Relaxed);
 }
 
 /// What no repetition changes.
@@ -170,6 +172,8 @@ async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<bool, Che
         core.generation = 0;
         let at = restore(server, orders).await?;
         core.open(orders.model_generation, orders.settings.unwrap_or_default(), at);
+        let applied = core.model.as_ref().map(Model::records).unwrap_or_default();
+        server.counts.applied.store(applied, Ordering::Relaxed);
     }
     drop(core);
     server.notify();
@@ -191,7 +195,7 @@ async fn restore(
             (0, None) => (0, None),
             (0, Some(init)) => {
                 let (version, model) = checkpoint::newest(init, place)?;
-                (version, Some(model))
+                (version, Some(model.without_records()))
             }
             (_, _) => {
                 let none = CheckpointError::NoFolder { version };

@@ -36,6 +36,8 @@ pub(crate) struct Counts {
     pub bytes_received: AtomicU64,
     pub bytes_sent: AtomicU64,
     pub checkpoint: AtomicU64,
+    /// Records whose gradients are in the model.
+    pub applied: AtomicU64,
 }
 
 pub(crate) struct Connected {

@@ -64,8 +64,14 @@ impl ParameterServer for Service {
                 to_the_end(Arc::clone(server).flush()).await?;
             }
         }
-        if !pull.for_training && server.core.lock().await.release(pull.worker_id) {
-            server.notify();
+        {
+            let mut core = server.core.lock().await;
+            if !pull.keeps_rows {
+                core.reads_no_more(pull.worker_id);
+            }
+            if !pull.for_training && core.release(pull.worker_id) {
+                server.notify();
+            }
         }
         let deadline = Instant::now() + Duration::from_millis(pull.wait_ms).min(WAIT_MAX);
         let mut changed = server.changed.subscribe();
@@ -116,6 +122,7 @@ impl ParameterServer for Service {
         let mut core = server.core.lock().await;
         core.admit(push.worker_id, push.model_generation)?;
         core.model()?.check(&gradients)?;
+        core.reads_no_more(push.worker_id);
         core.stage((push.worker_id, push.sequence), Staged::Push(gradients));
         let (outcome, version) = (PushOutcome::Staged.into(), core.version);
         Ok(Response::new(PushGradientsReply { outcome, version }))
@@ -125,7 +132,7 @@ impl ParameterServer for Service {
         let (server, apply) = (&self.0, request.into_inner());
         let mut core = server.core.lock().await;
         core.is_present(apply.model_generation)?;
-        core.apply(apply.version, &apply.pushes, apply.learning_rate)?;
+        core.apply(apply.version, &apply.pushes, (apply.learning_rate, false))?;
         core.drop_gone(&apply.workers, apply.workers_numbered);
         if apply.checkpoint {
             let taken = (server.header(&core), core.model()?.body());

@@ -6,7 +6,7 @@
 //! the table, the id and the initializer alone, so they do not depend on who asks first, on the
 //! number of servers, or on a restart; and asking stores nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::f64::consts::TAU;
 
 use elastic_proto::floats;
@@ -41,6 +41,17 @@ pub(crate) struct Table {
     slots: Vec<f32>,
     /// The numbers of the row, then those of each slot.
     rows: BTreeMap<u64, Box<[f32]>>,
+    /// What updates have changed since the oldest version that is still read, oldest first.
+    past: VecDeque<Past>,
+}
+
+/// Rows that an update has changed.
+#[derive(Debug, Clone)]
+struct Past {
+    /// The version before the update.
+    version: u64,
+    /// Their numbers in it, without slots; nothing for one that was not stored.
+    rows: BTreeMap<u64, Option<Box<[f32]>>>,
 }
 
 impl RowGradients {
@@ -113,7 +124,7 @@ impl Table {
         let name_hash = digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let slots = optimizer::slots(optimizer, 1).into_iter().flatten().collect();
         let dim = info.dim as usize;
-        Ok(Self { dim, name_hash, slots, rows: BTreeMap::new(), info })
+        Ok(Self { dim, name_hash, slots, rows: BTreeMap::new(), past: VecDeque::new(), info })
     }
 
     pub(crate) fn info(&self) -> &EmbeddingTable {
@@ -152,6 +163,44 @@ impl Table {
         let right = server_of_row(id, servers);
         let table = self.info.name.clone();
         Err(ModelError::RowElsewhere { table, id, right, index, servers })
+    }
+
+    /// Whether rows can be read as they were in a version; `present` is the one of now.
+    pub(crate) fn has(&self, version: u64, present: u64) -> bool {
+        let oldest = self.past.front().map_or(present, |past| past.version);
+        (oldest..=present).contains(&version)
+    }
+
+    /// Before an update of the version `was`: keeps what it changes, and drops what is older than
+    /// `from`.
+    pub(crate) fn keep(&mut self, pushes: &[&RowGradients], (was, from): (u64, u64)) {
+        while self.past.front().is_some_and(|past| past.version < from) {
+            self.past.pop_front();
+        }
+        if was < from {
+            return;
+        }
+        let ids = pushes.iter().flat_map(|push| &push.ids);
+        let row = |id: &u64| (*id, self.rows.get(id).map(|row| row[..self.dim].into()));
+        self.past.push_back(Past { version: was, rows: ids.map(row).collect() });
+    }
+
+    /// The numbers of these rows in a version that it [`Self::has`], one row after the other.
+    pub(crate) fn values_in(&self, ids: &[u64], version: u64) -> Bytes {
+        let since = self.past.partition_point(|past| past.version < version);
+        if since == self.past.len() {
+            return self.values(ids);
+        }
+        let mut bytes = Vec::with_capacity(ids.len() * self.dim * 4);
+        for id in ids {
+            let changed = self.past.range(since..).find_map(|past| past.rows.get(id));
+            let present = || self.rows.get(id).map(|row| &row[..self.dim]);
+            match changed.map_or_else(present, Option::as_deref) {
+                Some(row) => bytes.extend(row.iter().flat_map(|value| value.to_le_bytes())),
+                None => bytes.extend(self.initial(*id).flat_map(f32::to_le_bytes)),
+            }
+        }
+        bytes.into()
     }
 
     /// The numbers of these rows, one row after the other.

@@ -238,8 +238,8 @@ async fn saved(
 async fn over(name: &str, ended: Ended, mut servers: Servers) -> Result<(), Error> {
     master::servers_end(&mut servers).await;
     match ended {
-        Ended::Succeeded(progress) => {
-            say(&format!("job {name} succeeded: {}", progress::summary(&progress)));
+        Ended::Succeeded { progress, applied } => {
+            say(&format!("job {name} succeeded: {}", progress::summary(&progress, applied)));
             Ok(())
         }
         Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),

@@ -138,8 +138,8 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     reports.abort();
     servers_end(&mut servers).await;
     match ended {
-        Ended::Succeeded(progress) => {
-            say(&format!("job {name} succeeded: {}", progress::summary(&progress)));
+        Ended::Succeeded { progress, applied } => {
+            say(&format!("job {name} succeeded: {}", progress::summary(&progress, applied)));
             Ok(())
         }
         Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),

@@ -24,11 +24,13 @@ const EVERY: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(100);
 
 /// What became of the records and tasks of a job.
-pub(crate) fn summary(progress: &Progress) -> String {
+pub(crate) fn summary(progress: &Progress, applied: Option<u64>) -> String {
     let Progress { records, bad_records, tasks, handed_back, lost, failed } = progress;
+    let applied = applied.map(|count| format!("; the model has the gradients of {count} records"));
     format!(
         "{records} records ({bad_records} unreadable) in {tasks} tasks; {handed_back} were handed \
-         back, {lost} were lost with a worker, {failed} failed"
+         back, {lost} were lost with a worker, {failed} failed{}",
+        applied.unwrap_or_default()
     )
 }
 
@@ -189,11 +191,11 @@ mod tests {
     fn a_summary_accounts_for_every_task() {
         let progress =
             Progress { records: 1500, tasks: 15, handed_back: 2, lost: 1, ..Progress::default() };
-        assert_eq!(
-            summary(&progress),
-            "1500 records (0 unreadable) in 15 tasks; 2 were handed back, 1 were lost with a worker, \
-             0 failed"
-        );
+        let tasks = "1500 records (0 unreadable) in 15 tasks; 2 were handed back, 1 were lost with a \
+                     worker, 0 failed";
+        assert_eq!(summary(&progress, None), tasks);
+        let applied = format!("{tasks}; the model has the gradients of 1510 records");
+        assert_eq!(summary(&progress, Some(1510)), applied);
     }
 
     #[test]

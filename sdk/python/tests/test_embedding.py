@@ -101,7 +101,7 @@ def test_rows_go_to_the_server_of_their_id():
     assert both.rows(one, np.array([4], np.uint64)).tolist() == [[0, 0]], "before there is a model"
     ids = np.array([0, 1, 4, 5, 2**64 - 1], np.uint64)
     one.add(ids, np.arange(10, dtype=np.float32).reshape(5, 2))
-    both.push(0, 1, 1, 0, {}, {}, 0.1, {})
+    both.push(0, 1, 1, 0, {}, {}, 0.1, 5, {})
     found = []
     for server in servers:
         (rows,) = server.requests[0].rows

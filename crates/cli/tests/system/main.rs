@@ -14,6 +14,7 @@ mod docker;
 mod document;
 mod elastic_allreduce;
 mod elastic_containers;
+mod elastic_counting;
 mod elastic_crash;
 mod elastic_gpus;
 mod elastic_training;

@@ -34,7 +34,7 @@ fn role() {
         "master" => {
             let settings = serde_json::from_str(&text).expect("settings");
             match runtime.block_on(elastic_master::run(settings, Print)).expect("a master") {
-                Ended::Succeeded(_) => 0,
+                Ended::Succeeded { .. } => 0,
                 Ended::Failed(_) => 3,
             }
         }

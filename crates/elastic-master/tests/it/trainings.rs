@@ -110,6 +110,7 @@ async fn workers_that_hand_back_lose_nothing_and_repeat_nothing_on_three_servers
     }
     let status = cluster.ended().await;
     assert_eq!((status.records, status.tasks_lost), (600, 0));
+    assert_eq!(status.applied_records, 600, "as the leader of the servers counts");
     assert!(status.tasks_handed_back > 0);
     assert_each(&seen(&cluster), 1.0);
 }
@@ -136,7 +137,7 @@ async fn what_is_pushed_twice_counts_once() {
     let habits = Habits { pushes_twice: true, ..Habits::default() };
     let (one, _keep) = worker(&cluster, "worker-0", 100, habits);
     one.await.expect("ends");
-    cluster.ended().await;
+    assert_eq!(cluster.ended().await.applied_records, 100);
     assert_each(&seen(&cluster), 1.0);
 }
 

@@ -265,6 +265,7 @@ impl Worker {
                 version,
                 gradients,
                 positions,
+                records: records.end - records.start,
                 ..Default::default()
             };
             let times = 1 + usize::from(self.habits.pushes_twice);
@@ -362,11 +363,14 @@ impl Worker {
             }
         };
         let version = first.version;
-        request.version = version;
+        (request.version, request.exact) = (version, true);
         let mut all = vec![first];
         for index in 1..self.servers.len() {
             let reply =
                 self.call(index, |mut server| async move { server.pull(request).await }).await?;
+            if reply.outcome() == PullOutcome::Moved {
+                return Box::pin(self.pull(model_generation, for_training)).await;
+            }
             all.push(reply);
         }
         let all = all.into_iter().flat_map(|reply| reply.trainable);

@@ -187,7 +187,7 @@ proptest! {
             let parts: Vec<_> = pushes.iter().map(|of| push(&servers, "a", 3, of)).collect();
             for (index, server) in servers.iter_mut().enumerate() {
                 let own: Vec<_> = parts.iter().map(|part| part[index].clone()).collect();
-                server.update(&own, RATE);
+                server.update(&own, RATE, (0, 1));
             }
         }
         let stored: u64 = servers.iter().map(|server| server.rows().0).sum();
@@ -300,7 +300,7 @@ fn saved_tables_that_disagree_or_are_cut_are_refused() {
     let row = BTreeMap::from([(2, vec![1.0; 2]), (3, vec![1.0; 2])]);
     for (server, gradients) in servers.clone().iter().zip(push(&servers, "t", 2, &row)) {
         let index = usize::try_from(server.place().0).expect("small");
-        servers[index].update(&[gradients], RATE);
+        servers[index].update(&[gradients], RATE, (0, 1));
     }
     let bodies: Vec<_> = servers.iter().map(Model::body).collect();
     let load = |change: &dyn Fn(&mut SavedTable)| {
@@ -316,4 +316,34 @@ fn saved_tables_that_disagree_or_are_cut_are_refused() {
     assert!(refused(&|t| t.info = Some(info("t", 3, uniform()))).contains("in two ways"));
     assert!(refused(&|t| t.info = None).contains("have no description"));
     assert!(refused(&|t| t.ids = 2_u64.to_le_bytes().to_vec().into()).contains("each comes once"));
+}
+
+/// The numbers of rows of a table in a version.
+fn read_in(model: &Model, ids: &[u64], version: u64) -> Vec<f32> {
+    floats(&model.table("t").expect("a table").values_in(ids, version))
+}
+
+#[test]
+fn rows_are_read_as_they_were_in_each_version_that_is_kept_and_in_no_other() {
+    let (sgd, ids) = (Rule::Sgd(Sgd { momentum: 0.0, nesterov: false }), [1, 2, 3]);
+    let mut servers = begin(sgd, &[info("t", 1, uniform())], 1);
+    let mut were = vec![read_in(&servers[0], &ids, 0)];
+    // Version 1 is read throughout; each update changes one row.
+    for (was, keeps_from) in [(0, 0), (1, 1), (2, 1), (3, 1)] {
+        let row = BTreeMap::from([(ids[usize::try_from(was % 3).expect("few")], vec![1.0])]);
+        let gradients = push(&servers, "t", 1, &row).remove(0);
+        servers[0].update(&[gradients], RATE, (was, keeps_from));
+        were.push(read_in(&servers[0], &ids, was + 1));
+    }
+    for version in 1..=4 {
+        assert!(servers[0].table("t").expect("a table").has(version, 4), "version {version}");
+        let found = read_in(&servers[0], &ids, version);
+        assert_eq!(found, were[usize::try_from(version).expect("few")], "version {version}");
+    }
+    let table = |servers: &[Model]| servers[0].table("t").expect("a table").clone();
+    assert!(!table(&servers).has(0, 4) && !table(&servers).has(5, 4));
+    // No worker reads version 1 any more: the present one is left.
+    let nothing = push(&servers, "t", 1, &BTreeMap::new()).remove(0);
+    servers[0].update(&[nothing], RATE, (4, 5));
+    assert!(!table(&servers).has(4, 5) && table(&servers).has(5, 5));
 }

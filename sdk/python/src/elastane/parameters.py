@@ -27,6 +27,10 @@ Stopped = Callable[[], bool]
 """Whether a call is not to be repeated any more."""
 
 
+class Moved(Exception):
+    """The servers have gone on, and do not keep the version that rows were asked for of."""
+
+
 class Pulled(NamedTuple):
     """An answer of the servers."""
 
@@ -59,8 +63,12 @@ class ParameterServers:
         self._interrupted = interrupted
         self._sequence = 0
         self._tables: List[Embedding] = []
-        # Of the last pull: who, and of which life of the model.
+        # Of the last pull: who, of which life of the model, and the version of each server.
         self._at = (0, 0)
+        self._versions: List[int] = []
+        self.versions = (0, 0)
+        """The oldest and the newest version of what was read since the last pull began. They are the
+        same in the synchronous modes."""
         self._threads: Optional[ThreadPoolExecutor] = None
 
     def serve(self, tables: Sequence[Embedding]) -> None:
@@ -110,8 +118,12 @@ class ParameterServers:
         for_training: bool = False,
         flush: bool = False,
         known_version_plus_1: int = 0,
+        keeps_rows: bool = False,
     ) -> Pulled:
-        """The model, of at least this version; waits for it a second at most."""
+        """The model, of at least this version; waits for it a second at most. In the synchronous modes
+        it is of one version. With `keeps_rows` rows are of that version too, until the next pull or
+        push."""
+        keeps_rows = keeps_rows and bool(self._tables)
         request = pb.PullRequest(
             worker_id=worker,
             model_generation=generation,
@@ -120,30 +132,52 @@ class ParameterServers:
             for_training=for_training,
             flush=flush,
             known_version_plus_1=known_version_plus_1,
+            keeps_rows=keeps_rows,
         )
         reply = self._call(0, "Pull", request, _WAIT_MS)
         parameters, state = from_variables(reply.trainable), from_variables(reply.state)
         found = Pulled(reply.outcome, reply.version, reply.model_generation, parameters, state)
         if reply.outcome != pb.PULL_OUTCOME_READY:
             return found
-        self._at = (worker, reply.model_generation)
+        is_known = known_version_plus_1 == reply.version + 1
+        versions = [reply.version]
         for index in range(1, len(self._servers)):
-            other = self._other(index, worker, reply, known_version_plus_1)
+            if is_known and not keeps_rows:
+                # The caller has all parts of it.
+                versions.append(reply.version)
+                continue
+            other = self._other(index, worker, reply, keeps_rows)
             if other.outcome != pb.PULL_OUTCOME_READY:
                 return found._replace(outcome=pb.PULL_OUTCOME_WAIT)
-            parameters.update(from_variables(other.trainable))
-            state.update(from_variables(other.state))
+            versions.append(other.version)
+            if not is_known:
+                parameters.update(from_variables(other.trainable))
+                state.update(from_variables(other.state))
+        self._at, self._versions = (worker, reply.model_generation), versions
+        self.versions = (min(versions), max(versions))
         return found
 
-    def _other(self, index: int, worker: int, leader: Any, known_version_plus_1: int) -> Any:
+    def _other(self, index: int, worker: int, leader: Any, keeps_rows: bool) -> Any:
         request = pb.PullRequest(
             worker_id=worker,
             model_generation=leader.model_generation,
             version=leader.version,
             wait_ms=_WAIT_MS,
-            known_version_plus_1=known_version_plus_1,
+            exact=True,
+            keeps_rows=keeps_rows,
         )
         return self._call(index, "Pull", request, _WAIT_MS)
+
+    def _rows(self, index: int, request: Any, stopped: Stopped) -> Any:
+        """The reply to a call for rows of the version of the last pull."""
+        if index < len(self._versions):
+            request.version_plus_1 = self._versions[index] + 1
+        reply = self._call(index, "PullRows", request, stopped=stopped)
+        if reply.moved:
+            raise Moved(f"parameter server {index} is at version {reply.version}")
+        oldest, newest = self.versions
+        self.versions = (min(oldest, reply.version), max(newest, reply.version))
+        return reply
 
     def _shares(self, ids: np.ndarray) -> Iterator[Tuple[int, np.ndarray]]:
         """Servers, and which of these ids are theirs."""
@@ -154,7 +188,10 @@ class ParameterServers:
                 yield index, mine
 
     def rows(self, table: Embedding, ids: np.ndarray) -> np.ndarray:
-        """The rows of these ids as they are now; zeros as long as there is no model."""
+        """The rows of these ids in the version of the last pull; zeros as long as there is no model.
+
+        Raises Moved if that version is not kept any more.
+        """
         worker, generation = self._at
         out = np.zeros((len(ids), table.dim), np.float32)
         if generation == 0:
@@ -168,7 +205,7 @@ class ParameterServers:
                 table=table.name,
                 ids=ids[mine].astype("<u8", copy=False).tobytes(),
             )
-            reply = self._call(index, "PullRows", request, stopped=stopped)
+            reply = self._rows(index, request, stopped)
             out[mine] = _matrix(table, reply.rows)
 
         self._at_once(pull, list(self._shares(ids)))
@@ -208,7 +245,7 @@ class ParameterServers:
                     worker_id=worker, model_generation=generation, table=table.name, stored=True
                 )
                 request.stored_from = start
-                reply = self._call(index, "PullRows", request, stopped=stopped)
+                reply = self._rows(index, request, stopped)
                 ids.append(np.frombuffer(reply.rows.ids, "<u8"))
                 rows.append(_matrix(table, reply.rows))
                 more = reply.more
@@ -251,6 +288,7 @@ class ParameterServers:
         gradients: Arrays,
         state: Arrays,
         learning_rate: float,
+        records: int,
         positions: Dict[int, int],
     ) -> Any:
         """The gradients of a step, those of embedding tables with them, to all servers; the leader's
@@ -270,6 +308,7 @@ class ParameterServers:
                     for task, finished in positions.items()
                 ],
                 rows=rows[index],
+                records=records,
             )
             reply = self._call(index, "PushGradients", request)
         return reply

@@ -15,7 +15,7 @@ from .connection import CallError, Connection, Interrupted
 from .contract import ContractError
 from .embedding import Embedding
 from .master import Work
-from .parameters import ParameterServers, Pulled
+from .parameters import Moved, ParameterServers, Pulled
 from .protocol import messages as pb
 
 if TYPE_CHECKING:
@@ -68,8 +68,12 @@ class Sharing:
 
     def fetch(self, work: Work, batch: Optional[Batch], flush: bool = False) -> int:
         """Gives the backend the newest model, of the version that the task measures at least, and
-        returns its version."""
+        returns its version. Rows of embedding tables are of that version until the next call."""
         raise NotImplementedError
+
+    def mixed(self) -> str:
+        """Which versions were read since the last `fetch`, if it is more than one."""
+        return ""
 
     def step(self, work: Work, batch: Batch, visited: int) -> float:
         """Trains the model on a minibatch, after which so many records of the task are visited, and
@@ -115,7 +119,11 @@ class ByParameterServers(Sharing):
 
     def fetch(self, work: Work, batch: Optional[Batch], flush: bool = False) -> int:
         version = work.task.model_version if work.task.HasField("model_version") else 0
-        return self._await_model(work, batch, flush=flush, version=version).version
+        return self._await_model(work, batch, flush=flush, version=version, keeps_rows=True).version
+
+    def mixed(self) -> str:
+        oldest, newest = self._servers.versions
+        return "" if oldest == newest else f"versions {oldest} to {newest}"
 
     def _await_model(
         self,
@@ -124,6 +132,7 @@ class ByParameterServers(Sharing):
         for_training: bool = False,
         flush: bool = False,
         version: int = 0,
+        keeps_rows: bool = False,
     ) -> Pulled:
         """Pulls until the model is there; creates it if there is none."""
         self._worker.initial(batch)
@@ -133,7 +142,13 @@ class ByParameterServers(Sharing):
             if generation != self._generation:
                 self._generation, self._version_known = generation, 0
             pulled = self._servers.pull(
-                self._worker.id, generation, version, for_training, flush, self._version_known
+                self._worker.id,
+                generation,
+                version,
+                for_training,
+                flush,
+                self._version_known,
+                keeps_rows,
             )
             if pulled.outcome == pb.PULL_OUTCOME_UNINITIALIZED:
                 self._init(pulled.generation)
@@ -182,6 +197,10 @@ class ByParameterServers(Sharing):
             began = time.monotonic()
             try:
                 step = backend.step(batch)
+            except Moved:
+                # As a gradient that is too old.
+                self._steps_since_pull = 0
+                continue
             except Exception:
                 self._give_place_up()
                 raise
@@ -196,6 +215,7 @@ class ByParameterServers(Sharing):
                 step.gradients,
                 backend.state(),
                 rate,
+                len(batch.records),
                 {work.task.task_id: visited},
             )
             if reply.outcome == pb.PUSH_OUTCOME_ACCEPTED:

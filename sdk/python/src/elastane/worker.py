@@ -369,6 +369,8 @@ class Worker:
                 version = self._sharing.fetch(work, batch)
             metrics.update(batch.labels, self.backend.predict(batch))
             records += len(batch.records)
+        if self._sharing.mixed():
+            log(f"task {work.task.task_id}: measured parts of {self._sharing.mixed()} of the model")
         work.visited = work.count
         self._report_bad(work)
         request = pb.ReportEvaluationRequest(
@@ -412,7 +414,8 @@ class Worker:
         if output:
             with self.unhurried():
                 self.backend.save(output)
-            log(f"version {version} of the model is in {output}")
+            mixed = self._sharing.mixed()
+            log(f"{mixed or f'version {version}'} of the model is in {output}")
         self._finish(work)
 
     # The end.

@@ -1,0 +1,91 @@
+//! Trainings whose model counts: it is trained on each record as often as there are epochs, and is never
+//! read torn between two versions. Owns: that, for each number of servers and workers and each way of
+//! updates. Does not know about: how servers keep versions.
+//!
+//! Some of all by default; `ELASTANE_SOAK_ROUNDS=200` takes all.
+
+use crate::crash::number_from;
+use crate::sandbox::Sandbox;
+use crate::workers;
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/tests/torn_model.py");
+const RECORDS: u64 = 240;
+const EPOCHS: u64 = 2;
+/// How updates are made: the flags, and of how many gradients each is, where the versions are one.
+const WAYS: [(&str, u64); 4] = [
+    ("--grads_to_wait=2", 2),
+    ("--grads_to_wait=2 --gradients=reject", 2),
+    ("--gradients=reject", 1),
+    ("--use_async", 0),
+];
+/// Prints how often records were trained, as the saved model says.
+const COUNT: &str = r#"
+import sys
+import numpy as np
+saved = np.load(sys.argv[1])
+times, records = np.unique(saved["seen/rows"][:, 0], return_counts=True)
+print("seen:", dict(zip(times.tolist(), records.tolist())))
+"#;
+
+/// A number of servers and workers, a way of updates, and whether the model is measured meanwhile.
+type Training = (u64, u64, usize, bool);
+
+fn all() -> Vec<Training> {
+    let mut all = Vec::new();
+    for servers in 1..=4 {
+        for workers in 1..=3 {
+            for way in 0..WAYS.len() {
+                all.extend([(servers, workers, way, false), (servers, workers, way, true)]);
+            }
+        }
+    }
+    all
+}
+
+/// Each way with two and more servers and workers, measured, and the plainest.
+fn some() -> Vec<Training> {
+    vec![(1, 1, 0, false), (2, 3, 0, true), (4, 3, 1, true), (3, 2, 2, true), (2, 2, 3, true)]
+}
+
+fn train(sandbox: &Sandbox, name: &str, (servers, workers, way, measured): Training) {
+    let (flags, of) = WAYS[way];
+    let measures = match measured {
+        true => "--validation_data=$PWD/test.csv --evaluation_steps=7",
+        false => "",
+    };
+    let run = sandbox.shell(&format!(
+        "GRADIENTS_OF_AN_UPDATE={of} elasticdl local train --job_name={name} --model_zoo=zoo \
+         --model_def=torn_model.custom_model --training_data=$PWD/train.csv --num_epochs={EPOCHS} \
+         --minibatch_size=4 --num_minibatches_per_task=5 --num_ps_pods={servers} \
+         --num_workers={workers} --output=$PWD/{name} {flags} {measures}"
+    ));
+    let what = format!("{servers} servers, {workers} workers, {flags} {measures}\n{}", run.text);
+    assert_eq!(run.code, Some(0), "{what}");
+    let count = EPOCHS * RECORDS;
+    let counted = format!("succeeded: {count} records (0 unreadable) in ");
+    assert!(run.text.contains(&counted), "{what}");
+    let applied =
+        format!("lost with a worker, 0 failed; the model has the gradients of {count} records");
+    assert!(run.text.contains(&applied), "{what}");
+    assert!(!run.text.contains("TORN"), "{what}");
+    assert_eq!(run.text.contains("measured: version "), measured, "{what}");
+    let saved = sandbox.shell(&format!("python3 count.py {name}/model.npz"));
+    assert_eq!(saved.text.trim(), format!("seen: {{{EPOCHS}.0: {RECORDS}}}"), "{what}");
+}
+
+#[test]
+fn each_record_counts_once_an_epoch_and_each_pull_is_of_one_version() {
+    let Some(programs) = workers::programs() else { return };
+    let sandbox = Sandbox::new().with_programs(&programs);
+    std::fs::write(sandbox.home().join("count.py"), COUNT).expect("written");
+    let made = sandbox.shell(&format!(
+        "mkdir zoo && cp '{MODEL}' zoo && seq 0 {} > train.csv && seq 0 99 > test.csv",
+        RECORDS - 1
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    let is_soak = number_from("ELASTANE_SOAK_ROUNDS", 0) > 0;
+    let trainings = if is_soak { all() } else { some() };
+    for (number, training) in trainings.into_iter().enumerate() {
+        train(&sandbox, &format!("c{number}"), training);
+    }
+}
