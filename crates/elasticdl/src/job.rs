@@ -127,11 +127,13 @@ impl Job {
     /// They describe none.
     pub fn new(form: Form, values: &Values, folder: &Path) -> Result<Self, JobError> {
         let seed = form == Form::Seed;
-        let image = values.text(if seed { "image_base" } else { "image_name" });
+        let (base, name) = (values.text("image_base"), values.text("image_name"));
+        let image = if seed || name.is_empty() { base } else { name };
         // A path is a program of the machine; a name is an image.
         let is_program = image.starts_with('/') || image.starts_with("./");
         if is_program {
-            exists("image_base", &folder.join(image), image)?;
+            let flag = if seed || name.is_empty() { "image_base" } else { "image_name" };
+            exists(flag, &folder.join(image), image)?;
         }
         let (image, python) = match is_program {
             true => (String::new(), absolute(folder, image)),

@@ -237,13 +237,6 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         true => u64::from(values.count("record_per_task")),
         false => u64::from(values.count("num_minibatches_per_task")) * u64::from(minibatch_size),
     };
-    let epochs = values.text(if seed { "num_epoch" } else { "num_epochs" });
-    let epochs = match epochs.parse::<i64>() {
-        Ok(count) if count <= 0 => Epochs::Endless,
-        Ok(count) => Epochs::Count(u32::try_from(count).map_err(failed)?),
-        // What is not trained is visited once.
-        Err(_) => Epochs::Count(1),
-    };
     let is_async = values.is_on("use_async");
     let (grads_to_wait, get_model_steps) =
         (values.count("grads_to_wait").max(1), values.count("get_model_steps").max(1));
@@ -267,7 +260,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         minibatch_size,
         arguments,
         records_per_task: records_per_task.max(1),
-        epochs,
+        epochs: epochs(form, values)?,
         records_max: (batches > 0).then(|| batches * u64::from(minibatch_size)),
         saves: values.some("output").is_some(),
         evaluation_steps: values.count("evaluation_steps").into(),
@@ -299,6 +292,20 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
         },
         ..JobConfig::default()
     })
+}
+
+/// How often the records are visited; those that are not trained once.
+fn epochs(form: Form, values: &Values) -> Result<Epochs, Error> {
+    let text = match form {
+        Form::Seed => values.text("num_epoch"),
+        Form::Train => values.text("num_epochs"),
+        Form::Evaluate | Form::Predict => return Ok(Epochs::Count(1)),
+    };
+    match text.parse::<i64>() {
+        Ok(count) if count <= 0 => Ok(Epochs::Endless),
+        Ok(count) => u32::try_from(count).map(Epochs::Count).map_err(failed),
+        Err(_) => Ok(Epochs::Count(1)),
+    }
 }
 
 /// Whether a job was submitted before there was `--bad_records_max`, which all since then name. Some
@@ -399,7 +406,9 @@ mod tests {
         assert_eq!((train.records_per_task, train.epochs), (512, Epochs::Endless));
         assert_eq!((train.records_max, train.parameter_servers), (Some(640), 2));
         assert!(train.mode == Mode::Asynchronous && train.saves);
-        let evaluate = of("evaluate --job_name=j --validation_data=/d --minibatch_size=8").unwrap();
+        let evaluate =
+            of("evaluate --job_name=j --validation_data=/d --minibatch_size=8 --num_epochs=3")
+                .unwrap();
         assert_eq!((evaluate.kind, evaluate.epochs), (Kind::Evaluate, Epochs::Count(1)));
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn measured(version: u64, records: u64, metrics: &BTreeMap<String, f6
         true => "no metric".to_owned(),
         false => values.collect::<Vec<_>>().join(", "),
     };
-    format!("measured: {of}{records} records: {values}")
+    format!("Evaluation: {of}{records} records: {values}")
 }
 
 /// The last lines of a trace, each indented, so that none is taken for one of the master.
@@ -202,11 +202,11 @@ mod tests {
     fn a_measurement_says_of_what() {
         let metrics = BTreeMap::from([("loss".to_owned(), 0.5), ("accuracy".to_owned(), 0.966_66)]);
         let text = measured(45, 297, &metrics);
-        assert_eq!(text, "measured: version 45, 297 records: accuracy 0.9667, loss 0.5000");
+        assert_eq!(text, "Evaluation: version 45, 297 records: accuracy 0.9667, loss 0.5000");
         // A name is that of a worker's code, and makes no line of its own.
         let forged = BTreeMap::from([("a\nepoch 0".to_owned(), 1.0)]);
-        assert_eq!(measured(0, 7, &forged), "measured: 7 records: a\\nepoch 0 1.0000");
-        assert_eq!(measured(0, 7, &BTreeMap::new()), "measured: 7 records: no metric");
+        assert_eq!(measured(0, 7, &forged), "Evaluation: 7 records: a\\nepoch 0 1.0000");
+        assert_eq!(measured(0, 7, &BTreeMap::new()), "Evaluation: 7 records: no metric");
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
     sandbox.await_text("elasticdl logs e", "job e succeeded: 297");
     let log = sandbox.shell("elasticdl logs e").text;
     let accuracy = log.lines().find_map(|line| {
-        line.strip_prefix("measured: 297 records: accuracy ")?.parse::<f64>().ok()
+        line.strip_prefix("Evaluation: 297 records: accuracy ")?.parse::<f64>().ok()
     });
     assert!(accuracy.is_some_and(|accuracy| accuracy >= 0.92), "{log}");
 }

@@ -68,7 +68,7 @@ fn train(sandbox: &Sandbox, name: &str, (servers, workers, way, measured): Train
         format!("lost with a worker, 0 failed; the model has the gradients of {count} records");
     assert!(run.text.contains(&applied), "{what}");
     assert!(!run.text.contains("TORN"), "{what}");
-    assert_eq!(run.text.contains("measured: version "), measured, "{what}");
+    assert_eq!(run.text.contains("Evaluation: version "), measured, "{what}");
     let saved = sandbox.shell(&format!("python3 count.py {name}/model.npz"));
     assert_eq!(saved.text.trim(), format!("seen: {{{EPOCHS}.0: {RECORDS}}}"), "{what}");
 }

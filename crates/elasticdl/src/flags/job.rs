@@ -12,12 +12,42 @@ const NO_PODS: &str = "pods are not those of Kubernetes; say what they need with
 /// Where the output of pods is.
 const OUTPUT: &str = "the output of every pod is kept by the server; `elasticdl logs` shows it";
 
+/// Why nothing is made of a folder of models.
+const NO_IMAGE: &str = "no image is made of the models, which workers read where they are: nothing is asked of a \
+                        Docker daemon, and nothing is pushed";
+/// When a model is measured.
+const BY_VERSIONS: &str = "the model is measured every --evaluation_steps versions";
+/// What is not trained has no epochs.
+const ONCE: &str = "what is not trained is visited once";
+const JOB_SERVICE: Flag =
+    Flag::new("need_elasticdl_job_service", Takes::Switch, "Workers run the loop of ElasticDL")
+        .or("false")
+        .nothing("workers run the loop of ElasticDL unless --job_command says what they run");
+const TASK_MANAGER: Flag =
+    Flag::new("need_task_manager", Takes::Switch, "The master hands out tasks")
+        .or("true")
+        .nothing("the master always hands out the tasks");
+const POD_MANAGER: Flag =
+    Flag::new("need_pod_manager", Takes::Switch, "The master manages the pods")
+        .or("true")
+        .nothing("the scheduler of the server manages the pods");
+const NUM_EPOCHS: Flag =
+    Flag::new("num_epochs", Takes::Integer, "How often all records are visited").nothing(ONCE);
+
 /// The flags of all three.
 pub const COMMON: &[Flag] = &[
     Flag::new("job_name", Takes::Text, "Name of the job; its pods and labels have it").required(),
     Flag::new("image_name", Takes::Text, "Image of the pods, or path of a Python").or(""),
     Flag::new("worker_image", Takes::Text, "Image of the workers; else that of --image_name")
         .or(""),
+    Flag::new("image_base", Takes::Text, "--image_name under its earlier name"),
+    Flag::new("ps_image", Takes::Text, "Image of the parameter servers")
+        .nothing("parameter servers run in the image of --image_name"),
+    Flag::new("docker_image_repository", Takes::Text, "Registry that images are pushed to")
+        .nothing(NO_IMAGE),
+    Flag::new("docker_base_url", Takes::Text, "Socket of the Docker daemon").nothing(NO_IMAGE),
+    Flag::new("docker_tlscert", Takes::Text, "Certificate for the daemon").nothing(NO_IMAGE),
+    Flag::new("docker_tlskey", Takes::Text, "Key for the daemon").nothing(NO_IMAGE),
     Flag::new("namespace", Takes::Text, "Project of the job, `runai-PROJECT` or its name")
         .or("default"),
     Flag::new("master_resource_request", Takes::Resources, "What the master asks for")
@@ -82,6 +112,9 @@ pub const COMMON: &[Flag] = &[
     Flag::new("model_def", Takes::Text, "Model: path below the zoo, with dots, and its symbol")
         .or(""),
     Flag::new("feed", Takes::Text, "Symbol that turns records into features and labels").or("feed"),
+    Flag::new("dataset_fn", Takes::Text, "--feed under the name that it had until October 2020"),
+    Flag::new("model_params", Takes::Text, "Arguments of the model's function")
+        .refused("a model is made without arguments: give its parameters defaults in the file"),
     Flag::new("loss", Takes::Text, "Symbol of the loss").or("loss"),
     Flag::new("optimizer", Takes::Text, "Symbol of the optimizer").or("optimizer"),
     Flag::new("callbacks", Takes::Text, "Symbol of the callbacks").or("callbacks"),
@@ -136,15 +169,15 @@ pub const TRAIN: &[Flag] = &[
     Flag::new("use_async", Takes::Switch, "Apply each gradient at once").or("false"),
     STALENESS_MAX,
     Flag::new("lr_staleness_modulation", Takes::Switch, "Old gradients count less").or("false"),
-    Flag::new("need_elasticdl_job_service", Takes::Switch, "Workers run the loop of ElasticDL")
-        .or("false")
-        .nothing("workers run the loop of ElasticDL unless --job_command says what they run"),
-    Flag::new("need_task_manager", Takes::Switch, "The master hands out tasks")
-        .or("true")
-        .nothing("the master always hands out the tasks"),
-    Flag::new("need_pod_manager", Takes::Switch, "The master manages the pods")
-        .or("true")
-        .nothing("the scheduler of the server manages the pods"),
+    JOB_SERVICE,
+    TASK_MANAGER,
+    POD_MANAGER,
+    Flag::new("evaluation_start_delay_secs", Takes::Count, "When the model is measured first")
+        .nothing(BY_VERSIONS),
+    Flag::new("evaluation_throttle_secs", Takes::Count, "Seconds between two evaluations")
+        .nothing(BY_VERSIONS),
+    Flag::new("tensorboard_log_dir", Takes::Text, "Folder of a TensorBoard")
+        .nothing("loss and metrics are in `elasticdl logs`, and in the metrics of the server"),
     Flag::new("task_fault_tolerance", Takes::Switch, "Tasks of dead workers are done again")
         .or("true")
         .nothing("tasks of dead workers are always done again"),
@@ -166,6 +199,10 @@ pub const TRAIN: &[Flag] = &[
 /// The flags of `evaluate` alone.
 pub const EVALUATE: &[Flag] = &[
     Flag::new("validation_data", Takes::Text, "Data that the model is measured with").required(),
+    JOB_SERVICE,
+    TASK_MANAGER,
+    POD_MANAGER,
+    NUM_EPOCHS,
     Flag::new(
         "checkpoint_dir_for_init",
         Takes::Text,
@@ -177,6 +214,10 @@ pub const EVALUATE: &[Flag] = &[
 /// The flags of `predict` alone.
 pub const PREDICT: &[Flag] = &[
     Flag::new("prediction_data", Takes::Text, "Data that the model is applied to").required(),
+    JOB_SERVICE,
+    TASK_MANAGER,
+    POD_MANAGER,
+    NUM_EPOCHS,
     Flag::new(
         "checkpoint_dir_for_init",
         Takes::Text,

@@ -358,7 +358,7 @@ class Worker:
         self.members.report = report
         every = self.settings.number("log_loss_steps", 100)
         if every and self._steps % every == 0:
-            log(f"step {self._steps}: version {report.model_version}, loss {loss:.4f}")
+            log(f"Loss {loss:.4f} at step {self._steps}, version {report.model_version}")
 
     def _evaluate(self, work: Work) -> None:
         metrics = Metrics(self.backend.contract)

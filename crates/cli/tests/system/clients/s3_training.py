@@ -59,7 +59,7 @@ for strategy in ("ParameterServerStrategy", "AllreduceStrategy"):
         "evaluate", "--validation_data=digits/test",
         f"--checkpoint_dir_for_init=s3://models/{strategy}",
     )
-    measured = re.search(r"measured: 297 records: accuracy (0\.\d+)", said)
+    measured = re.search(r"Evaluation: 297 records: accuracy (0\.\d+)", said)
     # A model that was not trained has about 0.1.
     assert code == 0 and measured and float(measured[1]) > 0.7, said
 
