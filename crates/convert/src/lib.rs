@@ -55,6 +55,7 @@ pub use pool::{node_pool, pool_change, pool_creation};
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;
 pub use row::{Surroundings, WorkloadRow, in_list};
+pub use serving::probing_the_port_of;
 pub use share::{ranks, shares, some_shares};
 pub use submit::{Submitter, check_spec, command};
 pub use topology::network_topology;

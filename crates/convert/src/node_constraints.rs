@@ -33,9 +33,14 @@ pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, ApiError> {
             continue;
         }
         let toleration = toleration(&format!("spec.tolerations[{at}]"), one)?;
-        if !place.tolerations.contains(&toleration) {
+        let mut known = place.tolerations.iter().zip(&place.toleration_names);
+        if !known.any(|(own, name)| *own == toleration && *name == one.name) {
             place.tolerations.push(toleration);
+            place.toleration_names.push(one.name.clone());
         }
+    }
+    if place.toleration_names.iter().all(Option::is_none) {
+        place.toleration_names.clear();
     }
     Ok(place)
 }
@@ -152,7 +157,9 @@ pub(super) fn to_wire(place: &Place, to: &mut api_types::WorkloadSpec) {
     let terms = terms
         .map(|term| NodeSelectorTerm { match_expressions: term.iter().map(expression).collect() });
     let node_selector_terms: Vec<_> = terms.collect();
-    let tolerations = place.tolerations.iter().map(|one| WireToleration {
+    let names = place.toleration_names.iter().cloned().chain(std::iter::repeat(None));
+    let tolerations = place.tolerations.iter().zip(names).map(|(one, name)| WireToleration {
+        name,
         operator: Some(match one.value {
             Some(_) => TolerationOperator::Equal,
             None => TolerationOperator::Exists,

@@ -305,6 +305,17 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, ApiError> {
     })
 }
 
+/// With a probe that follows a change to another serving port.
+pub fn probing_the_port_of(change: &Wire, mut now: Wire) -> Wire {
+    let moves = change.serving_port.as_ref().is_some_and(|port| port.container.is_some());
+    let readiness = now.probes.as_mut().and_then(|probes| probes.readiness.as_mut());
+    let handler = readiness.and_then(|probe| probe.handler.as_mut());
+    if let (true, Some(get)) = (moves, handler.and_then(|handler| handler.http_get.as_mut())) {
+        get.port = None;
+    }
+    now
+}
+
 /// The fields by which an audience could have been asked for.
 pub(super) fn audience_to_wire(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
     match audience {
@@ -333,7 +344,12 @@ pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
         success_threshold: Some(probe.successes),
         failure_threshold: Some(probe.failures),
         handler: probe.path.clone().map(|path| ProbeHandler {
-            http_get: Some(ProbeHandlerHttpGet { path: Some(path), ..Default::default() }),
+            http_get: Some(ProbeHandlerHttpGet {
+                path: Some(path),
+                port: Some(serving.container_port),
+                scheme: Some("HTTP".to_owned()),
+                ..ProbeHandlerHttpGet::default()
+            }),
         }),
     };
     let (authorization, users) = audience_to_wire(&serving.audience);

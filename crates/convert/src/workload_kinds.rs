@@ -99,6 +99,11 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         pod_priority: priority_of(set),
         pod_names: set.pod_names.clone(),
         command_line: spec.command_line.clone(),
+        node_pools: Some(spec.node_pools.clone()).filter(|pools| !pools.is_empty()),
+        node_type: match spec.node_types.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        },
         exposed_urls: super::urls::to_wire(&spec.urls),
         related_urls: super::urls::related_to_wire(&spec.related_urls),
         assets: ids_of(&spec.uses),

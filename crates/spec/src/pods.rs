@@ -119,6 +119,8 @@ pub struct Place {
     pub preferred: Vec<Preference>,
     /// Taints that do not matter.
     pub tolerations: Vec<Toleration>,
+    /// Names of tolerations, by their position; those beyond the list have none.
+    pub toleration_names: Vec<Option<String>>,
     /// How close it belongs to the others of its workload.
     pub colocation: Option<Colocation>,
     /// Its labels, by which pod affinity finds it.

@@ -116,6 +116,7 @@ async fn changed(
         return Err(ApiError::field("spec.assets", why));
     }
     let now = api_types::WorkloadSpec { assets: None, ..convert::asked_for(&view.spec) };
+    let now = convert::probing_the_port_of(&change, now);
     let request = CreationRequest {
         name: view.spec.name.clone(),
         project_id: view.project_id.to_string(),

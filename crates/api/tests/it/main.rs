@@ -46,6 +46,7 @@ mod refusals;
 mod scrape;
 mod server;
 mod shapes;
+mod shown_fields;
 mod streams;
 mod templates;
 mod tenant;

@@ -261,6 +261,7 @@ fn place(set: &PodSet) -> Result<Place, String> {
         affinity,
         preferred: said.preferred,
         tolerations: said.tolerations,
+        toleration_names: Vec::new(),
         colocation: None,
         labels: said.labels,
         pod_affinity: said.pod_affinity,

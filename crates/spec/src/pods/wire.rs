@@ -26,6 +26,8 @@ pub(crate) struct PlaceWire {
     preferred: Vec<(u32, Vec<RequirementWire>)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tolerations: Vec<TolerationWire>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    toleration_names: Vec<Option<String>>,
     /// The label, and whether it must be the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     near: Option<(String, bool)>,
@@ -103,6 +105,7 @@ impl From<Place> for PlaceWire {
             preferred: preferred.collect(),
             affinity: place.affinity.into_iter().map(term).collect(),
             tolerations: place.tolerations.into_iter().map(toleration).collect(),
+            toleration_names: place.toleration_names,
             near: place.colocation.map(|one| (one.key, one.required)),
             labels: place.labels,
             pod_affinity: pod_terms(place.pod_affinity),
@@ -131,6 +134,7 @@ impl TryFrom<PlaceWire> for Place {
             preferred: preferred.collect::<Result<_, Wrong>>()?,
             affinity: wire.affinity.into_iter().map(term).collect::<Result<_, _>>()?,
             tolerations: wire.tolerations.into_iter().map(toleration).collect(),
+            toleration_names: wire.toleration_names,
             colocation: wire.near.map(|(key, required)| Colocation { key, required }),
             labels: wire.labels,
             pod_affinity: pod_terms(wire.pod_affinity),
@@ -248,6 +252,7 @@ mod tests {
             affinity: vec![vec![exists("zone"), exists("rack")]],
             preferred: vec![Preference { weight: 7, term: vec![exists("fast")] }],
             tolerations: vec![Toleration { key: None, value: None, effect: None }],
+            toleration_names: vec![Some("any".to_owned())],
             colocation: Some(Colocation { key: "rack".to_owned(), required: true }),
             labels,
             pod_affinity: vec![term.clone()],
