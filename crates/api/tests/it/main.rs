@@ -42,6 +42,7 @@ mod prometheus;
 mod properties;
 mod provider;
 mod published;
+mod read_back;
 mod refusals;
 mod scrape;
 mod server;
