@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from elastane import contract
+from elastane.readers import FileReader
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMS = ["may_2019", "june_2019", "july_2019", "functional_2020", "subclass_2020", "lines"]
@@ -149,10 +150,47 @@ def test_the_order_of_labels_and_output_is_that_of_their_names(tmp_path, signatu
     assert found.loss("of labels", "of output") == given
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
-def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    path = tmp_path / "model.py"
-    path.write_text(MODEL.format(more=""))
-    path.chmod(0)
-    with pytest.raises(contract.ContractError, match="cannot be read by the account .* chmod a.r"):
-        contract.load(str(path))
+def errors_as(account, loads):
+    """The errors of these calls in a process of another account."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(account)
+            os.setuid(account)
+            said = []
+            for load, path in loads:
+                try:
+                    load(str(path))
+                except ValueError as error:
+                    said.append(str(error))
+            os.write(writable, json.dumps(said).encode())
+        finally:
+            os._exit(0)
+    os.close(writable)
+    with open(readable, encoding="utf-8") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(said)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can take another account")
+def test_what_the_account_of_a_worker_cannot_read_is_named(tmp_path):
+    folder, single = tmp_path / "closed", tmp_path / "single.py"
+    folder.mkdir()
+    inside = folder / "model.py"
+    for path in (inside, single):
+        path.write_text(MODEL.format(more=""))
+    for above in [tmp_path, *tmp_path.parents][:3]:
+        above.chmod(0o755)
+    folder.chmod(0o700)
+    single.chmod(0o600)
+    loads = [(load, path) for path in (inside, single) for load in (contract.load, FileReader)]
+    # Opened when its records are counted.
+    loads[3] = (lambda path: FileReader(path).create_shards(), single)
+    said = errors_as(65534, loads)
+    assert len(said) == 4
+    account = "by the account with the number 65534, under which this worker runs"
+    for line, closed, mode in zip(said, [folder] * 2 + [single] * 2, ["a+rx"] * 2 + ["a+r"] * 2):
+        assert f"cannot be read {account}: {closed} is closed to it" in line
+        assert line.endswith(f"it is of the account with the number 0; type chmod {mode} {closed}")

@@ -21,6 +21,8 @@ import sys
 from types import ModuleType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from .access import unreadable
+
 TRAINING, EVALUATION, PREDICTION = "training", "evaluation", "prediction"
 
 _SEED_NEEDS = {
@@ -94,8 +96,14 @@ def _name_zoo(zoo: str) -> None:
 
 
 def _load(path: str) -> ModuleType:
-    if not os.path.isfile(path):
-        raise ContractError(f"{path} does not exist: give the path of the model's file")
+    try:
+        with open(path, "rb"):
+            pass
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        missing = f"{path} does not exist: give the path of the model's file"
+        raise ContractError(missing) from None
+    except OSError as error:
+        raise ContractError(unreadable(path, error)) from None
     name = "elastane_model_" + os.path.splitext(os.path.basename(path))[0]
     # The file may import what lies beside it, and modules under published names.
     if compatibility_path() not in sys.path:
@@ -117,35 +125,12 @@ def _load(path: str) -> ModuleType:
 
 
 def _give_earlier_names(path: str) -> None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            has_tensorflow = "tensorflow" in file.read()
-    except OSError as error:
-        raise ContractError(unreadable(path, error)) from error
+    with open(path, "rb") as file:
+        has_tensorflow = b"tensorflow" in file.read()
     if has_tensorflow and importlib.util.find_spec("tensorflow") is not None:
         from . import earlier
 
         earlier.give()
-
-
-def unreadable(path: str, error: OSError) -> str:
-    """Why this process cannot read a file, and what to do."""
-    if not isinstance(error, PermissionError):
-        return f"{path} cannot be read: {error.strerror or error}"
-    at, closed = os.path.abspath(path), os.path.abspath(path)
-    while at != os.path.dirname(at):
-        at = os.path.dirname(at)
-        if not os.access(at, os.X_OK):
-            closed = at
-    try:
-        owner = f"; it is of the account with the number {os.stat(closed).st_uid}"
-    except OSError:
-        owner = ""
-    mode = "a+rx" if closed != os.path.abspath(path) else "a+r"
-    return (
-        f"{path} cannot be read by the account with the number {os.getuid()}, under which this worker "
-        f"runs: {closed} is closed to it{owner}; type chmod {mode} {closed}"
-    )
 
 
 def _symbol(module: ModuleType, zoo: str, name: str) -> Optional[Any]:

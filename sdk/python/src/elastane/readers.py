@@ -21,6 +21,7 @@ from typing import (
     Tuple,
 )
 
+from .access import unreadable
 from .recordio import BadRecord, NotRecordIOError, OnBad, RecordFile, refuse
 
 READER_TYPES = ("RecordIO", "CSV")
@@ -90,6 +91,14 @@ class FileReader:
         self.metadata = Metadata()
         self._type = reader_type
         self._files: Dict[str, Any] = {}
+        try:
+            os.stat(origin)
+            if os.path.isdir(origin):
+                os.listdir(origin)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise DataError(unreadable(origin, error)) from None
         if os.path.isdir(origin):
             names = sorted(name for name in os.listdir(origin) if not name.startswith("."))
             self._paths = [os.path.join(origin, name) for name in names]
@@ -108,6 +117,8 @@ class FileReader:
             is_csv = self._type == "CSV" or (self._type is None and path.endswith(".csv"))
             try:
                 self._files[path] = CsvFile(path) if is_csv else RecordFile(path)
+            except PermissionError as error:
+                raise DataError(unreadable(path, error)) from None
             except NotRecordIOError as error:
                 raise DataError(f"{error}; files of lines end in .csv") from None
         return self._files[path]
@@ -133,7 +144,9 @@ class FileReader:
             file = self._file(shard)
             yield from file.read(start, count, on_bad)
             for missing in range(max(start, len(file)), start + count):
-                on_bad(BadRecord(shard, missing, f"the file is cut short: it has {len(file)} records"))
+                on_bad(
+                    BadRecord(shard, missing, f"the file is cut short: it has {len(file)} records")
+                )
 
 
 def _runs(places: Iterable[int]) -> Iterator[Tuple[int, int]]:
