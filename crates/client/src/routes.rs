@@ -326,8 +326,7 @@ impl Client {
         self.send(Method::PUT, &format!("/api/v1/org-unit/projects/{id}"), request).await
     }
 
-    /// Changes what is given of its shares in node pools and reads it again; the rest stays as it
-    /// is.
+    /// Changes what is given of its shares in node pools, and reads it again.
     ///
     /// # Errors
     /// As every request.
