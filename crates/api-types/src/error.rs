@@ -15,7 +15,7 @@ pub struct Error {
     pub details: Option<String>,
 }
 
-/// What became of a request whose answer shows no object, in the published form.
+/// Outcome of a request whose answer shows no object, in the published form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HttpResponse {
     /// The HTTP status.

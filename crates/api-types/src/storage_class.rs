@@ -22,19 +22,19 @@ pub struct StorageClass {
     pub cluster_id: String,
     /// Name.
     pub storage_class_name: String,
-    /// What provides its volumes.
+    /// Provider of its volumes.
     pub spec: StorageClassSpec,
     /// Which volumes may be of it.
     pub permissions: StorageClassPermissions,
-    /// What a claim may ask for.
+    /// Access and volume modes that a claim may name.
     pub customization: StorageClassCustomization,
 }
 
-/// What provides the volumes of a storage class.
+/// Provider of the volumes of a storage class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageClassSpec {
-    /// What makes its volumes.
+    /// Name of the program that makes its volumes.
     pub provisioner: String,
     /// `true` if a volume can grow.
     pub allow_volume_expansion: bool,
@@ -46,29 +46,29 @@ pub struct StorageClassSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageClassPermissions {
-    /// Those of PVC data sources.
+    /// `true` for volumes of PVC data sources.
     pub allowed_for_assets: bool,
-    /// Those that a submission makes.
+    /// `true` for volumes that a submission makes.
     pub allowed_for_workloads: bool,
-    /// Those that end with their workload.
+    /// `true` for volumes that end with their workload.
     pub allowed_for_ephemeral_volumes: bool,
-    /// Those that outlive it.
+    /// `true` for volumes that outlive their workload.
     pub allowed_for_persistent_volumes: bool,
-    /// Those that several projects share.
+    /// `true` for volumes that several projects share.
     pub allow_data_sharing: bool,
 }
 
-/// What a claim may ask for.
+/// Access and volume modes that a claim may name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageClassCustomization {
-    /// Who may mount a volume.
+    /// Access modes of a volume.
     pub access_mode: AccessModeCustomization,
-    /// What a volume is.
+    /// Volume modes: a folder or a block device.
     pub volume_mode: VolumeModeCustomization,
 }
 
-/// Who may mount a volume of a storage class.
+/// Access modes of a volume of a storage class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessModeCustomization {
@@ -80,7 +80,7 @@ pub struct AccessModeCustomization {
     pub supported_values: PvcAccessModes,
 }
 
-/// What a volume of a storage class is.
+/// Volume modes of a storage class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeModeCustomization {
@@ -92,7 +92,7 @@ pub struct VolumeModeCustomization {
     pub supported_values: VolumeModes,
 }
 
-/// What a volume can be.
+/// Volume modes that are supported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VolumeModes {
     /// A folder.

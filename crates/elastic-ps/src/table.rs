@@ -41,7 +41,7 @@ pub(crate) struct Table {
     slots: Vec<f32>,
     /// The numbers of the row, then those of each slot.
     rows: BTreeMap<u64, Box<[f32]>>,
-    /// What updates have changed since the oldest version that is still read, oldest first.
+    /// Rows that updates have changed since the oldest version that is still read, oldest first.
     past: VecDeque<Past>,
 }
 
@@ -165,7 +165,7 @@ impl Table {
         Err(ModelError::RowElsewhere { table, id, right, index, servers })
     }
 
-    /// Whether rows can be read as they were in a version; `present` is the one of now.
+    /// `true` if rows can be read as they were in a version; `present` is the one of now.
     pub(crate) fn has(&self, version: u64, present: u64) -> bool {
         let oldest = self.past.front().map_or(present, |past| past.version);
         (oldest..=present).contains(&version)

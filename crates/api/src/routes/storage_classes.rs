@@ -39,7 +39,7 @@ takes! {
         ("clusterId", Allowed::Text, "Id of the cluster; there is one"),
         ("name", Allowed::Text, "The class with this name only"),
         INCLUDE_NONE;
-    /// Whether a class that provides nothing is listed.
+    /// Parameters of the list of names.
     Names: INCLUDE_NONE;
 }
 

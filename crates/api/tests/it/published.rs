@@ -21,7 +21,7 @@ const OWN: [&str; 4] = [
 /// Answers that differ, with the difference and its reason.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
-/// What an operation answers: its statuses of success, and the shape.
+/// Answer of an operation: its statuses of success, and the shape.
 struct Answer<'a> {
     statuses: Vec<&'a str>,
     shape: &'a str,

@@ -56,7 +56,7 @@ fn is_exception(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// What is submitted: the kind, and the fields of its specification beside the image.
+/// A submission: its kind, and the fields of its specification beside the image.
 fn samples() -> Vec<(&'static str, Value)> {
     let mut all: Vec<(&str, Value)> = of_a_training();
     all.extend(of_mounts());
@@ -199,7 +199,7 @@ fn leaves(document: &Value, schema: &Value, at: &str, found: &mut BTreeSet<Strin
     }
 }
 
-/// What became of each scalar of a sample: `None` where it is read back.
+/// Outcome of each scalar of a sample: `None` where it is read back.
 fn compare(at: &str, sent: &Value, shown: &Value, found: &mut BTreeMap<String, Option<String>>) {
     match sent {
         Value::Object(fields) if !fields.is_empty() => {
@@ -241,7 +241,7 @@ async fn prepared() -> Server {
     server
 }
 
-/// What became of every field that is posted.
+/// Outcome of every field that is posted.
 async fn posted(server: &Server) -> BTreeMap<String, Option<String>> {
     let mut found = BTreeMap::new();
     for (number, (kind, sent)) in samples().into_iter().enumerate() {

@@ -244,7 +244,7 @@ def _labels_first(function: Callable[..., Any], otherwise: bool = True) -> Calla
 
 
 def _is_model(value: Any) -> bool:
-    """Whether it is a model, and not what makes one."""
+    """True for a model, and not for what makes one."""
     has = ("trainable_variables", "named_parameters", "backward")
     return not isinstance(value, type) and any(hasattr(value, name) for name in has)
 

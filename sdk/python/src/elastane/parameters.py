@@ -63,7 +63,7 @@ class ParameterServers:
         self._interrupted = interrupted
         self._sequence = 0
         self._tables: List[Embedding] = []
-        # Of the last pull: who, of which life of the model, and the version of each server.
+        # The last pull: its servers, the life of the model, and the version of each server.
         self._at = (0, 0)
         self._versions: List[int] = []
         self.versions = (0, 0)

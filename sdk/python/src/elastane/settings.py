@@ -14,7 +14,7 @@ _SPELLINGS = {
     "validation_data": ("validation_data", "evaluation_data", "evaluation_data_dir"),
     "prediction_data": ("prediction_data", "prediction_data_dir"),
 }
-# What a part of the model was called before.
+# Earlier names of parts of a model.
 _EARLIER_NAMES = {"feed": "dataset_fn"}
 _MODES = {
     pb.JOB_KIND_TRAIN: contract.TRAINING,

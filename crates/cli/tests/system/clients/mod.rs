@@ -27,12 +27,13 @@ const PACKAGES: [&str; 5] = [
 ];
 /// What our own packages are tried with. PyTorch is that of the system, if it has one: on PyPI it
 /// comes with gigabytes for GPUs. It needs a numpy below 2.
-const FRAMEWORKS: [&str; 8] = [
+const FRAMEWORKS: [&str; 9] = [
     "numpy==1.26.4",
     "grpcio==1.85.1",
     "protobuf==5.29.6",
     "scikit-learn==1.9.1",
     "tensorflow-cpu==2.18.1",
+    "tf-keras==2.18.0",
     "pyyaml==6.0.3",
     "runapy==1.224.0",
     "pytest==8.4.2",
