@@ -203,7 +203,7 @@ impl Core {
 
     /// The oldest version whose rows stay readable after an update to this version.
     fn keeps_from(&self, version: u64) -> u64 {
-        let one_before = version - u64::from(self.is_synchronous());
+        let one_before = version.saturating_sub(u64::from(self.is_synchronous()));
         self.kept.values().copied().fold(one_before, u64::min)
     }
 

@@ -47,8 +47,8 @@ def _flat(metrics: Dict[str, Any]) -> Iterator[Tuple[str, Optional[str], Any]]:
 
 
 def _of_records(metric: Any, labels: Any, predictions: Any, count: int) -> Any:
-    """The value of a function. Labels of shape [records, 1] are flattened where it compares each of them
-    with all predictions."""
+    """The value of a function. Labels of shape [records, 1] are flattened where it compares each
+    of them with all predictions."""
     value = metric(labels, predictions)
     shape = np.shape(value)
     is_column = not isinstance(labels, (dict, list, tuple)) and np.shape(labels) == (count, 1)
