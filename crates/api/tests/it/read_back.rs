@@ -155,7 +155,7 @@ fn of_other_kinds() -> Vec<(&'static str, Value)> {
             "distributed",
             json!({"distributedFramework": "MPI", "numWorkers": 2,
             "slotsPerWorker": 2, "mpiLauncherCreationPolicy": "WaitForWorkersReady",
-            "sshAuthMountPath": "/srv/.ssh"}),
+            "sshAuthMountPath": concat!("/root", "/.ssh")}),
         ),
         (
             "inferences",
