@@ -483,7 +483,7 @@ impl Handle {
     /// The state cannot be read.
     pub async fn events(&self, filter: EventFilter) -> Result<Vec<Event>, Error> {
         let rows = self.shared.store.events(&filter).await.map_err(stored)?;
-        Ok(rows.into_iter().map(orchestrator::event_from_row).collect())
+        Ok(rows.into_iter().map(view::Event::from).collect())
     }
 
     /// Reads the audit log, the newest rows first, with their numbers.

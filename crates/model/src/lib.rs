@@ -12,6 +12,7 @@ mod empty_nodes;
 mod fill;
 pub mod fragmentation;
 mod free_gpu_index;
+mod lag;
 mod mig;
 mod node;
 mod placement;
@@ -34,6 +35,7 @@ pub use constraint::{
 };
 pub use demand::{Claim, Demand, Room};
 pub use fill::Fill;
+pub use lag::Lag;
 pub use mig::{
     GpuPart, MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest,
     SliceValue,

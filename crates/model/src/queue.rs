@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Kind, Resources};
 
-use crate::{PoolId, QueueId, WorkloadId};
+use crate::{Lag, PoolId, QueueId, WorkloadId};
 
 /// Weights by which left-over capacity is divided among siblings; 0 = none of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +137,8 @@ pub struct Queue {
     pub(crate) twins: Vec<QueueId>,
     /// What it used in the window; zero when fairness does not depend on time.
     pub usage: Usage,
+    /// How far it is behind its fair share of the GPUs.
+    pub lag: Lag,
     /// Queues below.
     pub children: BTreeSet<QueueId>,
     /// Workloads directly in it.
@@ -170,6 +172,7 @@ impl Queue {
             twin_of: None,
             twins: Vec::new(),
             usage: Usage::default(),
+            lag: Lag::default(),
             children: BTreeSet::new(),
             workloads: BTreeSet::new(),
             placed: BTreeSet::new(),

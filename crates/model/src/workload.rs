@@ -150,6 +150,12 @@ impl Workload {
         self.pod_sets.iter().map(|set| set.demand).sum()
     }
 
+    /// Since when it waits, if it does: its submission, or its last eviction.
+    #[must_use]
+    pub fn waits_since(&self) -> Instant {
+        self.last_eviction.unwrap_or(self.spec.created_at)
+    }
+
     /// Whether it makes sense with so many pods of each set.
     pub fn enough(&self, pods: impl Fn(usize) -> u32) -> bool {
         self.spec.is_whole(&pods)

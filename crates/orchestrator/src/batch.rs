@@ -7,7 +7,6 @@ use records::Change;
 use uuid::Uuid;
 
 use crate::effect::{Action, Note, Sent, Tally};
-use crate::emit::event_row;
 use crate::primary::Op;
 use crate::state::State;
 use crate::workloads::Workload;
@@ -68,7 +67,7 @@ impl State {
         };
         let gone = deleted.map(last_view).chain(touched.archived).collect();
         changes.extend(self.changed_rows(&touched.workloads));
-        let rows = events.iter().map(|(event, project)| event_row(event, *project));
+        let rows = events.iter().map(|(event, project)| event.row(*project));
         changes.extend(rows.map(Change::Event));
         let events = events.into_iter().map(|(event, _)| event).collect();
         let decides = self.asks_for_decision();

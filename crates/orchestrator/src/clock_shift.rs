@@ -65,6 +65,10 @@ pub(crate) fn not_after(now: Instant, Archived { workloads, pods }: &mut Archive
 /// Replaces every moment that something is counted from.
 fn each_since(snapshot: &mut Snapshot, mut dated: impl FnMut(Instant) -> Instant) {
     each_of_rows(&mut snapshot.workloads, &mut snapshot.pods, &mut dated);
+    for lag in &mut snapshot.lags {
+        lag.since = dated(lag.since);
+        lag.turn_since = lag.turn_since.map(&mut dated);
+    }
     for at in snapshot.pasts.values_mut().flat_map(WorkloadPast::moments_mut) {
         *at = at.map(&mut dated);
     }

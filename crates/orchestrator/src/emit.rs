@@ -1,7 +1,6 @@
 //! Events: what is said of workloads, projects and the cluster while it happens.
 
 use model::NodeId;
-use records::EventRow;
 use uuid::Uuid;
 
 use crate::state::State;
@@ -109,39 +108,5 @@ impl State {
             message,
         };
         self.outbox.tell(event, project_id);
-    }
-}
-
-pub(crate) fn event_row(event: &Event, project_id: Option<u64>) -> EventRow {
-    EventRow {
-        seq: event.seq,
-        at: event.at,
-        kind: event.kind.clone(),
-        warning: event.warning,
-        project_id,
-        project_name: event.project_name.clone(),
-        workload_id: event.workload_id,
-        workload_name: event.workload_name.clone(),
-        pod_name: event.pod_name.clone(),
-        code: event.code.clone(),
-        message: event.message.clone(),
-    }
-}
-
-/// An event from its row.
-#[must_use]
-pub fn event_from_row(row: EventRow) -> Event {
-    Event {
-        seq: row.seq,
-        at: row.at,
-        kind: row.kind,
-        warning: row.warning,
-        workload_id: row.workload_id,
-        workload_name: row.workload_name,
-        pod_name: row.pod_name,
-        project_id: row.project_id,
-        project_name: row.project_name,
-        code: row.code,
-        message: row.message,
     }
 }

@@ -51,7 +51,6 @@ pub use documents::{
     check_config_map, check_name, texts_of, volume_name,
 };
 pub use effect::{Action, Note, Sealed, Start, Tally};
-pub use emit::event_from_row;
 pub use error::Error;
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, MEASURE_EVERY_MS};

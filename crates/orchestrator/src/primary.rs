@@ -7,12 +7,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use model::{
-    Cluster, Error, NodeId, NodeSpec, PodBinding, PodId, PoolId, QueueId, QueueSpec, Share, Taint,
-    TopologyId, Usage, WorkloadId, WorkloadSpec,
+    Cluster, Error, Lag, NodeId, NodeSpec, PodBinding, PodId, PoolId, QueueId, QueueSpec, Share,
+    Taint, TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
 use sched::Plan;
 use spec::WorkloadPast;
-use units::Instant;
+use units::{Instant, Resources};
 
 /// A change, to be made to a replica.
 pub type Op = Box<dyn FnOnce(&mut Cluster) + Send + Sync>;
@@ -100,6 +100,28 @@ impl Primary {
     pub(crate) fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
         self.cluster.set_checkpointed(workload, at);
         self.ops.push(Box::new(move |cluster| cluster.set_checkpointed(workload, at)));
+    }
+
+    /// Records a lag: no decision is asked for because of it, and no plan depends on it.
+    pub(crate) fn set_lag(&mut self, queue: QueueId, lag: Lag) {
+        self.cluster.set_lag(queue, lag);
+        self.ops.push(Box::new(move |cluster| cluster.set_lag(queue, lag)));
+    }
+
+    /// Follows what queues hold and are entitled to; returns those whose lag goes on in another way.
+    pub(crate) fn follow_lags<'a>(
+        &mut self,
+        now: Instant,
+        fair: impl Iterator<Item = (&'a QueueId, &'a Resources)>,
+    ) -> Vec<QueueId> {
+        let followed = self.cluster.follow_lags(now, fair);
+        let queues = followed.iter().map(|(queue, _)| *queue).collect();
+        if !followed.is_empty() {
+            self.ops.push(Box::new(move |cluster| {
+                followed.iter().for_each(|&(queue, lag)| cluster.set_lag(queue, lag));
+            }));
+        }
+        queues
     }
 
     pub(crate) fn carry(&mut self, now: Instant, plan: &Arc<Plan>) {

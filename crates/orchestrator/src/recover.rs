@@ -157,6 +157,7 @@ impl State {
         state.restore_pasts(snapshot.pasts);
         state.leave_unfit();
         state.restore_usage(usage, &snapshot.usage);
+        state.restore_lags(&snapshot.lags);
         state.forget_other_simulated()?;
         state.show_everything();
         Ok(state)

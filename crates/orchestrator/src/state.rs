@@ -94,6 +94,7 @@ impl State {
             self.assemble();
         }
         self.observe_usage();
+        self.write_lags();
         self.explain_undecided();
     }
 
@@ -155,6 +156,10 @@ impl State {
     /// The next time anything is to be done without being asked.
     pub fn due(&self) -> Option<Instant> {
         let waits = [self.workloads.first_restart(), self.runs.due()];
-        waits.into_iter().chain([self.limits.due(), self.decisions.due()]).flatten().min()
+        waits
+            .into_iter()
+            .chain([self.limits.due(), self.decisions.due(), self.ledger.due()])
+            .flatten()
+            .min()
     }
 }

@@ -275,6 +275,7 @@ impl Secrets {
             | Change::CredentialGone(_)
             | Change::Usage(_)
             | Change::UsageGone(_)
+            | Change::Lag(_)
             | Change::Sample(_)
             | Change::Allocation(_)
             | Change::AllocationsGone(_)

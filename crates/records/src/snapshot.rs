@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::ledger::AllocationRow;
 use crate::rows::{
-    ArchivedKey, ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow, UsageRow,
-    WorkloadRow,
+    ArchivedKey, ClockRow, ClusterRow, DepartmentRow, LagRow, ObjectRow, PodRow, ProjectRow,
+    UsageRow, WorkloadRow,
 };
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.
@@ -34,6 +34,9 @@ pub struct Snapshot {
     pub objects: Vec<ObjectRow>,
     /// What was held in the past, the oldest step first.
     pub usage: Vec<UsageRow>,
+    /// How far queues are behind their shares.
+    #[serde(default)]
+    pub lags: Vec<LagRow>,
     /// The GPUs that are held.
     pub allocations: Vec<AllocationRow>,
     /// Highest department id ever given out.

@@ -146,7 +146,10 @@ fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
         run(s, action, least_costs.entry(action).or_default());
     }
     match s.policy.profile {
-        Profile::Default => leave_running(s),
+        Profile::Default => {
+            leave_running(s);
+            s.start_whole();
+        }
         Profile::Kai(_) => {
             #[cfg(feature = "kai")]
             kai::end(s);
@@ -172,6 +175,7 @@ fn finish(mut s: Session<'_>) -> (Plan, Knowledge) {
         s.wake(due);
     }
     wake_when_safety_ends(&mut s);
+    wake_when_turns_end(&mut s);
     if let Some(window) = s.policy.usage
         && s.cluster.waiting().len() > 0
     {
@@ -211,6 +215,18 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
             s.safe_until(id, |share| share.preempt_min_runtime_ms),
         ]
     });
+    if let Some(next) = ends.filter(|&end| end > s.now).min() {
+        s.wake(next);
+    }
+}
+
+/// While workloads wait: when the next turn ends, there may be victims again.
+fn wake_when_turns_end(s: &mut Session<'_>) {
+    if s.waiting().next().is_none() {
+        return;
+    }
+    let begun = s.cluster.queues().iter().filter_map(|(_, queue)| queue.lag.turn_since);
+    let ends = begun.map(|since| since.plus_ms(s.policy.turn_ms));
     if let Some(next) = ends.filter(|&end| end > s.now).min() {
         s.wake(next);
     }

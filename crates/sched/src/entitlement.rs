@@ -3,9 +3,10 @@
 
 use model::{QueueId, WorkloadId};
 use smallvec::SmallVec;
-use units::{Kind, Resources};
+use units::{Instant, Kind, Resources};
 
 use crate::session::Session;
+use crate::victims::{EvictionUnit, freed};
 
 /// Whether a queue that holds `extra` more is above both quota and fair share, in what is asked for.
 pub(crate) fn is_above_share(
@@ -48,6 +49,18 @@ pub(crate) fn lineage_below<'a>(
     top: QueueId,
 ) -> impl Iterator<Item = QueueId> + use<'a> {
     s.cluster.lineage(leaf).take_while(move |&queue| queue != top).chain([top])
+}
+
+/// Until when a workload is not stopped for the share of others than its own queue: the end of the turn
+/// of `giver`, if the workload is larger than the share of that queue.
+pub(crate) fn turn_ends(s: &Session<'_>, giver: QueueId, victim: WorkloadId) -> Option<Instant> {
+    let row = &s.cluster.queues()[giver];
+    let fair_millis = s.fair()[&giver].gpu_millis;
+    // A turn may have begun in this cycle.
+    let lag = row.lag.followed(s.now, fair_millis, row.held().gpu_millis).unwrap_or(row.lag);
+    let ends = lag.turn_since?.plus_ms(s.policy.turn_ms);
+    let is_larger = || freed(s, EvictionUnit::All(victim)).gpu_millis > fair_millis;
+    (ends > s.now && is_larger()).then_some(ends)
 }
 
 /// The quota as far as it can be honoured: where the quotas promise more than there is, the fair

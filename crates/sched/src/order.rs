@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use model::{Cluster, QueueId, WorkloadId};
-use units::{Kind, Ratio, Resources};
+use units::{Instant, Kind, Ratio, Resources};
 
 use crate::knowledge::Knowledge;
 
@@ -14,10 +14,13 @@ pub(crate) struct QueueRank {
     over_share: bool,
     beyond_quota: bool,
     priority: Reverse<u32>,
+    /// How far it is behind its share of the GPUs.
+    lag: Reverse<i64>,
     without_share: bool,
     /// How saturated it would be with what is asked for, and is.
     saturation_then: Ratio,
     saturation: Ratio,
+    waits_since: Instant,
     seq: u64,
 }
 
@@ -25,20 +28,24 @@ pub(crate) struct QueueRank {
 pub(crate) struct Shares<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) known: &'a Knowledge,
+    pub(crate) now: Instant,
 }
 
 impl Shares<'_> {
     /// Where a queue stands among its siblings, for what it would have placed.
     pub(crate) fn queue_rank(&self, id: QueueId, job: WorkloadId) -> QueueRank {
         let queue = &self.cluster.queues()[id];
-        let ask = self.cluster.workloads()[job].demand();
+        let workload = &self.cluster.workloads()[job];
+        let ask = workload.demand();
         QueueRank {
             over_share: self.over_share(id),
             beyond_quota: !(queue.held() + ask).fits_in(queue.share.quota),
             priority: Reverse(queue.share.priority),
+            lag: Reverse(queue.lag.at(self.now)),
             without_share: self.without_share(id, ask),
             saturation_then: self.dominant(id, ask),
             saturation: self.dominant(id, Resources::ZERO),
+            waits_since: workload.waits_since(),
             seq: queue.seq,
         }
     }

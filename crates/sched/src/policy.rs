@@ -171,6 +171,9 @@ pub struct Policy {
     pub stale_grace_ms: u64,
     /// How long the first in line waits before room is kept for it, in milliseconds.
     pub reserve_after_ms: u64,
+    /// How long work that is larger than its queue's share and started because the queue was behind
+    /// is not stopped for another's share, in milliseconds.
+    pub turn_ms: u64,
     /// Most workloads that room is kept for (0 = for none).
     pub reservations_max: usize,
     /// Most trial placements of one action in one cycle: the bound on its work.
@@ -245,6 +248,7 @@ impl Default for Policy {
             preempt_min_runtime_ms: 0,
             stale_grace_ms: 60_000,
             reserve_after_ms: 300_000,
+            turn_ms: 3_600_000,
             reservations_max: 4,
             trials_max: 100_000,
         }

@@ -126,7 +126,7 @@ impl Session<'_> {
     }
 
     pub(crate) fn shares(&self) -> Shares<'_> {
-        Shares { cluster: self.cluster, known: &self.known }
+        Shares { cluster: self.cluster, known: &self.known, now: self.now }
     }
 
     /// What each queue is entitled to.
@@ -327,9 +327,8 @@ impl Session<'_> {
     ) -> Result<(), usize> {
         let start = self.cluster.checkpoint();
         let placed = topology::place(self, &mut Free { gpus, respected }, id, pods);
-        match placed {
-            Ok(()) => self.reserve_together(id, pods),
-            Err(_) => self.cluster.rollback(start),
+        if placed.is_err() {
+            self.cluster.rollback(start);
         }
         placed
     }
@@ -388,17 +387,24 @@ impl Session<'_> {
         next_pods(self.cluster, id, full)
     }
 
-    /// A gang never starts in part: if one of its pods has to wait for its place, and those that
-    /// do not wait make no sense without it, the new ones wait with it.
-    pub(crate) fn reserve_together(&mut self, id: WorkloadId, pods: &[PodId]) {
-        let waits = |pod: &PodId| self.cluster.pods()[*pod].binding.next.is_some();
-        let one_waits = self.cluster.workloads()[id].pods.iter().any(waits);
-        if !one_waits || self.cluster.runs(id) {
-            return;
-        }
-        for &pod in pods {
-            if let Some(to) = self.cluster.pods()[pod].binding.effective().cloned() {
-                self.set_target(pod, Some(to), false);
+    /// Makes pods of a gang that got places in this cycle wait as long as one of its pods waits for its
+    /// place and those that do not are fewer than its minimum: a gang never starts in part.
+    pub(crate) fn start_whole(&mut self) {
+        let started = |change: &model::Change| {
+            let row = &self.cluster.pods()[change.pod];
+            (change.before.current.is_none() && row.runs()).then_some(row.workload)
+        };
+        let started: BTreeSet<_> = self.cluster.proposed().iter().filter_map(started).collect();
+        for id in started {
+            let pods = self.cluster.workloads()[id].pods.clone();
+            let one_waits = pods.iter().any(|&pod| self.cluster.pods()[pod].binding.next.is_some());
+            if !one_waits || self.cluster.runs(id) {
+                continue;
+            }
+            for pod in pods {
+                if let Some(to) = self.cluster.pods()[pod].binding.effective().cloned() {
+                    self.set_target(pod, Some(to), false);
+                }
             }
         }
     }
@@ -524,8 +530,7 @@ impl Session<'_> {
 
     /// Since when a workload waits: its submission, or its last eviction.
     pub(crate) fn waits_since(&self, id: WorkloadId) -> Instant {
-        let workload = &self.cluster.workloads()[id];
-        workload.last_eviction.unwrap_or(workload.spec.created_at)
+        self.cluster.workloads()[id].waits_since()
     }
 
     /// Until when a running workload is safe from `what` its queue, or the nearest one above that

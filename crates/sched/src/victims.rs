@@ -368,9 +368,7 @@ impl PreemptionAttempt<'_> {
             &pods,
         )
         .is_ok();
-        if placed {
-            s.reserve_together(id, &pods);
-        } else {
+        if !placed {
             self.was_refused |= self.may_need_sets(s, cost_cache);
         }
         placed

@@ -17,8 +17,9 @@ use crate::write::CLOCK;
 use crate::{pasts, release};
 use records::{
     AllocationRow, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
-    DepartmentRow, Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter,
-    PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    DepartmentRow, Desired, EventFilter, EventRow, LagRow, LagUnit, LedgerRow, Log, ObjectRow,
+    Past, PastFilter, PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow,
+    WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -42,6 +43,10 @@ impl Reading<'_> {
 
     pub(crate) fn number(&self, column: &str) -> Result<u64> {
         self.maybe_number(column)?.ok_or_else(|| self.bad(column, "nothing"))
+    }
+
+    fn signed(&self, column: &str) -> Result<i64> {
+        self.row.int(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
     pub(crate) fn maybe_number(&self, column: &str) -> Result<Option<u64>> {
@@ -172,6 +177,7 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
         )
         .await?,
         usage: usage(db).await?,
+        lags: lags(db).await?,
         allocations: open_allocations(db).await?,
         last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
@@ -193,6 +199,26 @@ async fn usage(db: &mut Connection<'_>) -> Result<Vec<UsageRow>> {
                 cpu_millis: r.number("cpu_millis")?,
                 memory_bytes: r.number("memory_bytes")?,
             },
+        })
+    })
+    .await
+}
+
+async fn lags(db: &mut Connection<'_>) -> Result<Vec<LagRow>> {
+    let sql = "SELECT * FROM lags ORDER BY department_id, project_id, pool";
+    read(db, "lags", sql, |r| {
+        let unit = match r.number("department_id")? {
+            0 => LagUnit::Project(r.number("project_id")?),
+            id => LagUnit::Department(id),
+        };
+        Ok(LagRow {
+            unit,
+            pool: r.text("pool")?,
+            value: r.signed("value")?,
+            since: Instant(r.number("since")?),
+            fair_millis: r.number("fair_millis")?,
+            held_millis: r.number("held_millis")?,
+            turn_since: r.maybe_number("turn_since")?.map(Instant),
         })
     })
     .await

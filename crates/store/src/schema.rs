@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -39,6 +39,7 @@ const STEPS: [Step; 12] = [
     step!(10, "archived_orders", "0010_archived_orders.sql"),
     step!(11, "pasts", "0011_pasts.sql"),
     step!(12, "gpu_memory_use", "0012_gpu_memory_use.sql"),
+    step!(13, "lags", "0013_lags.sql"),
 ];
 
 /// A table, to read all of its rows.
@@ -56,7 +57,7 @@ const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
 }
 
 /// Every table; what a row refers to comes before it.
-pub(crate) const TABLES: [Table; 14] = [
+pub(crate) const TABLES: [Table; 15] = [
     // The mark of the last batch means nothing elsewhere.
     Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
     table(1, "projects", "id"),
@@ -71,6 +72,7 @@ pub(crate) const TABLES: [Table; 14] = [
     table(5, "samples", "subject, step_ms, at"),
     table(7, "allocations", "pod_id, started_at"),
     table(7, "gpu_use", "hour, project_id, owner, gpu_model"),
+    table(13, "lags", "department_id, project_id, pool"),
     table(10, "archived_counts", "project_id, kind, phase"),
 ];
 

@@ -117,6 +117,11 @@ impl<'a> Statement<'a> {
         self.maybe_int(Some(value))
     }
 
+    pub(crate) fn signed(mut self, value: i64) -> Self {
+        self.values.push(Value::Int(Some(value)));
+        self
+    }
+
     pub(crate) fn maybe_int(mut self, value: Option<u64>) -> Self {
         let value = value.map(|value| i64::try_from(value).unwrap_or(i64::MAX));
         self.values.push(Value::Int(value));

@@ -9,7 +9,8 @@ use crate::fault::Result;
 use crate::statement::Statement;
 use records::{
     AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventRow,
-    GpuUseRow, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
+    GpuUseRow, LagRow, LagUnit, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 
 /// The name of the row of `meta` that says how the state is dated.
@@ -96,6 +97,7 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Object(row) => object(row),
         Change::Usage(row) => Ok(usage(row)),
         Change::UsageGone(before) => Ok(usage_gone(*before)),
+        Change::Lag(row) => Ok(lag(row)),
         Change::Sample(row) => sample(row),
         Change::Allocation(row) => Ok(allocation(row)),
         Change::AllocationsGone(before) => {
@@ -344,6 +346,31 @@ fn usage(row: &UsageRow) -> Statement<'_> {
 
 fn usage_gone(before: Instant) -> Statement<'static> {
     Statement::new("delete usage", "DELETE FROM usage WHERE step_start < $1").at(before)
+}
+
+fn lag(row: &LagRow) -> Statement<'_> {
+    let (department_id, project_id) = match row.unit {
+        LagUnit::Department(id) => (id, 0),
+        LagUnit::Project(id) => (0, id),
+    };
+    Statement::rows(
+        "write a lag",
+        "INSERT INTO lags (department_id, project_id, pool, value, since, fair_millis, held_millis,
+             turn_since)
+         VALUES ",
+        " ON CONFLICT (department_id, project_id, pool) DO UPDATE SET value = excluded.value,
+             since = excluded.since, fair_millis = excluded.fair_millis,
+             held_millis = excluded.held_millis, turn_since = excluded.turn_since",
+        3,
+    )
+    .int(department_id)
+    .int(project_id)
+    .text(&row.pool)
+    .signed(row.value)
+    .at(row.since)
+    .int(row.fair_millis)
+    .int(row.held_millis)
+    .maybe_at(row.turn_since)
 }
 
 fn sample(row: &SampleRow) -> Result<Statement<'_>> {

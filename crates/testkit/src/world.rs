@@ -206,6 +206,7 @@ impl World {
         }
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
+        again.follow_lags(self.now, &same.shares);
         self.plan.stats.trials = same.stats.trials;
         assert_eq!(self.plan, same, "equal input, equal plan, whatever is known from before");
         self.cluster.same_as(&again).expect("equal plans leave the cluster alike");
@@ -241,6 +242,7 @@ impl World {
         self.plan = Plan { pending: waiting, ..std::mem::take(&mut self.plan) };
         (self.plan.renewed, self.plan.is_renumbered) = Default::default();
         self.plan.shares = self.memory.shares().clone();
+        self.cluster.follow_lags(self.now, &self.plan.shares);
     }
 
     /// Keeps the ledger of usage as soon as the policy wants one.

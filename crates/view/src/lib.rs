@@ -16,7 +16,7 @@ mod workload;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use records::ArchivedKey;
+use records::{ArchivedKey, EventRow};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -110,4 +110,42 @@ pub struct Event {
     pub code: Option<String>,
     /// One sentence.
     pub message: String,
+}
+
+impl Event {
+    /// The row of the log, with the project that may read it.
+    #[must_use]
+    pub fn row(&self, project_id: Option<u64>) -> EventRow {
+        EventRow {
+            seq: self.seq,
+            at: self.at,
+            kind: self.kind.clone(),
+            warning: self.warning,
+            project_id,
+            project_name: self.project_name.clone(),
+            workload_id: self.workload_id,
+            workload_name: self.workload_name.clone(),
+            pod_name: self.pod_name.clone(),
+            code: self.code.clone(),
+            message: self.message.clone(),
+        }
+    }
+}
+
+impl From<EventRow> for Event {
+    fn from(row: EventRow) -> Self {
+        Self {
+            seq: row.seq,
+            at: row.at,
+            kind: row.kind,
+            warning: row.warning,
+            workload_id: row.workload_id,
+            workload_name: row.workload_name,
+            pod_name: row.pod_name,
+            project_id: row.project_id,
+            project_name: row.project_name,
+            code: row.code,
+            message: row.message,
+        }
+    }
 }

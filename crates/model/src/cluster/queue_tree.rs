@@ -1,7 +1,8 @@
 //! The queue tree as it changes. Owns: that only leaves hold workloads, and that the queues of all
 //! node pools stay alike.
 
-use crate::{Cluster, Error, PoolId, Queue, QueueId, QueueSpec, Share, Usage};
+use crate::{Cluster, Error, Lag, PoolId, Queue, QueueId, QueueSpec, Share, Usage};
+use units::{Instant, Resources};
 
 impl Cluster {
     /// Adds a queue.
@@ -44,6 +45,33 @@ impl Cluster {
             row.usage = usage;
             self.tracker.share(queue);
         }
+    }
+
+    /// Records how far a queue is behind its share; a queue that does not exist is ignored. A lag orders
+    /// those that wait and lets no other work start: a decision that changed nothing holds. A turn
+    /// protects work.
+    pub fn set_lag(&mut self, queue: QueueId, lag: Lag) {
+        if let Some(row) = self.queues.get_mut(queue)
+            && std::mem::replace(&mut row.lag, lag).turn_since != lag.turn_since
+        {
+            self.tracker.touch();
+        }
+    }
+
+    /// Follows what queues hold and are entitled to; returns the lags that go on in another way.
+    pub fn follow_lags<'a>(
+        &mut self,
+        now: Instant,
+        fair: impl IntoIterator<Item = (&'a QueueId, &'a Resources)>,
+    ) -> Vec<(QueueId, Lag)> {
+        let followed = |(&id, fair): (&QueueId, &Resources)| {
+            let queue = self.queues.get(id)?;
+            let lag = queue.lag.followed(now, fair.gpu_millis, queue.held().gpu_millis)?;
+            Some((id, lag))
+        };
+        let lags: Vec<_> = fair.into_iter().filter_map(followed).collect();
+        lags.iter().for_each(|&(id, lag)| self.set_lag(id, lag));
+        lags
     }
 
     /// Changes the name a queue is explained by.

@@ -72,6 +72,7 @@ impl State {
             self.carry_over(&plan, now);
             self.explain_aside();
         }
+        self.follow_lags();
     }
 
     /// Says why nothing is decided about some, or about all, where that is so.

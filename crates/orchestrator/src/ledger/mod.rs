@@ -2,6 +2,7 @@
 //! down, and what projects used lately.
 
 mod allocations;
+mod lags;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::effect::Outbox;
 pub(crate) struct Ledger {
     /// What the projects used lately, if that matters.
     usage: Option<UsageLedger>,
+    lags: lags::Lags,
     /// The GPUs that each pod holds.
     allocations: BTreeMap<Uuid, AllocationRow>,
 }
@@ -25,12 +27,17 @@ impl Ledger {
     /// From what is stored; [`Self::restore_usage`] follows.
     pub(crate) fn new(allocations: Vec<AllocationRow>) -> Self {
         let allocations = allocations.into_iter().map(|row| (row.pod_id, row)).collect();
-        Self { usage: None, allocations }
+        Self { usage: None, lags: lags::Lags::default(), allocations }
     }
 
     /// Whether it matters what projects used.
     pub(crate) const fn counts_usage(&self) -> bool {
         self.usage.is_some()
+    }
+
+    /// When there is something to write.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.lags.due()
     }
 
     /// What a pod holds from now on; none: nothing.

@@ -10,8 +10,8 @@ use crate::pools::Pool;
 use crate::state::State;
 
 impl Pool {
-    /// What rows of usage call it.
-    fn kept_as(&self) -> &str {
+    /// What rows of usage and of lags call it.
+    pub(super) fn kept_as(&self) -> &str {
         if self.model == PoolId::DEFAULT { "" } else { self.id() }
     }
 }

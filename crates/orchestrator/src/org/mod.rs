@@ -159,6 +159,10 @@ impl Org {
         self.fair_shares.get(&queue).copied().unwrap_or_default()
     }
 
+    pub(crate) fn fair_shares(&self) -> impl Iterator<Item = (&QueueId, &Resources)> {
+        self.fair_shares.iter()
+    }
+
     pub(crate) fn set_fair_share(&mut self, queue: QueueId, share: Resources) {
         self.fair_shares.insert(queue, share);
     }

@@ -7,7 +7,9 @@ use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
 use super::preempt::{Preempt, preempted};
-use crate::entitlement::{beyond, beyond_share, branches, deserved, lineage_below, within};
+use crate::entitlement::{
+    beyond, beyond_share, branches, deserved, lineage_below, turn_ends, within,
+};
 use crate::precedence::gives_way_to;
 use crate::session::Session;
 use crate::victims::{
@@ -118,15 +120,18 @@ impl Rule for Reclaim {
         // from each other for ever, one the GPUs, the other the cores (found by random histories).
         // So it is at every level: what a project holds within its share is not the surplus of its
         // department, or else it takes that back from its siblings, and so on for ever.
-        let above_share = lineage_below(s, s.queue_of(victim), giver).all(|queue| {
-            let (left, without_less) =
-                (held(queue).saturating_sub(freed), held(queue).saturating_sub(less));
-            let (fair, quota) = (s.fair()[&queue], deserved(s, queue));
-            kinds().any(|kind| {
-                without_less[kind] > fair[kind].max(quota[kind])
-                    && (left[kind] >= quota[kind] || !s.policy.protects_quota)
-            })
-        });
+        let is_its_turn =
+            matches!(eviction_unit, EvictionUnit::All(_)) && turn_ends(s, giver, victim).is_some();
+        let above_share = !is_its_turn
+            && lineage_below(s, s.queue_of(victim), giver).all(|queue| {
+                let (left, without_less) =
+                    (held(queue).saturating_sub(freed), held(queue).saturating_sub(less));
+                let (fair, quota) = (s.fair()[&queue], deserved(s, queue));
+                kinds().any(|kind| {
+                    without_less[kind] > fair[kind].max(quota[kind])
+                        && (left[kind] >= quota[kind] || !s.policy.protects_quota)
+                })
+            });
         let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
         above_share || (within_quota && above_quota)
     }

@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
 use units::{Kind, Resources};
 
-use crate::entitlement::{beyond_share, branches, is_above_share, not_entitled, parting};
+use crate::entitlement::{
+    beyond_share, branches, deserved, is_above_share, not_entitled, parting, turn_ends,
+};
 use crate::equivalence_class::EquivalenceClass;
 use crate::equivalence_class::is_elastic;
 use crate::knowledge::QuietCycle;
@@ -199,17 +201,33 @@ impl Session<'_> {
     }
 
     /// Whether limit, quota and fair share have room for so much at every level, if the queue holds
-    /// nothing else.
+    /// nothing else; or the queue holds less than its share, so that it gets a turn, and its siblings
+    /// are not guaranteed what it takes.
     fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = &self.cluster.workloads()[id].spec;
+        let mut left = self.cluster.capacity_of(self.division_of(id));
         self.cluster.lineage(self.queue_of(id)).all(|queue| {
-            let share = &self.cluster.queues()[queue].share;
-            let mut most = share.limit.min(self.fair()[&queue]);
+            let row = &self.cluster.queues()[queue];
+            left = left.saturating_sub(self.guaranteed_beside(queue));
+            let mut most = self.fair()[&queue];
+            if spec.preemptible && row.held().gpu_millis < most.gpu_millis {
+                most = most.max(left);
+            }
+            most = most.min(row.share.limit);
             if !spec.preemptible {
-                most = most.min(share.quota);
+                most = most.min(row.share.quota);
             }
             asked.fits_in(most)
         })
+    }
+
+    /// What the siblings of a queue are guaranteed and ask for.
+    fn guaranteed_beside(&self, queue: QueueId) -> Resources {
+        let guaranteed = |sibling: QueueId| {
+            let requested = self.known.entitlements.requested.get(&sibling).copied();
+            deserved(self, sibling).min(requested.unwrap_or_default())
+        };
+        self.siblings(queue).into_iter().map(guaranteed).sum()
     }
 
     /// What its queue holds for work that is more important: it is not expected to end.
@@ -363,6 +381,7 @@ impl Session<'_> {
                     && self.safe_until(victim, |share| share.reclaim_min_runtime_ms) <= self.now
                     && not_entitled(self, id, asked).is_none()
                     && is_above_share(self, giver, asked, Resources::ZERO)
+                    && turn_ends(self, giver, victim).is_none()
             }
         }
     }

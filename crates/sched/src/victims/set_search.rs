@@ -279,11 +279,7 @@ impl SetSearch<'_> {
         let need = &self.attempt.need;
         let respected = s.is_room_kept().then_some(ReservationScope::Binding);
         let mut free = Free { gpus: need.gpus, respected };
-        let placed = topology::place(s, &mut free, need.id, &self.pods).is_ok();
-        if placed {
-            s.reserve_together(need.id, &self.pods);
-        }
-        placed
+        topology::place(s, &mut free, need.id, &self.pods).is_ok()
     }
 
     fn concludes(&self, s: &mut Session<'_>) -> bool {

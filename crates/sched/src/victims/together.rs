@@ -81,7 +81,6 @@ impl Together {
     ) -> bool {
         let start = s.cluster.checkpoint();
         let Some((pod, had)) = pods.get(at) else {
-            Self::wait_together(s, pods);
             let enough = is_enough(s);
             s.cluster.rollback(start);
             return enough;
@@ -134,17 +133,5 @@ impl Together {
         let place = |now| place::on_node(s.cluster, node, ask, now, fill).map(|to| (to, now));
         let found = place(true).or_else(|| place(false));
         found.filter(|(to, _)| s.is_open(pod, respected, to))
-    }
-
-    /// A gang never starts in part.
-    fn wait_together(s: &mut Session<'_>, all: &[Left]) {
-        let mut ids: Vec<_> = all.iter().map(|(pod, _)| s.cluster.pods()[*pod].workload).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        for id in ids {
-            // Also those that stay where they got a place just before.
-            let pods = s.cluster.workloads()[id].pods.clone();
-            s.reserve_together(id, &pods);
-        }
     }
 }

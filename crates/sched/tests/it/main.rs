@@ -27,5 +27,6 @@ mod rules;
 mod spare_priority;
 mod topology;
 mod truth;
+mod turns;
 mod victims;
 mod walkthroughs;

@@ -204,11 +204,11 @@ fn two_gangs_do_not_dead_lock() {
     w.run("delete b1; submit b/b3; submit a/a4");
     assert_eq!(w.gpus(), "n1[. a2] n2[a3 b2]", "its project holds less than the other");
     w.run("delete a2");
-    assert_eq!(w.gpus(), "n1[ga ga] n2[a3 b2]");
-    w.run("delete a3");
-    assert_eq!(w.gpus(), "n1[ga ga] n2[. b2]");
+    assert_eq!(w.gpus(), "n1[gb gb] n2[a3 b2]", "its project has had less than its share");
     w.run("delete b2");
-    assert_eq!(w.gpus(), "n1[ga ga] n2[gb gb]");
+    assert_eq!(w.gpus(), "n1[gb gb] n2[a3 .]");
+    w.run("delete a3");
+    assert_eq!(w.gpus(), "n1[gb gb] n2[ga ga]");
 }
 
 #[test]
@@ -319,4 +319,17 @@ fn a_gang_of_everything_starts_against_an_endless_stream() {
             assert!(idle <= 16 * 8, "{idle} GPU minutes idle");
         }
     }
+}
+
+#[test]
+fn a_gang_of_which_a_pod_is_moved_before_it_starts_waits_as_a_whole() {
+    let mut w = World::new("n1:4 n2:4 n3:2", "a:1 b:1 c:0");
+    w.run("label n1 rack=1; label n2 rack=1; label n3 rack=2 !dedicated");
+    w.run("submit a/half -g 0.5; submit b/gang -g 1 --pods 3 --min 2; submit c/x --label app=x");
+    w.run("submit a/y --label app=x; delete x; submit a/other -g 1 --pods 3 --min 2");
+    w.run("suspend half; delete y");
+    w.run("submit a/apart -g 1 --pods 3 --min 2 --label app=x --apart app=x@rack");
+    // The decisions after each of these check that no gang starts in part.
+    w.run("lose-node n2; add-node n2:4");
+    assert_eq!(w.gpus(), "n1[other gang gang other] n2[apart apart other gang] n3[. .]");
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     AllocationRow, Archived, ArchivedKey, ArchivedLookup, Change, ClockRow, ClusterRow,
-    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    DepartmentRow, LagRow, LagUnit, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow,
+    WorkloadState,
 };
 use spec::WorkloadPast;
 use units::Instant;
@@ -28,6 +29,7 @@ pub struct Rows {
     pods: BTreeMap<(Uuid, u32), PodRow>,
     objects: BTreeMap<u64, ObjectRow>,
     usage: BTreeMap<(Instant, Option<u64>, String), UsageRow>,
+    lags: BTreeMap<(LagUnit, String), LagRow>,
     allocations: BTreeMap<(Uuid, Instant), AllocationRow>,
     pasts: BTreeMap<Uuid, WorkloadPast>,
     /// Names of what lives, each in what it is unique in.
@@ -55,13 +57,14 @@ impl Rows {
     pub fn of(stored: Snapshot) -> Result<Self, String> {
         let Snapshot { cluster, clock, departments, projects, workloads, pods, objects, .. } =
             stored;
-        let Snapshot { usage, allocations, .. } = stored;
+        let Snapshot { usage, lags, allocations, .. } = stored;
         let changes: Vec<_> = (departments.into_iter().map(Change::Department))
             .chain(projects.into_iter().map(Change::Project))
             .chain(workloads.into_iter().map(|row| Change::Workload(Box::new(row))))
             .chain(pods.into_iter().map(Change::Pod))
             .chain(objects.into_iter().map(|row| Change::Object(Box::new(row))))
             .chain(usage.into_iter().map(Change::Usage))
+            .chain(lags.into_iter().map(Change::Lag))
             .chain(allocations.into_iter().map(Change::Allocation))
             .collect();
         let mut rows = Self { clock, ..Self::new(cluster.uuid, cluster.created_at) };
@@ -132,6 +135,9 @@ impl Rows {
                 self.usage.insert(key, row.clone());
             }
             Change::UsageGone(before) => self.usage.retain(|(start, ..), _| start >= before),
+            Change::Lag(row) => {
+                self.lags.insert((row.unit, row.pool.clone()), row.clone());
+            }
             Change::Allocation(row) => {
                 keep(
                     &mut self.allocations,
@@ -293,6 +299,7 @@ impl Rows {
             archived: self.archived_counts(),
             objects: self.objects.values().cloned().collect(),
             usage: self.usage.values().cloned().collect(),
+            lags: self.lags.values().cloned().collect(),
             allocations: self.allocations.values().cloned().collect(),
             last_department_id: self.last_department_id,
             last_project_id: self.last_project_id,

@@ -42,6 +42,15 @@ async fn busy(lab: &Lab) -> Store {
         pool: "a100".to_owned(),
         held: units::Resources { gpu_millis: u64::MAX, ..units::Resources::default() },
     };
+    let lag = LagRow {
+        unit: LagUnit::Department(1),
+        pool: "a100".to_owned(),
+        value: -7,
+        since: units::Instant(8),
+        fair_millis: 2000,
+        held_millis: 4000,
+        turn_since: Some(units::Instant(8)),
+    };
     store
         .apply(&[
             Change::WorkloadState(workloads[1].id, gone),
@@ -53,6 +62,7 @@ async fn busy(lab: &Lab) -> Store {
             Change::Credential(credential),
             Change::Audit(audit("made")),
             Change::Usage(usage),
+            Change::Lag(lag),
         ])
         .await
         .unwrap();

@@ -1,0 +1,92 @@
+//! How far queues are behind their fair shares of the GPUs. Owns: the time integral of share less what
+//! is held, its bounds, and turns. Does not know: who is served, which compares the lags of siblings.
+
+use units::{GPU_MILLIS, Instant};
+
+/// A queue is at most so long of its share behind or ahead of it, in milliseconds.
+const LAG_MS_MAX: u64 = 24 * 3_600_000;
+
+/// The lag of a queue: the time integral of its fair share of the GPUs less what it holds, while work
+/// of it asks for GPUs. Positive: it has had less than its share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lag {
+    /// GPU thousandths × milliseconds at `since`.
+    pub value: i64,
+    /// When share or holding last changed.
+    pub since: Instant,
+    /// Fair share since then, in GPU thousandths: no more than what is asked for.
+    pub fair_millis: u64,
+    /// Held since then, in GPU thousandths.
+    pub held_millis: u64,
+    /// When it came to hold more than its share because it was behind; none while it does not.
+    pub turn_since: Option<Instant>,
+}
+
+impl Lag {
+    /// The lag at an instant, in GPU thousandths × milliseconds.
+    #[must_use]
+    pub fn at(&self, now: Instant) -> i64 {
+        let rate = i128::from(self.fair_millis) - i128::from(self.held_millis);
+        let lag = i128::from(self.value) + rate * i128::from(now.since_ms(self.since));
+        if self.fair_millis == 0 && self.held_millis == 0 {
+            // It asks for nothing: the bound is that of the share that it had.
+            return self.value;
+        }
+        let bound = i128::from(self.fair_millis.max(GPU_MILLIS)) * i128::from(LAG_MS_MAX);
+        i64::try_from(lag.clamp(-bound, bound)).unwrap_or(i64::MAX)
+    }
+
+    /// The lag from `now` on, with another share or holding; none if both are the same.
+    #[must_use]
+    pub fn followed(&self, now: Instant, fair_millis: u64, held_millis: u64) -> Option<Self> {
+        if (self.fair_millis, self.held_millis) == (fair_millis, held_millis) {
+            return None;
+        }
+        let value = self.at(now);
+        let begins = value > 0 && held_millis > self.held_millis;
+        let is_above = held_millis > fair_millis;
+        let turn_since = self.turn_since.or_else(|| begins.then_some(now)).filter(|_| is_above);
+        Some(Self { value, since: now, fair_millis, held_millis, turn_since })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 3_600_000;
+
+    fn lag(fair: u64, held: u64) -> Lag {
+        Lag::default().followed(Instant(0), fair, held).unwrap_or_default()
+    }
+
+    #[test]
+    fn it_grows_by_what_is_lacking_and_falls_by_what_is_held_beyond_the_share() {
+        let behind = lag(2000, 500);
+        assert_eq!(behind.at(Instant(10)), 15_000);
+        let ahead = behind.followed(Instant(10), 2000, 4000).expect("another holding");
+        assert_eq!(ahead.at(Instant(20)), -5_000);
+        assert_eq!(ahead.followed(Instant(20), 2000, 4000), None, "nothing is different");
+    }
+
+    #[test]
+    fn it_is_bounded_by_a_day_of_the_share_and_kept_while_nothing_is_asked_for() {
+        let day = 24 * i64::try_from(HOUR).expect("small") * 2000;
+        let behind = lag(2000, 0);
+        assert_eq!(behind.at(Instant(100 * HOUR)), day);
+        let idle = behind.followed(Instant(100 * HOUR), 0, 0).expect("another share");
+        assert_eq!(idle.at(Instant(200 * HOUR)), day);
+        assert_eq!(lag(2000, 4000).at(Instant(100 * HOUR)), -day);
+    }
+
+    #[test]
+    fn a_turn_begins_when_a_queue_that_is_behind_takes_more_than_its_share() {
+        let behind = lag(2000, 0);
+        let turn = behind.followed(Instant(5), 2000, 4000).expect("another holding");
+        assert_eq!(turn.turn_since, Some(Instant(5)));
+        let over = turn.followed(Instant(9), 2000, 2000).expect("another holding");
+        assert_eq!(over.turn_since, None);
+        let lent = lag(4000, 4000).followed(Instant(5), 2000, 4000).expect("another share");
+        assert_eq!(lent.turn_since, None, "the share became less, it took nothing");
+    }
+}
