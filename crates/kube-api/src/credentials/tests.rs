@@ -53,3 +53,26 @@ async fn requests_that_are_refused_together_read_credentials_once() {
     assert_ne!(first, second);
     assert_eq!(credentials.current(now, Some(first)).await.unwrap().generation, second);
 }
+
+#[tokio::test]
+async fn a_certificate_that_is_renewed_is_shown_on_new_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let [certificate, key] = ["crt", "key"].map(|name| folder.path().join(name));
+    let write = |text: &str| {
+        fs::write(&certificate, text).unwrap();
+        fs::write(&key, text).unwrap();
+    };
+    let mut credentials = of_token(Path::new("none"));
+    let pair = (Source::File(certificate.clone()), Source::File(key.clone()));
+    credentials.config.user = User { certificate: Some(pair), ..User::default() };
+    let start = Instant::now();
+    let mut at = async |seconds: u64| {
+        let now = start + Duration::from_secs(seconds);
+        credentials.current(now, None).await.unwrap().material.certificate.clone().unwrap().0
+    };
+    write("one");
+    assert_eq!(at(0).await, b"one");
+    write("two");
+    assert_eq!(at(30).await, b"one");
+    assert_eq!(at(61).await, b"two");
+}
