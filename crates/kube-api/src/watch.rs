@@ -50,7 +50,7 @@ pub enum Change<R> {
 /// The times of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchSettings {
-    /// A connection through which nothing comes for this long is made again.
+    /// A watch through which nothing comes for this long is opened again.
     pub silence_max: Duration,
 }
 
@@ -239,8 +239,9 @@ impl<R: Resource> Watch<R> {
         ];
         let path = with_parameters(Kind::of::<R>().path(target), &parameters);
         let asked = Asked::reading(self.call.clone(), path);
-        let (client, silent) = (self.client.clone(), self.silent());
-        let deadline = Instant::now() + self.settings.silence_max;
+        let (client, silence) = (self.client.clone(), self.settings.silence_max);
+        let silent = self.lost(format!("none within {silence:?}"));
+        let deadline = Instant::now() + silence;
         Box::pin(async move {
             match timeout_at(deadline, client.open(&asked)).await {
                 Ok(opened) => Ok(Answer::Opened(opened?.into_body())),
@@ -276,7 +277,11 @@ impl<R: Resource> Watch<R> {
         }
         let deadline = stream.heard + self.settings.silence_max;
         match timeout_at(deadline, stream.body.frame()).await {
-            Err(_) => Err(self.silent()),
+            // No failure: an API server that has seen no change of a kind sends no bookmark of it.
+            Err(_) => {
+                self.state = State::Listed { version: std::mem::take(version) };
+                Ok(())
+            }
             Ok(Some(Err(error))) => Err(answer::lost(&self.call, &error)),
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
@@ -292,11 +297,6 @@ impl<R: Resource> Watch<R> {
             }
             Ok(None) => Err(self.lost("it ended at once".to_owned())),
         }
-    }
-
-    fn silent(&self) -> Error {
-        let silence = self.settings.silence_max;
-        self.lost(format!("no event and no bookmark for {silence:?}"))
     }
 
     fn lost(&self, fault: String) -> Error {
