@@ -10,7 +10,6 @@ pub(super) const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const HOST: &str = "KUBERNETES_SERVICE_HOST";
 const PORT: &str = "KUBERNETES_SERVICE_PORT";
 
-/// None if this is no pod, or one without a service account.
 pub(super) fn find(
     folder: &Path,
     env: &dyn Fn(&str) -> Option<String>,

@@ -82,11 +82,23 @@ impl Config {
             return Kubeconfig::read(&[path.to_owned()])?.config(context);
         }
         if context.is_none()
-            && let Some(config) = in_cluster::find(Path::new(in_cluster::FOLDER), env)?
+            && let Some(config) = Self::of_pod(Path::new(in_cluster::FOLDER), env)?
         {
             return Ok(config);
         }
         Kubeconfig::find(env)?.config(context)
+    }
+
+    /// The service account of the pod that this process runs in, from the volume with its token;
+    /// none if this is no pod, or one without a service account.
+    ///
+    /// # Errors
+    /// A file of the volume cannot be read.
+    pub fn of_pod(
+        folder: &Path,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, ConfigError> {
+        in_cluster::find(folder, env)
     }
 
     /// Address of the API server.

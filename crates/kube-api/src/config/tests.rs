@@ -128,11 +128,11 @@ fn a_pod_finds_its_service_account() {
         "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
         _ => None,
     };
-    assert!(in_cluster::find(folder.path(), &env).unwrap().is_none(), "no token");
+    assert!(Config::of_pod(folder.path(), &env).unwrap().is_none(), "no token");
     fs::write(folder.path().join("token"), "t").unwrap();
     fs::write(folder.path().join("namespace"), "elastane").unwrap();
-    assert!(in_cluster::find(folder.path(), &|_| None).unwrap().is_none(), "no pod");
-    let config = in_cluster::find(folder.path(), &env).unwrap().unwrap();
+    assert!(Config::of_pod(folder.path(), &|_| None).unwrap().is_none(), "no pod");
+    let config = Config::of_pod(folder.path(), &env).unwrap().unwrap();
     assert_eq!(config.server().to_string(), "https://[fd00::1]:443/");
     assert_eq!(config.namespace(), "elastane");
     assert!(config.user.token == Some(TokenSource::File(folder.path().join("token"))));

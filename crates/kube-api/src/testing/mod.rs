@@ -6,6 +6,7 @@
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,10 +17,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use crate::client::{Asked, Client};
 use crate::config::{Config, Kubeconfig};
 use crate::error::{Call, Rule, Verb};
+use crate::path::{Kind, Target};
 pub use files::{ADMIN, ADMIN_BY_CERTIFICATE, READER};
 
 /// Variable that makes an error of what would be skipped.
@@ -174,6 +177,40 @@ impl Cluster {
         assert!(done["header"].is_object(), "{done}");
     }
 
+    /// A service account of namespace `default` to which no role gives anything: the folder that
+    /// the kubelet would mount into its pods, and their environment.
+    ///
+    /// # Panics
+    /// The API server does not make it.
+    pub async fn service_account(&self, name: &str) -> (PathBuf, BTreeMap<String, String>) {
+        let kind = Kind { group: "", version: "v1", plural: "serviceaccounts" };
+        let client = self.client();
+        let all = Target { namespace: Some("default"), ..Target::default() };
+        let token = Target { name: Some(name), subresource: Some("token"), ..all };
+        let mut made = Value::Null;
+        for (target, body) in [
+            (
+                all,
+                json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}),
+            ),
+            (
+                token,
+                json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
+            ),
+        ] {
+            let call = kind.call(Verb::Create, target);
+            made = client.ask(&Asked::writing(call, kind.path(target), &body)).await.unwrap();
+        }
+        let folder = self.dir.join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("token"), made["status"]["token"].as_str().unwrap()).unwrap();
+        fs::write(folder.join("namespace"), "default").unwrap();
+        fs::copy(self.dir.join(files::AUTHORITY), folder.join("ca.crt")).unwrap();
+        let port = self.ports.server.to_string();
+        let env = [("KUBERNETES_SERVICE_HOST", "127.0.0.1"), ("KUBERNETES_SERVICE_PORT", &port)];
+        (folder, env.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+
     fn database_up(&self) -> bool {
         let url = format!("http://127.0.0.1:{}", self.ports.database);
         let data = self.dir.join("data");
@@ -279,7 +316,7 @@ impl Cluster {
     }
 
     /// Asks the database itself.
-    fn database(&self, path: &str, body: &str) -> serde_json::Value {
+    fn database(&self, path: &str, body: &str) -> Value {
         let mut connection =
             TcpStream::connect((Ipv4Addr::LOCALHOST, self.ports.database)).unwrap();
         let length = body.len();

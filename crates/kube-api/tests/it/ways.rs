@@ -101,6 +101,21 @@ async fn a_certificate_is_a_login_too() {
 }
 
 #[tokio::test]
+async fn a_pod_asks_as_its_service_account() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (folder, env) = cluster.service_account("of-a-pod").await;
+    let config = Config::of_pod(&folder, &|name| env.get(name).cloned()).unwrap().unwrap();
+    let client = Client::new(config, 1);
+    assert_eq!(client.namespace(), "default");
+    let Err(Error::Forbidden { call, message }) = client.list::<Pod>(&Query::default()).await
+    else {
+        panic!("no role allows it")
+    };
+    assert_eq!(call.to_string(), "list pods");
+    assert!(message.contains("system:serviceaccount:default:of-a-pod"), "{message}");
+}
+
+#[tokio::test]
 async fn a_server_with_a_certificate_of_another_authority_is_not_believed() {
     let Some(cluster) = Cluster::shared() else { return };
     let config = changed(&cluster, "mistrusted", |text| {
