@@ -1,5 +1,5 @@
-//! Waiting between tries. Owns: how long, with jitter that follows from a seed. Does not know about:
-//! what is tried.
+//! Waiting between tries. Owns: how long, with jitter that follows from a seed. Does not know
+//! about: what is tried.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

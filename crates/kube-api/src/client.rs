@@ -157,7 +157,7 @@ impl Client {
         (unsent || call.rule.verb.only_reads()).then(|| self.wait_after(error, tries))
     }
 
-    /// What the API server asks for, else a time that doubles.
+    /// The wait that the API server asks for, else one that doubles.
     pub(crate) fn wait_after(&self, error: &Error, failures: u32) -> Duration {
         let asked = match error {
             Error::Refused { refusal, .. } => refusal.retry_after,
@@ -204,12 +204,12 @@ impl Client {
         }
     }
 
-    /// A right that is missing, or an admission that refuses an object: the API server has one status
-    /// for both, and no admission for what reads.
+    /// A right that is missing, or an admission that refuses an object: the API server has one
+    /// status for both, and no admission for what reads.
     async fn forbidden(&self, call: Box<Call>, refusal: Box<Refusal>) -> Error {
         let rule = &call.rule;
         let may_be_admission = !rule.verb.only_reads() && !REVIEWS.is_of(rule);
-        // Where this cannot be found out either, the right is what is most often missing.
+        // A right is what is most often missing, if this cannot be found out either.
         if may_be_admission && Box::pin(self.may(rule, call.name.as_deref())).await.unwrap_or(false)
         {
             return Error::Refused { call, refusal };
@@ -246,7 +246,7 @@ impl Client {
     }
 }
 
-/// What a request is sent with.
+/// Connections and credentials for a request.
 struct Ready {
     http: Http,
     bearer: Option<HeaderValue>,

@@ -1,5 +1,5 @@
-//! Connections to the API server. Owns: the way there, by a proxy or none, and the TLS on it. Does not
-//! know about: requests, credentials.
+//! Connections to the API server. Owns: the way there, by a proxy or none, and the TLS on it. Does
+//! not know about: requests, credentials.
 
 use std::error::Error;
 use std::future::Future;

@@ -1,5 +1,5 @@
-//! Credentials over time. Owns: when tokens, certificates and plug-ins are read again. Does not know
-//! about: requests.
+//! Credentials over time. Owns: when tokens, certificates and plug-ins are read again. Does not
+//! know about: requests.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::tls::Material;
 /// Files are read again after this time: the kubelet renews tokens, other programs certificates.
 const REREAD_AFTER: Duration = Duration::from_secs(60);
 
-/// Where credentials come from, and what was read last.
+/// Sources of credentials, and the credentials that were read last.
 pub(crate) struct Credentials {
     pub(crate) config: Config,
     reread_after: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct Credentials {
     generations: u64,
 }
 
-/// What requests are authenticated with.
+/// Credentials for requests.
 #[derive(Clone)]
 pub(crate) struct Current {
     at: Instant,
@@ -96,7 +96,7 @@ impl Credentials {
         Ok(Current { at: now, generation: self.generations + 1, bearer, material })
     }
 
-    /// How errors name the sources of authority and certificate.
+    /// Names, in errors, of the sources of authority and certificate.
     pub(crate) fn places(&self) -> [String; 2] {
         let user = &self.config.user;
         let certificate = match (&user.exec, &user.certificate) {

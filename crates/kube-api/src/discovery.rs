@@ -71,7 +71,7 @@ impl Client {
     }
 }
 
-/// What is read of a path that is no kind's: a role names it as such.
+/// A read of a path that belongs to no kind: a role names the path.
 fn call(path: &str) -> Call {
     let (group, resource) = (String::new(), path.to_owned());
     Call { rule: Rule { verb: Verb::Get, group, resource, namespace: None }, name: None }

@@ -100,7 +100,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// What the API server answered instead of doing what was asked.
+/// An answer of the API server that refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Status of HTTP.
@@ -148,7 +148,7 @@ pub enum Error {
         call: Box<Call>,
         /// Address of the API server.
         server: String,
-        /// What happened.
+        /// The cause, as the system names it.
         fault: String,
     },
     /// The connection or the time for an answer ended after the request was sent: the API server
@@ -157,7 +157,7 @@ pub enum Error {
     Lost {
         /// The request.
         call: Box<Call>,
-        /// What happened.
+        /// The cause, as the system names it.
         fault: String,
     },
     /// A role does not allow it.
@@ -181,7 +181,7 @@ pub enum Error {
     Unreadable {
         /// The request.
         call: Box<Call>,
-        /// What is wrong with it.
+        /// The part that cannot be read, and why.
         fault: String,
     },
 }
@@ -240,7 +240,7 @@ pub enum ConfigError {
     File {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause, as the system names it.
         fault: String,
     },
     /// A kubeconfig names no context, and none was asked for.
@@ -266,7 +266,7 @@ pub enum ConfigError {
         field: &'static str,
         /// The entry or file that it is in.
         place: String,
-        /// What is wrong, and what is allowed.
+        /// The fault, and the values that are allowed.
         fault: String,
     },
     /// An `exec` plug-in gives no credentials.
@@ -274,7 +274,7 @@ pub enum ConfigError {
     Plugin {
         /// Its command.
         command: String,
-        /// What happened.
+        /// The cause, as the system names it.
         fault: String,
     },
     /// TLS cannot be set up.

@@ -13,7 +13,7 @@ use crate::types::{Metadata, ObjectMeta, Resource, or_default};
 
 /// Objects of a page.
 const PAGE: &str = "500";
-/// How often a list is begun again whose pages were compacted under it.
+/// Most restarts of a list whose pages were compacted under it.
 const RESTARTS_MAX: u32 = 3;
 
 /// A part of a list.
@@ -25,7 +25,7 @@ pub struct Page<R> {
     pub unreadable: Vec<UnreadableObject>,
     /// Version of the whole list.
     pub resource_version: String,
-    /// Where the next page begins; none after the last one.
+    /// Token of the next page; none after the last one.
     pub next: Option<String>,
 }
 
@@ -43,9 +43,9 @@ pub struct Listed<R> {
 /// An object with a field of another type than the API server gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableObject {
-    /// What can be read of it.
+    /// The metadata, as far as it can be read.
     pub meta: ObjectMeta,
-    /// What is wrong with it.
+    /// The field that is wrong, and why.
     pub fault: String,
 }
 

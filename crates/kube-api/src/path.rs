@@ -1,5 +1,5 @@
-//! Paths of the API server. Owns: where kinds and objects are, and what a list is limited to. Does not
-//! know about: requests.
+//! Paths of the API server. Owns: where kinds and objects are, and what a list is limited to. Does
+//! not know about: requests.
 
 use crate::error::{Call, Rule, Verb};
 use crate::types::Resource;
@@ -15,7 +15,7 @@ pub struct Query {
     pub fields: String,
 }
 
-/// Where a kind is.
+/// A kind, as paths and roles name it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind<'a> {
     pub(crate) group: &'a str,
@@ -90,8 +90,8 @@ pub(crate) fn with_parameters(path: String, parameters: &[(&str, &str)]) -> Stri
     all
 }
 
-/// A part of a path or a query: anything but unreserved characters is escaped, so that no name leads
-/// to another object.
+/// A part of a path or a query: anything but unreserved characters is escaped, so that no name
+/// leads to another object.
 fn encoded(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     for byte in part.bytes() {

@@ -22,7 +22,7 @@ const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// Most of its error output that an error quotes, in bytes.
 const QUOTED_BYTES_MAX: usize = 300;
 
-/// What a plug-in printed.
+/// Credentials that a plug-in printed.
 pub(crate) struct Printed {
     pub(crate) token: Option<String>,
     /// Certificate and key, as PEM.
@@ -88,7 +88,7 @@ fn with_hint(fault: &str, exec: &Exec) -> String {
     if hint.is_empty() { fault.to_owned() } else { format!("{fault}; {hint}") }
 }
 
-/// What it is told about the cluster.
+/// The document about the cluster that it gets in its environment.
 fn info(exec: &Exec, config: &Config) -> Result<String, ConfigError> {
     let mut spec = json!({"interactive": false});
     if exec.provides_cluster {

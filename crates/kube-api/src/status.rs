@@ -78,7 +78,7 @@ macro_rules! reasons {
     };
 }
 
-// Of several reasons with one status the first is meant where an answer has no word.
+// An answer without a word means the first reason with its status.
 #[expect(unreachable_patterns, reason = "several reasons have one status")]
 mod table {
     reasons! {

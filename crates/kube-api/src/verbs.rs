@@ -42,7 +42,7 @@ impl ObjectRef {
     }
 }
 
-/// How an object is deleted.
+/// Grace and preconditions of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteOptions {

@@ -30,7 +30,7 @@ const OPEN_MIN: Duration = Duration::from_secs(1);
 /// Longest line: several times the largest object that the API server keeps.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// What has become of the objects.
+/// A change of the objects that are followed.
 #[derive(Debug)]
 pub enum Change<R> {
     /// A full list begins.

@@ -11,7 +11,6 @@ use super::{Config, Exec, Source, TokenSource, address, read};
 use crate::error::ConfigError;
 
 const VARIABLE: &str = "KUBECONFIG";
-/// What an entry refers to that is not in its file.
 const SERVER_SCHEMES: [&str; 2] = ["https", "http"];
 const PROXY_SCHEMES: [&str; 2] = ["http", "socks5"];
 const EXEC_VERSIONS: [&str; 2] =

@@ -1,4 +1,5 @@
-//! How to reach an API server. Owns: where settings come from. Does not know about: connections.
+//! Settings of a connection to an API server. Owns: where settings come from. Does not know about:
+//! connections.
 
 mod documents;
 mod in_cluster;
@@ -25,7 +26,7 @@ pub struct Config {
     pub(crate) server: Uri,
     /// Namespace of the context.
     pub(crate) namespace: String,
-    /// Who the API server must be; none: an authority that this machine trusts.
+    /// Authorities that vouch for the API server; none: those that this machine trusts.
     pub(crate) authority: Option<Source>,
     /// Name in its certificate, where that is not the host of `server`.
     pub(crate) server_name: Option<String>,
@@ -33,7 +34,7 @@ pub struct Config {
     pub(crate) user: User,
 }
 
-/// Where credentials come from. The certificate is independent of the token.
+/// Sources of credentials. The certificate is independent of the token.
 #[derive(Clone, Default)]
 pub(crate) struct User {
     pub(crate) certificate: Option<(Source, Source)>,
@@ -122,7 +123,7 @@ impl Source {
         }
     }
 
-    /// How an error names it.
+    /// The name of it in errors.
     pub(crate) fn place(&self) -> String {
         match self {
             Self::Inline(_) => "the kubeconfig".to_owned(),

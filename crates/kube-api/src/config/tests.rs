@@ -84,7 +84,8 @@ fn a_kubeconfig_that_cannot_be_used_says_which_field_and_what_is_allowed() {
     let of = |cluster: &str, user: &str| {
         format!(
             "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
-             clusters: [{{name: a, cluster: {{{cluster}}}}}]\nusers: [{{name: a, user: {{{user}}}}}]\n"
+             clusters: [{{name: a, cluster: {{{cluster}}}}}]\n\
+             users: [{{name: a, user: {{{user}}}}}]\n"
         )
     };
     let server = "server: https://x";

@@ -1,5 +1,5 @@
-//! Files of a cluster for tests. Owns: its certificates, its users, and their kubeconfig. Does not know
-//! about: the servers.
+//! Files of a cluster for tests. Owns: its certificates, its users, and their kubeconfig. Does not
+//! know about: the servers.
 
 use std::fs;
 use std::path::Path;

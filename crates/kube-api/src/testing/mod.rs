@@ -1,6 +1,6 @@
-//! For tests: an API server with its database. Owns: finding the programs, starting and ending them
-//! without leaving anything behind, also when the test is killed. Does not know about: what is tried
-//! with them.
+//! For tests: an API server with its database. Owns: finding the programs, starting and ending
+//! them without leaving anything behind, also when the test is killed. Does not know about: what
+//! is tried with them.
 
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 
@@ -35,7 +35,7 @@ const SHARED: &str = "kubernetes";
 /// Its first start makes tables and roles, beside all other tests.
 const UP_WAIT: Duration = Duration::from_secs(240);
 const POLL_PAUSE: Duration = Duration::from_millis(50);
-/// How often other ports are tried where one was taken meanwhile.
+/// Most starts: a port may be taken meanwhile.
 const STARTS_MAX: u32 = 5;
 /// Below those that the kernel gives to connections: a server comes back to its port.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
@@ -53,8 +53,8 @@ pub struct Cluster {
     dir: PathBuf,
     programs: PathBuf,
     ports: Ports,
-    /// Has the servers stopped and their folder deleted when it closes: when this is dropped, or this
-    /// process has ended in whatever way. A shared cluster ends with the run of the tests.
+    /// Has the servers stopped and their folder deleted when it closes: when this is dropped, or
+    /// this process has ended in whatever way. A shared cluster ends with the run of the tests.
     _keeper: Option<Child>,
 }
 
@@ -187,17 +187,10 @@ impl Cluster {
         let client = self.client();
         let all = Target { namespace: Some("default"), ..Target::default() };
         let token = Target { name: Some(name), subresource: Some("token"), ..all };
+        let account = json!({"metadata": {"name": name}});
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"});
         let mut made = Value::Null;
-        for (target, body) in [
-            (
-                all,
-                json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}),
-            ),
-            (
-                token,
-                json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
-            ),
-        ] {
+        for (target, body) in [(all, account), (token, request)] {
             let call = kind.call(Verb::Create, target);
             made = client.ask(&Asked::writing(call, kind.path(target), &body)).await.unwrap();
         }
@@ -365,7 +358,7 @@ fn reap(mut server: Child) {
     std::thread::spawn(move || server.wait());
 }
 
-/// Where the programs are, or why they are not there.
+/// Folder of the programs, or why there is none.
 fn programs() -> Result<PathBuf, String> {
     let folder = match std::env::var_os(ASSETS) {
         Some(folder) => PathBuf::from(folder),
@@ -380,7 +373,7 @@ fn programs() -> Result<PathBuf, String> {
     }
 }
 
-/// Where `make kube-assets` puts them.
+/// The folder that `make kube-assets` puts them in.
 fn built() -> Result<PathBuf, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kube/assets/build.sh");
     let output = Command::new("bash").arg(script).arg("--folder").output();

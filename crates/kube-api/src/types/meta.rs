@@ -31,7 +31,7 @@ pub struct ObjectMeta {
     /// Objects that it belongs to.
     #[serde(deserialize_with = "or_default")]
     pub owner_references: Vec<OwnerReference>,
-    /// Who keeps it from being deleted.
+    /// Controllers that keep it from being deleted until they have cleaned up.
     #[serde(deserialize_with = "or_default")]
     pub finalizers: Vec<String>,
     /// When it was made, as RFC 3339.

@@ -14,10 +14,10 @@ pub struct Node {
     /// Metadata.
     #[serde(deserialize_with = "or_default")]
     pub metadata: ObjectMeta,
-    /// What an administrator says about it.
+    /// The part that an administrator sets.
     #[serde(deserialize_with = "or_default")]
     pub spec: NodeSpec,
-    /// What its kubelet reports.
+    /// The part that its kubelet reports.
     #[serde(deserialize_with = "or_default")]
     pub status: NodeStatus,
 }

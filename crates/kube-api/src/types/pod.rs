@@ -13,15 +13,15 @@ pub struct Pod {
     /// Metadata.
     #[serde(deserialize_with = "or_default")]
     pub metadata: ObjectMeta,
-    /// What was asked for.
+    /// The specification of its author.
     #[serde(deserialize_with = "or_default")]
     pub spec: PodSpec,
-    /// What has become of it.
+    /// The state that its kubelet and schedulers report.
     #[serde(deserialize_with = "or_default")]
     pub status: PodStatus,
 }
 
-/// What was asked for with a pod.
+/// Specification of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
@@ -80,10 +80,10 @@ pub struct Container {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Resources {
-    /// What is kept for it.
+    /// Quantities that are kept for it.
     #[serde(deserialize_with = "or_default")]
     pub requests: BTreeMap<String, String>,
-    /// What it may use at most.
+    /// Most that it may use.
     #[serde(deserialize_with = "or_default")]
     pub limits: BTreeMap<String, String>,
 }
@@ -104,7 +104,7 @@ pub struct Toleration {
     /// Effect, empty for all.
     #[serde(deserialize_with = "or_default")]
     pub effect: String,
-    /// How long it tolerates `NoExecute`.
+    /// Seconds for which it tolerates `NoExecute`.
     pub toleration_seconds: Option<i64>,
 }
 
@@ -117,7 +117,7 @@ pub struct SchedulingGate {
     pub name: String,
 }
 
-/// What has become of a pod.
+/// State of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
@@ -142,7 +142,7 @@ pub struct PodStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// What.
+    /// Its type.
     #[serde(rename = "type", deserialize_with = "or_default")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.

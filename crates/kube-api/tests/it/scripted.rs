@@ -13,7 +13,7 @@ use std::time::Duration;
 use kube_api::types::{Node, Pod};
 use kube_api::{Change, Client, Config, DeleteOptions, Error, ObjectRef, Query, WatchSettings};
 
-/// What is said after a request.
+/// An answer to a request.
 enum Said {
     /// An answer with its head.
     Whole(String),
@@ -84,7 +84,7 @@ impl Script {
                     }
                 }
             }
-            // Those that are silent stay open as long as the test lasts.
+            // Silent connections stay open as long as the test lasts.
             std::thread::park();
             drop(silent);
         });
@@ -205,7 +205,7 @@ async fn one_odd_object_makes_no_list_and_no_watch_unreadable() {
     let list = r#"{"metadata": {"resourceVersion": "10"}, "items": [
         {"metadata": {"name": "odd", "namespace": "a"}, "spec": {"nodeName": 7}},
         {"metadata": {"name": "good", "labels": null}, "spec": {"containers": null}}]}"#;
-    let lines = r#"{"type": "ADDED", "object": {"metadata": {"name": "odd"}, "spec": {"priority": "x"}}}
+    let lines = r#"{"type": "ADDED", "object": {"metadata": {"name": "odd"}, "spec": 7}}
 {"type": "ADDED", "object": {"metadata": {"name": "good", "resourceVersion": "11"}}}
 "#;
     let script = Script::of(vec![ok(list), Said::Silent(stream(lines))]);
@@ -353,8 +353,8 @@ async fn a_plug_in_that_fails_says_why() {
         (r#"echo {\"status\": {}}"#, "it printed neither a token nor a certificate"),
     ] {
         let user = format!(
-            "exec: {{apiVersion: client.authentication.k8s.io/v1beta1, command: sh, args: [-c, '{args}'], \
-             installHint: run `login` first}}"
+            "exec: {{apiVersion: client.authentication.k8s.io/v1beta1, command: sh, \
+             args: [-c, '{args}'], installHint: run `login` first}}"
         );
         let failed = script.client(&user).list::<Pod>(&Query::default()).await.unwrap_err();
         assert!(failed.to_string().contains(why), "{failed}");
