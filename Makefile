@@ -17,7 +17,7 @@ SOAK_IDLE_S ?= 600
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 .PHONY: help run build runai ui ui-dev ui-check ui-test ui-shots need-node test lint bench gpu-check soak install package \
-  package-test record need
+  package-test record need kube-assets
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -108,6 +108,9 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 	    echo "skipped: advisories (their database cannot be fetched from here)"; \
 	  fi; \
 	fi
+
+kube-assets: ## Build etcd and the API server of Kubernetes, which tests start (needs Go)
+	@./kube/assets/build.sh
 
 bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)

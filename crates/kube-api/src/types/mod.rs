@@ -1,0 +1,43 @@
+//! Objects of the API server. Owns: the fields that are read, of each kind. Does not know about:
+//! requests.
+//!
+//! A field that the API server leaves out, or gives as null, has its default: one odd object must
+//! not make a list unreadable.
+
+mod meta;
+mod node;
+mod pod;
+
+use serde::{Deserialize, Deserializer};
+
+pub use meta::{Metadata, ObjectMeta, OwnerReference};
+pub use node::{Node, NodeSpec, NodeStatus, Taint};
+pub use pod::{
+    Condition, Container, Pod, PodSpec, PodStatus, Resources, SchedulingGate, Toleration,
+};
+
+/// Takes null for the default.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A kind of object: where the API server has it.
+pub trait Resource: serde::de::DeserializeOwned + Send + Sync + 'static {
+    /// API group, empty for the core.
+    const GROUP: &'static str;
+    /// Version of the group.
+    const VERSION: &'static str;
+    /// The kind in an object of its own.
+    const KIND: &'static str;
+    /// The kind in paths and roles.
+    const PLURAL: &'static str;
+    /// `true` if its objects are in namespaces.
+    const NAMESPACED: bool;
+
+    /// Name, uid, version and the like.
+    fn meta(&self) -> &ObjectMeta;
+}

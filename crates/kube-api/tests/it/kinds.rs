@@ -1,0 +1,77 @@
+//! Kinds that only tests read, and objects that they make. Owns: their manifests. Does not know
+//! about: what is tried with them.
+
+use kube_api::types::{Metadata, Node, ObjectMeta, Pod, Resource};
+use kube_api::{Client, ObjectRef};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A namespace.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Namespace(Metadata);
+
+impl Resource for Namespace {
+    const GROUP: &'static str = "";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "Namespace";
+    const PLURAL: &'static str = "namespaces";
+    const NAMESPACED: bool = false;
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+}
+
+/// A disruption budget.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Budget(Metadata);
+
+impl Resource for Budget {
+    const GROUP: &'static str = "policy";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "PodDisruptionBudget";
+    const PLURAL: &'static str = "poddisruptionbudgets";
+    const NAMESPACED: bool = true;
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+}
+
+/// A namespace of a test's own.
+pub(crate) async fn namespace(client: &Client, name: &str) {
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    client.create::<Namespace>("", &object).await.expect("it is made");
+}
+
+/// A node with labels.
+pub(crate) async fn node(client: &Client, name: &str, labels: &Value) -> Node {
+    let metadata = json!({"name": name, "labels": labels});
+    let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata});
+    client.create("", &object).await.expect("it is made")
+}
+
+/// A pod that no scheduler of Kubernetes looks at.
+pub(crate) fn pod_manifest(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "schedulerName": "elastane",
+            "containers": [{
+                "name": "main",
+                "image": "none",
+                "resources": {"limits": {"nvidia.com/gpu": "1"}},
+            }],
+        },
+    })
+}
+
+/// Such a pod, made.
+pub(crate) async fn pod(client: &Client, namespace: &str, name: &str) -> ObjectRef {
+    let pod: Pod = client.create(namespace, &pod_manifest(name)).await.expect("it is made");
+    ObjectRef::of(&pod)
+}
