@@ -3,8 +3,10 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use thiserror::Error;
+use tokio::time::Instant;
 
 use crate::message::{print_always, print_prompt};
 
@@ -45,7 +47,37 @@ pub enum Error {
     Said(u8),
 }
 
+/// How long a server that went away is waited for.
+pub const AWAY_MAX: Duration = Duration::from_secs(300);
+
 impl Error {
+    /// Whether the server has gone, perhaps in the middle of its answer, and may come again.
+    #[must_use]
+    pub const fn is_away(&self) -> bool {
+        use client::Error as C;
+        matches!(
+            self,
+            Self::Server(
+                C::NotRunning { .. }
+                    | C::Unreachable { .. }
+                    | C::Protocol { .. }
+                    | C::Dropped { .. }
+                    | C::Api { code: 503, .. }
+            )
+        )
+    }
+
+    /// Whether it is worth asking again: the server is away, not for too long, or the login has run
+    /// out. `lost`: since when no answer came.
+    #[must_use]
+    pub fn is_lost(&self, lost: Option<Instant>) -> bool {
+        let ran_out = matches!(self, Self::Server(client::Error::NotLoggedIn { .. }));
+        match lost {
+            None => self.is_away() || ran_out,
+            Some(since) => self.is_away() && since.elapsed() < AWAY_MAX,
+        }
+    }
+
     /// The exit code this fault ends the program with.
     #[must_use]
     pub fn code(&self) -> u8 {

@@ -11,12 +11,13 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::change_wait::{ChangeWait, WATCH_EVERY};
 use crate::color::Color;
 use crate::exit::Error;
 use crate::jsonpath::JsonPath;
-use crate::message::Plain;
+use crate::message::{Plain, print_note};
 use crate::suggest;
 use crate::table::Table;
 use crate::yaml;
@@ -352,7 +353,7 @@ pub fn columns() -> Option<usize> {
 
 /// Prints an answer, and with `--watch` again whenever it changes: after what `pulse` waits for, or
 /// every second where there is none. A terminal shows it whole each time; a file or a pipe gets the
-/// lines that are new.
+/// lines that are new. A server that goes away meanwhile is waited for.
 pub async fn show(
     how: &OutputOptions,
     raw: &mut dyn Write,
@@ -364,11 +365,24 @@ pub async fn show(
         None => tokio::time::sleep(WATCH_EVERY).await,
     };
     let mut screen = Screen::of(how);
+    let (mut has_answered, mut lost) = (false, None);
     loop {
         let mut bytes = Vec::new();
-        let done = answer(&mut Plain(&mut bytes)).await;
-        screen.draw(&String::from_utf8_lossy(&bytes), raw)?;
-        done?;
+        match answer(&mut Plain(&mut bytes)).await {
+            Err(error) if how.watch && has_answered && error.is_lost(lost) => {
+                if lost.is_none() && error.is_away() {
+                    print_note(&format!("{error}; waiting for the server"));
+                }
+                lost.get_or_insert_with(Instant::now);
+                tokio::time::sleep(WATCH_EVERY).await;
+                continue;
+            }
+            done => {
+                screen.draw(&String::from_utf8_lossy(&bytes), raw)?;
+                done?;
+                (has_answered, lost) = (true, None);
+            }
+        }
         if !how.watch {
             return Ok(());
         }

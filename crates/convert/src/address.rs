@@ -3,8 +3,9 @@
 //! and that no host of a workload is one of the server's. Does not know about: who is admitted.
 
 use api_types::{CreationRequest, ExposedUrl};
+use engine::BasePath;
 use http_kit::ApiError;
-use spec::ExposedUrl as Url;
+use spec::Port;
 use uuid::Uuid;
 use view::{View, WorkloadView};
 
@@ -148,26 +149,46 @@ impl Origins {
         Some(self.at(&label_of(&[name, project]).ok()?))
     }
 
-    /// The address of a port that is the machine's own.
+    /// The address of a port that is the machine's own, without a path.
     fn at_machine(&self, port: u16) -> String {
         let place = self.server.split_once("://").map_or(self.server.as_str(), |(_, place)| place);
         let host = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
-        format!("http://{}:{port}/", host.map_or(place, |(host, _)| host))
+        format!("http://{}:{port}", host.map_or(place, |(host, _)| host))
     }
 
-    /// The address of a port of a workload, if it has one: a project may have been renamed since.
+    /// The address of a port of a workload, without a path, if it has one: a project may have been renamed since.
     pub fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
         self.of(&workload.project_name, &workload.spec.name, port).ok()
     }
+
+    /// The address of the page at a port of a workload: with the path that the program behind it was
+    /// given, and a slash at the end.
+    pub fn of_page(&self, workload: &WorkloadView, port: u16) -> Option<String> {
+        Some(self.of_port(workload, port)? + &base_path(workload, port))
+    }
+}
+
+/// The path of the page at a port, with a slash on both ends.
+fn base_path(workload: &WorkloadView, port: u16) -> String {
+    let pod = &crate::pods_shown(&workload.spec).pod;
+    let words = pod.command.iter().flatten().chain(&pod.args);
+    let given = BasePath::of(words, &workload.project_name, &workload.spec.name);
+    let opened = workload.spec.urls.iter().map(|url| url.port);
+    let opened = opened.chain(pod.container.ports.iter().map(|port| port.container));
+    // The only port is that of the only page, whichever way the program gets to know it.
+    let is_only = opened.clone().all(|other| other == port);
+    let here = given.filter(|given| is_only || given.port == port);
+    here.map_or_else(|| "/".to_owned(), |given| given.path)
 }
 
 /// The addresses of a workload: of ports that are opened in a browser, then of those that were
 /// asked for by their number on the machine.
 pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
-    let address = |url: &Url| Some(format!("{}/", origins.of_port(workload, url.port)?));
-    let hosts = workload.spec.pods.pod.container.ports.iter().filter_map(|port| port.host);
-    let opened = workload.spec.urls.iter().filter_map(address);
-    opened.chain(hosts.map(|port| origins.at_machine(port))).collect()
+    let at_machine =
+        |port: &Port| Some(origins.at_machine(port.host?) + &base_path(workload, port.container));
+    let opened = workload.spec.urls.iter().filter_map(|url| origins.of_page(workload, url.port));
+    let ports = workload.spec.pods.pod.container.ports.iter().filter_map(at_machine);
+    opened.chain(ports).collect()
 }
 
 /// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the
@@ -257,9 +278,9 @@ mod tests {
         let at = |server: &str| {
             Origins { server: server.to_owned(), domain: String::new() }.at_machine(8888)
         };
-        assert_eq!(at("https://gpu-box:7070"), "http://gpu-box:8888/");
-        assert_eq!(at("http://[::1]:7070"), "http://[::1]:8888/");
-        assert_eq!(at("https://gpu-box"), "http://gpu-box:8888/");
+        assert_eq!(at("https://gpu-box:7070"), "http://gpu-box:8888");
+        assert_eq!(at("http://[::1]:7070"), "http://[::1]:8888");
+        assert_eq!(at("https://gpu-box"), "http://gpu-box:8888");
     }
 
     #[test]

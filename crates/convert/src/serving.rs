@@ -57,6 +57,7 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, ApiError> {
         )?,
         probe: probe(spec.probes.clone().unwrap_or_default(), container_port)?,
         scaling: self::scaling(&scaling, window_s(spec)?)?,
+        recreate: false,
     })
 }
 

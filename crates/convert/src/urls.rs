@@ -149,7 +149,7 @@ pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Externa
             name: url.name.clone().or(tool_name).unwrap_or_else(|| url.port.to_string()),
             tool_type: tool_type.unwrap_or_else(|| TOOL.to_owned()),
             connection_type: "ExternalUrl".to_owned(),
-            url: origins.of_port(view, url.port).map(|url| format!("{url}/")),
+            url: origins.of_page(view, url.port),
             authorization_type: Some(authorization),
             authorized_users: users,
             container_port: Some(url.port),

@@ -63,6 +63,11 @@ pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
         "auto" => Ok(Choice::Auto),
         "process" => Ok(Choice::Only(Runtime::Process)),
         "docker" => Ok(Choice::Only(Runtime::Docker)),
+        "podman" => Err(given.fault(format!(
+            "Podman is used as `docker`; write that, with DOCKER_HOST=unix://{} where a Docker answers \
+             as well",
+            engine_docker::PODMAN
+        ))),
         other => {
             Err(given.fault(format!("`{other}` is not a runtime; write auto, process or docker")))
         }
@@ -323,7 +328,12 @@ mod tests {
         };
         assert_eq!(read("docker").unwrap(), Choice::Only(Runtime::Docker));
         assert_eq!(read("auto").unwrap(), Choice::Auto);
+        let fault = read("kubernetes").unwrap_err().to_string();
+        assert!(fault.ends_with("`kubernetes` is not a runtime; write auto, process or docker"));
         let fault = read("podman").unwrap_err().to_string();
-        assert_eq!(fault, "--runtime: `podman` is not a runtime; write auto, process or docker");
+        let how = "write that, with DOCKER_HOST=unix:///run/podman/podman.sock";
+        assert!(
+            fault.starts_with("--runtime: Podman is used as `docker`; ") && fault.contains(how)
+        );
     }
 }

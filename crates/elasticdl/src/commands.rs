@@ -4,7 +4,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
+use cli_kit::complete::Shell;
 use cli_kit::output::Format;
+
+use crate::pods::names_of_jobs;
 
 /// Flags of every command.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,11 +33,13 @@ pub enum Own {
     /// Show everything about a job, and why it waits
     Status {
         /// Name of the job
+        #[arg(add = Known::new(names_of_jobs))]
         job: String,
     },
     /// Print what a pod of a job wrote
     Logs {
         /// Name of the job
+        #[arg(add = Known::new(names_of_jobs))]
         job: String,
         /// Pod; without it the master
         #[arg(long, value_name = "NAME")]
@@ -48,6 +54,7 @@ pub enum Own {
     /// Wait until a job has ended
     Wait {
         /// Name of the job
+        #[arg(add = Known::new(names_of_jobs))]
         job: String,
         /// Longest time
         #[arg(long, value_name = "TIME")]
@@ -56,6 +63,7 @@ pub enum Own {
     /// Draw samples per second, workers and loss of a job over time, as SVG
     Plot {
         /// Name of the job
+        #[arg(add = Known::new(names_of_jobs))]
         job: String,
         /// File of the picture
         #[arg(short, long, value_name = "FILE")]
@@ -65,7 +73,7 @@ pub enum Own {
     #[command(visible_alias = "rm")]
     Delete {
         /// Names of the jobs
-        #[arg(required = true, value_name = "JOB")]
+        #[arg(required = true, value_name = "JOB", add = Known::new(names_of_jobs))]
         jobs: Vec<String>,
     },
     /// List the pods of jobs, as kubectl does
@@ -76,6 +84,12 @@ pub enum Own {
         /// How they are printed
         #[command(flatten)]
         format: Format,
+    },
+    /// Print the completion script of a shell
+    Completion {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
     },
     /// Say what the first form takes
     #[command(hide = true)]

@@ -33,6 +33,11 @@ use parse::{Asked, Parsed};
 /// Runs a command line, the program's name included.
 #[must_use]
 pub fn main(argv: Vec<OsString>) -> ExitCode {
+    match cli_kit::complete::answered(parse::completed, &argv) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => return exit::parser_said(&error),
+    }
     if argv.len() < 2 {
         // As published: the help, as an error.
         cli_kit::message::print_prompt(&parse::tree().render_help().to_string());
@@ -126,6 +131,7 @@ async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Resu
             Ok(())
         }
         Asked::Own(Own::Apply { filename }) => apply::run(&filename, project, out).await,
+        Asked::Own(Own::Completion { shell }) => cli_kit::complete::script(shell, "elasticdl", out),
         Asked::Own(Own::Flat) => {
             write!(out, "{}", parse::flat().render_long_help())?;
             Ok(())

@@ -191,10 +191,11 @@ pub fn tree() -> Command {
         .subcommand(job(Form::Evaluate, "Measure a trained model"))
         .subcommand(job(Form::Predict, "Apply a trained model"));
     let tree = Command::new("elasticdl")
-        .about(
-            "Elastic training jobs: they lose workers and go on\n\n\
-             Without a command the flags are those of the first form (--job_name, --model_file, \
-             --num_worker …); `elasticdl help flat` lists them.",
+        .override_usage(
+            "elasticdl train|evaluate|predict FLAGS       a job\n       \
+             elasticdl --job_name=NAME --model_file=FILE   a job in the first form; `elasticdl flat` \
+             lists its flags\n       \
+             elasticdl COMMAND [FLAGS]                     anything else",
         )
         .version(env!("CARGO_PKG_VERSION"))
         .infer_subcommands(false)
@@ -204,16 +205,35 @@ pub fn tree() -> Command {
         .subcommand(job(Form::Predict, "Apply a trained model"))
         .subcommand(local)
         .subcommand(zoo);
-    Common::augment_args(Own::augment_subcommands(tree))
+    // Their documentation would replace a text that is set before.
+    Common::augment_args(Own::augment_subcommands(tree)).about(
+        "Elastic training jobs by the command lines of ElasticDL: a job goes on when it loses workers, \
+         and takes new ones",
+    )
+}
+
+/// The form that a shell completes.
+#[must_use]
+pub fn completed() -> Command {
+    // The program itself comes first, then `--` and the line.
+    let words = cli_kit::complete::line();
+    let first = words.iter().skip_while(|word| *word != "--").nth(2);
+    if first.is_some_and(|first| is_of_first_form(first)) { flat() } else { tree() }
+}
+
+/// Whether a line whose first word this is has no command.
+fn is_of_first_form(first: &str) -> bool {
+    let of_program = ["--help", "-h", "--version", "-V"].contains(&first);
+    first.starts_with("--") && !of_program
 }
 
 /// The first form.
 #[must_use]
 pub fn flat() -> Command {
     let flat = Command::new("elasticdl")
-        .about("Train a model; the flags of the first form")
         .override_usage("elasticdl --job_name=NAME --model_file=FILE [FLAGS]");
     Common::augment_args(with_flags(flat, &Form::Seed.tables()))
+        .about("Train a model; the flags of the first form")
 }
 
 /// Takes a command line apart, the program's name included.
@@ -222,8 +242,7 @@ pub fn flat() -> Command {
 /// What the parser has to say: it is wrong, or asks for help.
 pub fn parse(argv: &[OsString]) -> Result<Parsed, clap::Error> {
     let first = argv.get(1).and_then(|word| word.to_str()).unwrap_or_default();
-    let of_program = ["--help", "-h", "--version", "-V"].contains(&first);
-    if first.starts_with("--") && !of_program {
+    if is_of_first_form(first) {
         return taken(flat(), argv, |command, matches| job(Form::Seed, command, matches));
     }
     taken(tree(), argv, |command, matches| {

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use api_types::{Pod, Workload};
+use clap_complete::engine::CompletionCandidate;
 use cli_kit::change_wait::ChangeWait;
+use cli_kit::complete::{line, names, value_of};
 use cli_kit::exit::Error;
 use cli_kit::message::print_note;
 use cli_kit::output::{Format, OutputOptions, Style, show};
@@ -44,6 +46,16 @@ pub(crate) async fn jobs(
     let find = async |client: &Client, project: &str| chosen(client, project, &[]).await;
     let name = |job: &Workload| format!("job/{}", job.name);
     shown(format, project, raw, (find, name, table_of_jobs, say_failures)).await
+}
+
+/// The names of jobs that complete a command line.
+pub(crate) fn names_of_jobs() -> Vec<CompletionCandidate> {
+    let project = value_of(&line(), &["-p", "--project"]);
+    names(async {
+        let Connected { client, project } = runai::connected(project).await?;
+        let jobs = chosen(&client, &project.name, &[]).await?;
+        Ok(jobs.into_iter().map(|job| (job.name, job.phase)).collect())
+    })
 }
 
 /// Says why the last of the jobs that failed did: a status has no room for it.

@@ -111,9 +111,14 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!(@each $fixture;
             runs_commands_where_the_run_is, hands_commands_what_is_typed,
             gives_commands_a_terminal, says_which_program_is_not_there,
-            ends_a_command_whose_caller_goes_away, ends_commands_with_their_run,
+            ends_commands_with_their_run,
             keeps_the_terminal_of_a_run, hands_the_main_process_what_is_typed,
             shows_a_run_without_an_input, connects_to_ports_of_the_run_only
+        );
+    };
+    (background of $fixture:expr) => {
+        $crate::conformance_suite!(@each $fixture;
+            ends_a_command_whose_caller_goes_away, keeps_what_runs_in_the_background
         );
     };
     (copies of $fixture:expr) => {

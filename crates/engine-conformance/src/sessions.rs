@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::{ALL, Fixture, LONG_MS, Stage, pid_in};
+use crate::{ALL, Fixture, LONG_MS, Stage};
 use engine::{Error, ExecSpec, Exit, Input, Output, RunKey, RunSpec, Session, TerminalSize};
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -38,6 +38,21 @@ impl Visitor {
         }
         let (_, rest) = self.seen.split_once(text).expect("it is there");
         self.seen = rest.to_owned();
+    }
+
+    /// The number after `pid `, on a line of its own.
+    async fn sees_pid(&mut self) -> u32 {
+        self.sees("pid ").await;
+        while !self.seen.contains('\n') {
+            match self.session.output.recv().await {
+                Some(Output::Stdout(more)) => self.seen.push_str(&String::from_utf8_lossy(&more)),
+                other => panic!("waits for a number after {:?}, but {other:?}", self.seen),
+            }
+        }
+        let (number, rest) = self.seen.split_once('\n').expect("a line");
+        let number = number.trim().parse().expect("a number");
+        self.seen = rest.to_owned();
+        number
     }
 
     /// What comes until the end, by output and errors, and the end; none where it broke off.
@@ -159,26 +174,75 @@ pub async fn says_which_program_is_not_there(fixture: &mut dyn Fixture) {
     assert!(why.contains("no-such-program-here"), "{why}");
 }
 
-/// Who goes away takes along what they started, and nothing else.
+/// A command ends with its client, and the run goes on.
 pub async fn ends_a_command_whose_caller_goes_away(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let key = stage.waiting(fixture.script(WAIT)).await;
-    let script = "trap '' HUP TERM; (setsid sh -c 'trap \"\" HUP TERM; echo pid $$; \
-                  while :; do sleep 0.05; done' &); while :; do sleep 0.05; done";
+    let script = "trap '' HUP TERM; echo pid $$; while :; do sleep 0.05; done";
     let mut person = stage.exec(key, shell(script)).await;
-    person.sees("pid ").await;
-    while !person.seen.contains('\n') {
-        person.sees("").await;
-        let Some(Output::Stdout(more)) = person.session.output.recv().await else { break };
-        person.seen.push_str(&String::from_utf8_lossy(&more));
-    }
-    let pid = pid_in(&format!("pid {}", person.seen));
+    let pid = person.sees_pid().await;
     drop(person);
     while fixture.is_alive(pid) {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let (shown, _, _) = stage.exec(key, shell("echo it runs")).await.rest().await;
     assert_eq!(shown, "it runs\n");
+}
+
+/// A process that a command leaves in the background lives as long as the run: after the end of the
+/// command, whether or not it holds the command's output, and after its client has gone.
+pub async fn keeps_what_runs_in_the_background(fixture: &mut dyn Fixture) {
+    let mut stage = Stage::new(fixture);
+    let key = stage.waiting(fixture.script(WAIT)).await;
+    // As `nohup` does it, which not every image has.
+    const IGNORES: &str = "trap \"\" HUP;";
+    let waits = |name: &str, trap: &str| {
+        format!(
+            "sh -c '{trap} :>{name}-up; while [ ! -e go ]; do sleep 0.05; done; :>{name}; \
+             while :; do sleep 0.05; done'"
+        )
+    };
+    let told =
+        |name: &str| format!("& while [ ! -e {name}-up ]; do sleep 0.05; done; echo \"pid\" $!");
+    let mut living = Vec::new();
+    for (name, to) in [("quiet", ">/dev/null 2>&1"), ("loud", "")] {
+        let body = waits(name, IGNORES);
+        let what = shell(&format!("{body} {to} {}; echo last; exit 3", told(name)));
+        let mut person = stage.exec(key, what).await;
+        living.push(person.sees_pid().await);
+        let (shown, _, end) = person.rest().await;
+        assert_eq!((shown.as_str(), end), ("last\n", Some(Exit::Code(3))), "{name}");
+    }
+    for (name, how, trap) in [("left", "", IGNORES), ("apart", "setsid", "")] {
+        let body = format!("{how} {} >/dev/null 2>&1", waits(name, trap));
+        let rest = "trap '' HUP; while :; do sleep 0.05; done";
+        let script = format!("echo $$ >pid-{name}; {body} {}; {rest}", told(name));
+        let mut person = stage.exec(key, shell(&script)).await;
+        living.push(person.sees_pid().await);
+        drop(person);
+        let gone = format!("while kill -0 $(cat pid-{name}); do sleep 0.05; done");
+        stage.exec(key, shell(&gone)).await.rest().await;
+    }
+    let what = ExecSpec {
+        command: vec!["sh".to_owned()],
+        stdin: true,
+        terminal: Some(SIZE),
+        env: [("PS1".to_owned(), "> ".to_owned())].into(),
+    };
+    let mut person = stage.exec(key, what).await;
+    person.sees("> ").await;
+    let body = waits("typed", IGNORES);
+    person.types(&format!("{body} >/dev/null 2>&1 {}\n", told("typed"))).await;
+    living.push(person.sees_pid().await);
+    drop(person);
+    stage.touches(key, "go").await;
+    let all = "while [ ! -e $0 ]; do sleep 0.05; done";
+    for name in ["quiet", "loud", "left", "apart", "typed"] {
+        stage.exec(key, shell(&all.replace("$0", name))).await.rest().await;
+    }
+    stage.stop(key, LONG_MS).await;
+    stage.exit(key).await;
+    assert!(living.iter().all(|pid| !fixture.is_alive(*pid)), "they end with the run");
 }
 
 /// No command outlives its run, and none can be started in one that has ended.

@@ -44,6 +44,7 @@ pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String
             gang.fill(&mut words, &|member: &Member| names::address(&spec.workload_name, member));
         }
         engine::environment::fill_completion_index(&mut words, spec);
+        engine::fill_base_path(&mut words, spec);
         (!words.is_empty()).then_some(words)
     };
     (given(spec.command.as_deref().unwrap_or_default()), given(&spec.args))

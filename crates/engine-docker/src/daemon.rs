@@ -14,9 +14,10 @@ use crate::failed;
 
 /// Timeout of a request, in seconds.
 pub(crate) const ANSWER_S_MAX: u64 = 60;
-/// Where Docker and Podman listen, the machine's sockets first.
+/// Where Docker listens.
 const DOCKER: &str = "/var/run/docker.sock";
-const PODMAN: &str = "/run/podman/podman.sock";
+/// Where Podman listens.
+pub const PODMAN: &str = "/run/podman/podman.sock";
 /// Where NVIDIA's container toolkit names GPUs: by hand, and by its service.
 const CDI: [&str; 2] = ["/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml"];
 

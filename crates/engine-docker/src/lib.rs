@@ -41,7 +41,7 @@ mod toolbox;
 mod user;
 mod verbs;
 
-pub use daemon::Daemon;
+pub use daemon::{Daemon, PODMAN};
 pub use image::PULL_PAUSE;
 pub use open::{DockerEngine, Options};
 pub use program::Program;

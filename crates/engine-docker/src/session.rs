@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bollard::Docker;
 use bollard::container::LogOutput;
@@ -32,6 +32,8 @@ use crate::{failed, names};
 const AHEAD: usize = 32;
 /// Timeout of a connection to a port.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// How long a command has to end after its client disconnected.
+const GRACE: Duration = Duration::from_millis(500);
 /// How often the end of an attached run is checked after its output has ended.
 const END_CHECK: Duration = Duration::from_millis(20);
 /// How the daemon's message starts if the program of a command does not exist.
@@ -132,23 +134,31 @@ async fn end_of(
 }
 
 /// The exit code of a command whose output ended; none if unknown. If the client is gone, the
-/// command is killed.
+/// command is hung up and, after a grace period, killed.
 async fn code_of(
     docker: &Docker,
     id: &str,
     to: &mpsc::Sender<Output>,
 ) -> Result<Option<i64>, Fault> {
+    let mut hung_up: Option<Instant> = None;
     loop {
         let found = docker.inspect_exec(id).await?;
         if found.running != Some(true) {
             return Ok(found.exit_code);
         }
-        if to.is_closed() {
-            let pid = found.pid.and_then(|pid| i32::try_from(pid).ok());
-            if let (Some(pid), Some(container)) = (pid, found.container_id) {
-                end_tree(pid, &container);
+        let pid = found.pid.and_then(|pid| i32::try_from(pid).ok());
+        match (hung_up, pid.zip(found.container_id)) {
+            _ if !to.is_closed() => {}
+            (_, None) => return Ok(None),
+            (None, Some((pid, container))) => {
+                hang_up(pid, &container);
+                hung_up = Some(Instant::now());
             }
-            return Ok(None);
+            (Some(since), Some((pid, container))) if since.elapsed() > GRACE => {
+                signal(pid, &container, Signal::KILL);
+                return Ok(None);
+            }
+            _ => {}
         }
         tokio::time::sleep(END_CHECK).await;
     }
@@ -363,43 +373,57 @@ async fn end_input(typed: Option<Typed>) {
     }
 }
 
-/// Kills a process of a container and its descendants, the deepest last: an orphan is still known
-/// then. A process outside the container's control group is skipped: the id was reused, or the
-/// daemon has another PID namespace.
-fn end_tree(pid: i32, container: &str) {
-    let mut parents = Vec::new();
+/// SIGHUP to a command that leads its session, and to what is in the foreground of its terminal: as
+/// from a terminal that is closed. Processes in the background that ignore it (`nohup`), and those
+/// that left the session (`setsid`), go on.
+fn hang_up(command: i32, container: &str) {
+    let Some(Groups { foreground, .. }) = Groups::of(command) else { return };
+    let is_meant = |of: &Groups| of.session == command && [command, foreground].contains(&of.group);
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(own) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name is in brackets and may contain anything; then come the state and the parent.
-        let parent =
-            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
-        parents.extend(parent.map(|parent: i32| (parent, own)));
-    }
-    let mut tree = vec![pid];
-    let mut at = 0;
-    while let Some(&parent) = tree.get(at) {
-        tree.extend(parents.iter().filter(|(of, _)| *of == parent).map(|(_, own)| *own));
-        at += 1;
-    }
-    for pid in tree.into_iter().filter_map(Pid::from_raw) {
-        let number = pid.as_raw_nonzero();
-        // The handle pins the id before its owner is checked.
-        let ended = pidfd_open(pid, PidfdFlags::empty()).and_then(|handle| {
-            let group = std::fs::read_to_string(format!("/proc/{number}/cgroup"));
-            if group.is_ok_and(|group| group.contains(container)) {
-                return pidfd_send_signal(handle, Signal::KILL);
-            }
-            tracing::warn!("process {number} is not of container {container}; left alone");
-            Ok(())
-        });
-        if let Err(error) = ended
-            && error != Errno::SRCH
-        {
-            tracing::warn!("a command that nobody is at goes on as {number}: {error}");
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+        if let Some(pid) = pid.filter(|pid| Groups::of(*pid).is_some_and(|of| is_meant(&of))) {
+            signal(pid, container, Signal::HUP);
         }
+    }
+}
+
+/// The process group and the session of a process, and the group in the foreground of its terminal.
+struct Groups {
+    group: i32,
+    session: i32,
+    foreground: i32,
+}
+
+impl Groups {
+    /// None: there is no such process.
+    fn of(pid: i32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name is in brackets and may contain anything; then come state, parent, group, session,
+        // terminal and the group in its foreground.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let mut numbers = rest.split(' ').skip(2).map(|number| number.parse().ok());
+        let (group, session) = (numbers.next()??, numbers.next()??);
+        Some(Self { group, session, foreground: numbers.nth(1)?? })
+    }
+}
+
+/// Signals a process of a container. One outside the container's control group is skipped: the id
+/// was reused, or the daemon has another PID namespace.
+fn signal(number: i32, container: &str, signal: Signal) {
+    let Some(pid) = Pid::from_raw(number) else { return };
+    // The handle pins the id before its owner is checked.
+    let sent = pidfd_open(pid, PidfdFlags::empty()).and_then(|handle| {
+        let group = std::fs::read_to_string(format!("/proc/{number}/cgroup"));
+        if group.is_ok_and(|group| group.contains(container)) {
+            return pidfd_send_signal(handle, signal);
+        }
+        tracing::warn!("process {number} is not of container {container}; left alone");
+        Ok(())
+    });
+    if let Err(error) = sent
+        && error != Errno::SRCH
+    {
+        tracing::warn!("a command without a client goes on as process {number}: {error}");
     }
 }
 
@@ -433,10 +457,10 @@ mod tests {
     fn only_what_is_in_the_container_is_ended() {
         let mut child = Command::new("sleep").arg("600").spawn().expect("a process");
         let pid = i32::try_from(child.id()).expect("a number");
-        end_tree(pid, "7f3a-no-such-container");
+        signal(pid, "7f3a-no-such-container", Signal::KILL);
         assert!(child.try_wait().expect("known").is_none(), "it is somebody else's");
         // Every control group has a `/` in its path.
-        end_tree(pid, "/");
+        signal(pid, "/", Signal::KILL);
         assert_eq!(child.wait().expect("ended").code(), None, "by a signal");
     }
 }

@@ -231,6 +231,7 @@ fn argv(shared: &Shared, spec: &RunSpec) -> Result<Vec<String>, Error> {
         gang.fill(&mut argv, &environment::address);
     }
     engine::environment::fill_completion_index(&mut argv, spec);
+    engine::fill_base_path(&mut argv, spec);
     Ok(argv)
 }
 

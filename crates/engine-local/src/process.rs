@@ -24,6 +24,10 @@ const KILL_ROUNDS_MAX: u32 = 300;
 struct Entry {
     pid: Pid,
     parent: i32,
+    group: i32,
+    session: i32,
+    /// The process group in the foreground of its terminal; -1 without a terminal.
+    foreground: i32,
     /// Clock ticks after boot; identifies a process together with the id.
     started: u64,
     zombie: bool,
@@ -98,6 +102,21 @@ pub(crate) fn signal_descendants(leader: Pid, signal: Signal) {
         Some(entries) => entries.iter().for_each(|entry| send(entry, signal)),
         None => note(leader, kill_process_group(leader, signal)),
     }
+}
+
+/// SIGHUP to a command that leads its session, and to what is in the foreground of its terminal: as
+/// from a terminal that is closed. Processes in the background that ignore it (`nohup`), and those
+/// that left the session (`setsid`), go on.
+pub(crate) fn hang_up(command: Pid) {
+    if !shows_this_namespace() {
+        return note(command, kill_process_group(command, Signal::HUP));
+    }
+    let leader = command.as_raw_nonzero().get();
+    let Some(of_command) = look_up(leader) else { return };
+    let is_meant = |entry: &Entry| {
+        entry.session == leader && [leader, of_command.foreground].contains(&entry.group)
+    };
+    table().iter().filter(|entry| is_meant(entry)).for_each(|entry| send(entry, Signal::HUP));
 }
 
 /// Kills every process that carries the mark of one of these run keys, until none is left.
@@ -320,16 +339,19 @@ fn look_up(pid: i32) -> Option<Entry> {
 fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
+    let mut next = || fields.next()?.parse().ok();
+    let (parent, group, session, _terminal) = (next()?, next()?, next()?, next()?);
+    let foreground = next()?;
     // Fields 20 and 22 of proc_pid_stat(5); the state is field 3. The four times start at field
     // 14.
-    let times = fields.by_ref().skip(9).take(4).map(|ticks| ticks.parse().unwrap_or(0_u64));
+    let times = fields.by_ref().skip(5).take(4).map(|ticks| ticks.parse().unwrap_or(0_u64));
     let cpu_ticks = times.sum();
     let threads: u32 = fields.nth(2)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
     // A process whose first thread has ended shows as a zombie while the others go on.
     let zombie = matches!(state, "Z" | "X") && threads <= 1;
-    Some(Entry { pid: Pid::from_raw(pid)?, parent, started, zombie, cpu_ticks })
+    let pid = Pid::from_raw(pid)?;
+    Some(Entry { pid, parent, group, session, foreground, started, zombie, cpu_ticks })
 }
 
 /// Signals exactly this process: the handle pins the id, the start time proves identity.
@@ -361,6 +383,7 @@ mod tests {
         let text = "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
         let entry = parse_stat(7, text).expect("a line");
         assert_eq!((entry.parent, entry.started, entry.zombie), (3, 4711, false));
+        assert_eq!((entry.group, entry.session, entry.foreground), (7, 7, -1));
         assert_eq!(entry.cpu_ticks, 0);
         assert!(parse_stat(7, "7 (cut").is_none());
         let text = "7 (a) S 3 7 7 0 -1 0 0 0 0 0 1 20 300 4000 20 0 1 0 4711 0";
@@ -402,6 +425,9 @@ mod tests {
         let entry = |(pid, parent)| Entry {
             pid: Pid::from_raw(pid).expect("positive"),
             parent,
+            group: pid,
+            session: pid,
+            foreground: -1,
             started: 1,
             zombie: pid % 10 == 9,
             cpu_ticks: 1,

@@ -1,6 +1,7 @@
 //! The process of one session, below the run's supervisor and with the run's context. Owns: the
-//! command of an exec session, with or without a terminal, and the end of all its processes; or
-//! the copying between an attached client and the main process.
+//! command of an exec session, with or without a terminal, and its end with the client or the run;
+//! or the copying between an attached client and the main process. Processes that a command leaves
+//! running pass to the supervisor when this process ends.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,10 +13,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use engine::{Input, TerminalSize};
 use rustix::event::PollFlags;
 use rustix::fs::inotify;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_child_subreaper};
 use rustix::termios::isatty;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -23,7 +26,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use crate::console::{pipe, resize, terminal};
 use crate::isolation::{Account, Boundary};
 use crate::log_retention::read_kept;
-use crate::process::signal_descendants;
+use crate::process::hang_up;
 use crate::protocol::{self, SessionRequest};
 use crate::record::log_line;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile};
@@ -31,10 +34,13 @@ use crate::session_server::{self, MAIN_EXITED, NO_MORE_INPUT, RunContext};
 use crate::supervise::{Fault, refusal};
 use crate::tree::{Flag, ProcessTree, Signals};
 
-/// How long processes that a command left running have to end.
-const REST_GRACE_MS: u64 = 500;
+/// How long a command has to end after its client disconnected, or after the run ended.
+const GRACE: Duration = Duration::from_millis(500);
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 32 << 10;
+/// Most pieces that are read after a command has ended: more than the kernel buffers. Processes in
+/// the background may write for ever.
+const LAST_PIECES_MAX: u32 = 64;
 /// The end-of-input character of a terminal.
 const END_OF_INPUT: [u8; 1] = [4];
 
@@ -123,6 +129,8 @@ struct ExecSession {
     main: Pid,
     /// The threads that copy its output to the client.
     carriers: Vec<thread::JoinHandle<()>>,
+    /// Dropped when the command has ended: carriers read what is there, and no more.
+    ended: UnixStream,
 }
 
 impl ExecSession {
@@ -156,36 +164,55 @@ impl ExecSession {
         };
         // Only the command holds the other ends, so they close with it.
         drop(command);
-        let carriers = connect(ends, line)?;
+        let (ended, carriers) = connect(ends, line)?;
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let main = id.ok_or_else(|| io::Error::other("no process id"))?;
-        Ok(Ok(Self { tree: ProcessTree::of(main, None), main, carriers }))
+        Ok(Ok(Self { tree: ProcessTree::of(main, None), main, carriers, ended }))
     }
 
-    /// Returns the exit of the command, when all its processes ended and all output is sent.
+    /// Returns the exit of the command, when its output is sent. Processes that it left in the
+    /// background go on; with the run all end.
     fn watch(mut self, signals: &mut SignalFlags, line: &UnixStream) -> ExitFile {
-        let mut hung_up = false;
-        while self.tree.reap(|_| {}) {
-            let left = signals.over.take() || has_disconnected(line);
-            if (left || self.tree.exit().is_some()) && !hung_up {
-                hung_up = true;
-                signal_descendants(self.main, Signal::HUP);
-                self.tree.ask(REST_GRACE_MS);
+        let (mut is_over, mut hung_up) = (false, None);
+        while self.tree.reap(|_| {}) && (is_over || self.tree.exit().is_none()) {
+            if signals.over.take() {
+                is_over = true;
+                hang_up(self.main);
+                self.tree.ask(millis(GRACE));
+            } else if hung_up.is_none() && has_disconnected(line) {
+                hung_up = Some(Instant::now());
+                hang_up(self.main);
             }
-            let pause = self.tree.force_when_due();
+            let pause = self.tree.force_when_due().or_else(|| self.kill_when_due(hung_up));
             // A client that is known to be gone must not wake this loop again.
-            let visitor = (!hung_up).then(|| (line.as_fd(), PollFlags::empty()));
+            let visitor = hung_up.is_none().then(|| (line.as_fd(), PollFlags::empty()));
             if let Err(error) = signals.all.wait(pause, [visitor]) {
                 log_line(&format!("failed to wait for signals: {error}"));
-                thread::sleep(std::time::Duration::from_millis(100));
+                thread::sleep(Duration::from_millis(100));
             }
         }
+        drop(self.ended);
         for carrier in self.carriers {
             // A panic was already printed.
             let _ended = carrier.join();
         }
         self.tree.into_exit()
     }
+
+    /// SIGKILL to a command whose client disconnected, after the grace period. Returns the time
+    /// until it is due.
+    fn kill_when_due(&self, hung_up: Option<Instant>) -> Option<Duration> {
+        let left = GRACE.checked_sub(hung_up?.elapsed()).filter(|left| !left.is_zero());
+        if left.is_none() {
+            // An unreaped child of this process, so the id is valid.
+            let _ended = kill_process(self.main, Signal::KILL);
+        }
+        left
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn has_disconnected(line: &UnixStream) -> bool {
@@ -230,18 +257,20 @@ impl Ends {
     }
 }
 
-/// Copies input to a command, and its output to the client.
-fn connect(ends: Ends, line: &UnixStream) -> io::Result<Vec<thread::JoinHandle<()>>> {
+/// Copies input to a command, and its output to the client, until the returned end is dropped.
+fn connect(ends: Ends, line: &UnixStream) -> io::Result<(UnixStream, Vec<thread::JoinHandle<()>>)> {
     let Ends { typed, printed } = ends;
     let to = Arc::new(Mutex::new(line.try_clone()?));
     let from = line.try_clone()?;
     // Ends with the client, or with this process.
     thread::spawn(move || take_input(from, typed, end_input));
+    let (ended, seen) = UnixStream::pair()?;
     let start = |(from, errors)| {
-        let to = Arc::clone(&to);
-        thread::spawn(move || carry(from, errors, &to))
+        let (to, seen) = (Arc::clone(&to), seen.try_clone()?);
+        Ok(thread::spawn(move || carry(from, errors, &to, &seen)))
     };
-    Ok(printed.into_iter().map(start).collect())
+    let carriers: io::Result<Vec<_>> = printed.into_iter().map(start).collect();
+    Ok((ended, carriers?))
 }
 
 /// The destination of a client's input.
@@ -288,9 +317,15 @@ fn take_input(mut from: UnixStream, mut to: Option<Typed>, at_end: fn(&mut Optio
     }
 }
 
-fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>) {
-    let mut piece = [0; PIECE_BYTES];
-    loop {
+/// Copies output until no process can write it, or the command has `ended` and nothing is left.
+fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>, ended: &UnixStream) {
+    let (mut piece, mut last_pieces) = (vec![0; PIECE_BYTES], 0);
+    while last_pieces < LAST_PIECES_MAX {
+        match wait_for_output(&from, ended) {
+            Ok(Awaited { is_readable: false, .. }) => return,
+            Ok(Awaited { has_ended, .. }) => last_pieces += u32::from(has_ended),
+            Err(error) => return log_line(&format!("failed to wait for output: {error}")),
+        }
         match from.read(&mut piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // EIO means that no process has the other end open.
@@ -303,6 +338,26 @@ fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>) {
             }
         }
     }
+}
+
+/// An event at the output of a command.
+struct Awaited {
+    is_readable: bool,
+    has_ended: bool,
+}
+
+fn wait_for_output(from: &File, ended: &UnixStream) -> io::Result<Awaited> {
+    use rustix::event::{PollFd, poll};
+    // In this order, so that all that a command wrote before its end is readable with that end.
+    let mut fds = [PollFd::new(ended, PollFlags::empty()), PollFd::new(from, PollFlags::IN)];
+    loop {
+        match poll(&mut fds, None) {
+            Err(Errno::INTR) => {}
+            done => break done.map(drop)?,
+        }
+    }
+    let [has_ended, is_readable] = fds.map(|fd| !fd.revents().is_empty());
+    Ok(Awaited { is_readable, has_ended })
 }
 
 /// Sends the main process's output, and copies input to it. The server reads the last output from

@@ -5,6 +5,7 @@
 //! their gang ([`Gang`]). `engine-conformance` has the suite every engine passes.
 //! Does not know about scheduling, storage, and how a pod is made to run.
 
+mod base_path;
 mod bucket;
 mod capabilities;
 pub mod copy;
@@ -21,6 +22,7 @@ mod timestamps;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+pub use base_path::{BasePath, fill_base_path};
 pub use capabilities::{
     Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
     Outage,

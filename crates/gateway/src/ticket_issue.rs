@@ -27,12 +27,12 @@ pub(crate) fn ticket(
     let (port, audience, named_at, address) = match &workload.spec.serving {
         Some(serving) if asked.is_none_or(|asked| asked == serving.container_port.to_string()) => {
             let named_at = said_at(&gateway.control.view(), workload);
-            let address = gateway.origins.of_inference(workload);
+            let address = gateway.origins.of_inference(workload) + "/";
             (serving.container_port, &serving.audience, named_at, Some(address))
         }
         _ => {
             let url = chosen(workload, asked)?;
-            let address = gateway.origins.of_port(workload, url.port);
+            let address = gateway.origins.of_page(workload, url.port);
             (url.port, &url.audience, workload.created_at, address)
         }
     };
@@ -41,12 +41,12 @@ pub(crate) fn ticket(
         return Err(ApiError::new(StatusCode::CONFLICT, why));
     };
     if *audience == Audience::Everyone {
-        return Ok((port, format!("{address}/")));
+        return Ok((port, address));
     }
     is_meant(audience, Some(caller), named_at)?;
     let ticket = gateway.tickets.ticket((workload.id, port), caller, gateway.now());
     let ticket = ticket.map_err(ApiError::internal)?;
-    Ok((port, format!("{address}/?{TICKET}={ticket}")))
+    Ok((port, format!("{address}?{TICKET}={ticket}")))
 }
 
 /// A ticket to the WebSockets of a workload, and for how many seconds it is good.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use axum::Json;
 use axum::body::Body;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -13,6 +13,13 @@ use serde::Serialize;
 pub struct Created<T>(pub T);
 /// 202: it will be done.
 pub struct Accepted<T>(pub T);
+/// 202: it will be done, with something that its user has to know.
+pub struct Noticed<T> {
+    /// The answer.
+    pub body: T,
+    /// A sentence for its user, in the header of notices.
+    pub notice: Option<String>,
+}
 /// 200 without a body.
 pub struct Done;
 /// 204: done, and nothing to say.
@@ -68,6 +75,17 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: Serialize> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
         (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Noticed<T> {
+    fn into_response(self) -> Response {
+        let mut response = Accepted(self.body).into_response();
+        let notice = self.notice.and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok());
+        if let Some(notice) = notice {
+            response.headers_mut().insert(api_types::NOTICE_HEADER, notice);
+        }
+        response
     }
 }
 

@@ -32,8 +32,8 @@ mod tls;
 mod tree;
 
 pub use answer::{
-    Accepted, Attachment, Binary, Created, Done, Html, JsonText, NoContent, PlainText, Switched,
-    Written,
+    Accepted, Attachment, Binary, Created, Done, Html, JsonText, NoContent, Noticed, PlainText,
+    Switched, Written,
 };
 pub use blocking::run_blocking;
 pub use body::{

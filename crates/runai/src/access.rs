@@ -74,13 +74,8 @@ impl<'a> LocalForward<'a> {
                 )),
             }
         }
-        let path = if self.access.own_path { own_path(project, name) } else { String::new() };
         let points = match self.listening.is_empty() {
-            true => workload
-                .urls
-                .iter()
-                .map(|url| url.trim_end_matches('/').to_owned() + &path)
-                .collect(),
+            true => workload.urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect(),
             false => self.points()?,
         };
         writeln!(out, "Open access point(s) to service from {}", points.join(","))?;

@@ -39,13 +39,14 @@ mod what_if;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use cli_kit::exit::{self, Error};
 use cli_kit::message::{self, Plain};
-use cli_kit::output::show;
+use cli_kit::output::{OutputOptions, show};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
 use dialects::intent::{Intent, LocalCommand};
@@ -201,62 +202,66 @@ async fn run_alone(
 
 /// Prints what a list or a description says, and again where that is asked for.
 async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result<(), Error> {
-    let pulse = pulse(intent, context);
+    let Some(how) = output_of(intent) else { return Ok(()) };
+    let was_lost = Cell::new(false);
+    let answer = async |out: &mut dyn Write| {
+        let answered = match was_lost.get() {
+            false => answer(intent, context, out).await,
+            // As things are now: the server may have moved, and the login have run out.
+            true => answer(intent, &context.renewed().await?, out).await,
+        };
+        was_lost.set(was_lost.get() || answered.is_err());
+        answered
+    };
+    show(how, raw, pulse(intent, context), answer).await
+}
+
+/// How an answer is printed; none: the intent is no list and no description.
+const fn output_of(intent: &Intent) -> Option<&OutputOptions> {
+    Some(match intent {
+        Intent::ListWorkloads(list) => &list.how,
+        Intent::ListObjects(list) => &list.how,
+        Intent::Describe(one) => &one.how,
+        Intent::Metrics(asked) => &asked.how,
+        Intent::ListProjects(_, _, how)
+        | Intent::ListNodes(_, _, _, how)
+        | Intent::ListClusters(_, _, how)
+        | Intent::DescribeObject(_, _, how)
+        | Intent::Explain(_, how)
+        | Intent::DescribeNodes(_, how)
+        | Intent::TopNodes { how, .. }
+        | Intent::TopJobs { how, .. }
+        | Intent::Whoami(how) => how,
+        _ => return None,
+    })
+}
+
+/// Prints a list or a description once.
+async fn answer(intent: &Intent, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     match intent {
-        Intent::ListWorkloads(list) => {
-            show(&list.how, raw, pulse, async |out| list::workloads(list, context, out).await).await
-        }
+        Intent::ListWorkloads(list) => list::workloads(list, context, out).await,
         Intent::ListProjects(dialect, page, how) => {
-            let list = async |out: &mut dyn Write| {
-                list::projects(*dialect, *page, how, context, out).await
-            };
-            show(how, raw, pulse, list).await
+            list::projects(*dialect, *page, how, context, out).await
         }
         Intent::ListNodes(dialect, names, page, how) => {
-            let list = async |out: &mut dyn Write| {
-                list::nodes(*dialect, names, *page, how, context, out).await
-            };
-            show(how, raw, pulse, list).await
+            list::nodes(*dialect, names, *page, how, context, out).await
         }
         Intent::ListClusters(dialect, page, how) => {
-            let list = async |out: &mut dyn Write| {
-                list::clusters(*dialect, *page, how, context, out).await
-            };
-            show(how, raw, pulse, list).await
+            list::clusters(*dialect, *page, how, context, out).await
         }
-        Intent::ListObjects(list) => {
-            show(&list.how, raw, pulse, async |out| objects::list(list, context, out).await).await
-        }
+        Intent::ListObjects(list) => objects::list(list, context, out).await,
         Intent::DescribeObject(of, name, how) => {
-            show(how, raw, pulse, async |out| objects::describe(*of, name, how, context, out).await)
-                .await
+            objects::describe(*of, name, how, context, out).await
         }
-        Intent::Describe(one) => {
-            show(&one.how, raw, pulse, async |out| describe::workload(one, context, out).await)
-                .await
-        }
-        Intent::Explain(of, how) => {
-            show(how, raw, pulse, async |out| explain::run(of, how, context, out).await).await
-        }
-        Intent::Metrics(asked) => {
-            let list = async |out: &mut dyn Write| metrics::run(asked, context, out).await;
-            show(&asked.how, raw, pulse, list).await
-        }
-        Intent::DescribeNodes(names, how) => {
-            show(how, raw, pulse, async |out| describe::nodes(names, how, context, out).await).await
-        }
+        Intent::Describe(one) => describe::workload(one, context, out).await,
+        Intent::Explain(of, how) => explain::run(of, how, context, out).await,
+        Intent::Metrics(asked) => metrics::run(asked, context, out).await,
+        Intent::DescribeNodes(names, how) => describe::nodes(names, how, context, out).await,
         Intent::TopNodes { names, details, how } => {
-            let list =
-                async |out: &mut dyn Write| top::nodes(names, *details, how, context, out).await;
-            show(how, raw, pulse, list).await
+            top::nodes(names, *details, how, context, out).await
         }
-        Intent::TopJobs { all_projects, how } => {
-            show(how, raw, pulse, async |out| top::jobs(*all_projects, how, context, out).await)
-                .await
-        }
-        Intent::Whoami(how) => {
-            show(how, raw, pulse, async |out| account::whoami(how, context, out).await).await
-        }
+        Intent::TopJobs { all_projects, how } => top::jobs(*all_projects, how, context, out).await,
+        Intent::Whoami(how) => account::whoami(how, context, out).await,
         _ => Ok(()),
     }
 }

@@ -11,12 +11,10 @@ use tokio::time::{Instant, sleep, timeout};
 use super::context::Context;
 use super::rows;
 use cli_kit::change_wait::ChangeWait;
-use cli_kit::exit::Error;
+use cli_kit::exit::{AWAY_MAX, Error};
 use cli_kit::message::print_note;
 use dialects::intent::Target;
 
-/// How long a server that went away is waited for.
-const AWAY_MAX: Duration = Duration::from_secs(300);
 /// Phases in which nothing restarts by itself.
 const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
 /// A note that it continues is printed only if it takes longer than this.
@@ -55,12 +53,17 @@ pub(super) async fn run(
         }
     }
     match &workload.additional_fields.last_exit {
-        Some(why) if nothing && !which.previous && workload.running_pods == 0 => {
+        Some(why) if nothing && is_all(which) && workload.running_pods == 0 => {
             print_note(&format!("{} wrote nothing: {why}", workload.name));
         }
         _ => {}
     }
     Ok(())
+}
+
+/// Whether the answer is empty only if the newest run wrote nothing.
+const fn is_all(which: &client::Logs) -> bool {
+    !which.previous && which.since.is_none() && !matches!(which.tail_lines, Some(0))
 }
 
 /// The output of the run that follows, once there is one; none if there will be none, or just this
@@ -92,7 +95,7 @@ async fn next_run(
             Ok(Next::Run(stream)) => return Ok(Some(*stream)),
             Ok(Next::Never) => return Ok(None),
             Ok(Next::NotYet) => lost = None,
-            Err(error) if is_lost(&error, lost) => {
+            Err(error) if error.is_lost(lost) => {
                 lost.get_or_insert_with(Instant::now);
             }
             Err(error) => return Err(error),
@@ -172,34 +175,10 @@ async fn again(
         match asked {
             // A server that has just begun may not know yet what runs.
             Err(Error::Server(client::Error::Api { code: 409, .. })) if Instant::now() < until => {}
-            Err(error) if is_away(&error) && Instant::now() < until => {}
+            Err(error) if error.is_away() && Instant::now() < until => {}
             other => return other,
         }
     }
-}
-
-/// Whether it is worth asking again: the server is away, not for too long, or the login has run
-/// out.
-pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
-    let ran_out = matches!(error, Error::Server(client::Error::NotLoggedIn { .. }));
-    match lost {
-        None => is_away(error) || ran_out,
-        Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,
-    }
-}
-
-/// Whether the server has gone, perhaps in the middle of its answer, and may come again.
-pub(super) const fn is_away(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Server(
-            client::Error::NotRunning { .. }
-                | client::Error::Unreachable { .. }
-                | client::Error::Protocol { .. }
-                | client::Error::Dropped { .. }
-                | client::Error::Api { code: 503, .. }
-        )
-    )
 }
 
 /// Refuses an inference that has no pods because there are no requests.

@@ -136,6 +136,9 @@ pub(super) async fn update(
     let changed = context.client.update(kind, &there.id, &change).await?;
     writeln!(out, "Updating {word} {}...", changed.name)?;
     out.flush()?;
+    if let Some(notice) = context.client.notice() {
+        print_note(&notice);
+    }
     wait_until_stable(&there.id, context).await
 }
 

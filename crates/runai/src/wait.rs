@@ -8,7 +8,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::last_output;
-use super::logs::{is_away, is_lost};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::{self, Error};
 use cli_kit::message::{print_always, print_note};
@@ -98,8 +97,8 @@ async fn one(
                     end.unwrap_or_else(gone)
                 };
             }
-            Err(error) if is_lost(&error, lost) => {
-                if lost.is_none() && is_away(&error) {
+            Err(error) if error.is_lost(lost) => {
+                if lost.is_none() && error.is_away() {
                     print_note(&format!("{error}; waiting for the server"));
                 }
                 lost.get_or_insert_with(Instant::now);

@@ -23,6 +23,9 @@ use crate::{ReplicaCounts, Sample, Scaler};
 /// A process that has run for so long and does not answer is shown as not ready.
 const UNREADY_AFTER: Duration = Duration::from_secs(3);
 
+/// A newest revision that waits for room for so long does not find it beside the older ones.
+const LACKING_FOR: Duration = Duration::from_secs(2);
+
 /// What is to be asked of the dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -41,8 +44,14 @@ struct Active {
     /// How many replicas there should be, and why.
     replicas: u32,
     why: String,
+    /// Counts the revisions of the inference.
+    number: u32,
     /// Since when it has had a place.
     starting_since: Option<Instant>,
+    /// Since when it finds no room beside the older ones, while none of theirs goes.
+    lacking_since: Option<Instant>,
+    /// Since when an older one makes room for it.
+    room_since: Option<Instant>,
     was_ready: bool,
 }
 
@@ -96,10 +105,11 @@ impl Controller {
         let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
         let seen = self.check_ready(live.iter().flat_map(|one| &one.pods), serving.container_port);
         let replicas: Vec<_> = live.iter().map(|revision| self.replicas(revision)).collect();
-        self.decide(newest.id, serving, &replicas[0], measure);
-        let Some(active) = &self.active else { return (orders, seen) };
-        let fates = roll(&replicas, active.replicas);
+        self.decide(newest, serving, &replicas[0], measure);
+        let Some(active) = &mut self.active else { return (orders, seen) };
         let now = Instant::now();
+        let ahead = active.makes_room(&live, &replicas, now);
+        let fates = roll(&replicas, active.replicas, ahead);
         self.leaving.retain(|pod, _| fates.iter().any(|f| f.leave.iter().any(|r| r.pod == *pod)));
         for replica in fates.iter().flat_map(|fate| &fate.leave) {
             self.leaving.entry(replica.pod).or_insert(now);
@@ -129,7 +139,7 @@ impl Controller {
         let stay_to_finish = fate.leave.iter().filter(|replica| !done(replica));
         let mut wanted = fate.stay;
         wanted.extend(stay_to_finish.map(|replica| replica.number));
-        if is_old && wanted.is_empty() {
+        if is_old && wanted.is_empty() && !self.may_return(serving) {
             return Some(Order::Retire { revision: revision.id });
         }
         let now: BTreeSet<u32> =
@@ -140,6 +150,11 @@ impl Controller {
             None => String::new(),
         };
         (now != wanted).then_some(Order::Scale { revision: revision.id, wanted, why })
+    }
+
+    /// Whether an old revision that gave its room away serves again if the newest is not ready in time.
+    fn may_return(&self, newest: &Serving) -> bool {
+        newest.recreate && self.active.as_ref().is_some_and(|it| !it.was_ready && it.replicas > 0)
     }
 
     /// Nothing serves: requests get an error that says so.
@@ -243,16 +258,30 @@ impl Controller {
     }
 
     /// Brings the number of replicas up to date.
-    fn decide(&mut self, newest: Uuid, serving: &Serving, replicas: &[Replica], measure: bool) {
+    fn decide(
+        &mut self,
+        newest: &WorkloadView,
+        serving: &Serving,
+        replicas: &[Replica],
+        measure: bool,
+    ) {
         let wanted = count(replicas, |replica| replica.wanted);
         let now = units::Instant(self.now_ms());
-        if self.active.as_ref().is_none_or(|active| active.revision != newest) {
+        if self.active.as_ref().is_none_or(|active| active.revision != newest.id) {
+            let number = newest.spec.revision.map_or(0, |revision| revision.number);
+            // One that gave its room to a newer one, which was given up, has as many as before.
+            let given_up = self.active.as_ref().filter(|active| active.number > number);
+            let wanted = given_up.map_or(wanted, |active| active.replicas.max(wanted));
             self.active = Some(Active {
-                revision: newest,
+                revision: newest.id,
                 scaler: Scaler::new(serving.scaling.clone(), now, wanted),
                 replicas: wanted,
-                why: String::new(),
+                why: given_up
+                    .map_or_else(String::new, |_| "the newer revision was given up".to_owned()),
+                number,
                 starting_since: None,
+                lacking_since: None,
+                room_since: None,
                 was_ready: false,
             });
         }
@@ -273,25 +302,69 @@ impl Controller {
         }
     }
 
-    /// A revision that has its place and is not ready for too long has failed.
+    /// A revision that has its place, or the room of an older one, and is not ready for too long has
+    /// failed.
     fn check_start(&mut self, newest: &WorkloadView, serving: &Serving) -> Option<Order> {
         let active = self.active.as_mut().filter(|active| active.revision == newest.id)?;
         active.starting_since = starting_since(active.starting_since, &newest.pods);
-        let since = active.starting_since.filter(|_| !active.was_ready)?;
+        let since = active.starting_since.or(active.room_since).filter(|_| !active.was_ready)?;
         if since.elapsed() < Duration::from_millis(serving.start_ms_max) {
             return None;
         }
         let seconds = serving.start_ms_max / 1000;
         let last = newest.pods.iter().find_map(|pod| pod.last_exit.as_ref());
         let last = last.map(|exit| format!("; a replica ended with {exit}")).unwrap_or_default();
+        let of = match active.starting_since {
+            Some(_) => "its start",
+            None => "the end of one of the revision before, which gave it room",
+        };
         let why = format!(
-            "no replica was ready within {seconds} s of its start (initializationTimeoutSeconds){last}"
+            "no replica was ready within {seconds} s of {of} (initializationTimeoutSeconds){last}"
         );
         Some(Order::GiveUp { revision: newest.id, why })
     }
 
     fn now_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Active {
+    /// How many replicas of older revisions go before one of this is ready: one, if this waits for room
+    /// and others go on serving, or an interruption was agreed to.
+    fn makes_room(
+        &mut self,
+        live: &[&Arc<WorkloadView>],
+        replicas: &[Vec<Replica>],
+        now: Instant,
+    ) -> u32 {
+        let ([newest, older @ ..], [own, ..]) = (live, replicas) else { return 0 };
+        let waits = |pod: &PodView| pod.wanted && pod.state == PodState::Pending;
+        let lacks_room = !newest.pending.is_empty() && newest.pods.iter().any(waits);
+        let is_starting = own.iter().any(|one| one.wanted && one.placed && !one.ready);
+        let is_going = |pod: &PodView| {
+            !pod.wanted
+                && matches!(
+                    pod.state,
+                    PodState::Starting | PodState::Running | PodState::Terminating
+                )
+        };
+        let pods = || older.iter().flat_map(|revision| &revision.pods);
+        let goes_anyway =
+            roll(replicas, self.replicas, 0).iter().skip(1).any(|it| !it.leave.is_empty());
+        if !lacks_room || is_starting || goes_anyway || pods().any(is_going) {
+            self.lacking_since = None;
+        } else {
+            self.lacking_since.get_or_insert(now);
+        }
+        let recreate = newest.spec.serving.as_ref().is_some_and(|serving| serving.recreate);
+        // What the state says of its waiting may be older than room that has just become free.
+        let lacks = self.lacking_since.is_some_and(|since| now - since >= LACKING_FOR);
+        let ahead = lacks && !older.is_empty() && (self.replicas > 1 || recreate);
+        if ahead {
+            self.room_since.get_or_insert(now);
+        }
+        u32::from(ahead)
     }
 }
 

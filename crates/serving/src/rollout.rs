@@ -4,7 +4,8 @@
 //!
 //! The newest revision gets as many replicas as there should be. Those of older ones go one by one,
 //! as those of the newest get ready; so there are never fewer that answer, and a newest revision
-//! that never gets ready takes nothing away.
+//! that never gets ready takes nothing away. Where the newest finds no room beside the old ones, one
+//! of theirs goes ahead.
 
 use std::collections::BTreeSet;
 
@@ -33,11 +34,15 @@ pub(crate) struct RevisionPlan {
     pub(crate) leave: Vec<Replica>,
 }
 
-/// The fates of the replicas of some revisions, the newest first.
-pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<RevisionPlan> {
+/// The fates of the replicas of some revisions, the newest first. `ahead`: how many of the older ones go
+/// before one of the newest is ready, to make room.
+pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32, ahead: u32) -> Vec<RevisionPlan> {
     let mut fates = Vec::with_capacity(revisions.len());
     let mut missing = replicas as usize;
     for (age, all) in revisions.iter().enumerate() {
+        if age == 1 {
+            missing = missing.saturating_sub(ahead as usize);
+        }
         let mut order = all.clone();
         // Replicas that answer are kept before those that only run, the first before the last.
         order.sort_by_key(|r| (!r.ready, !r.placed, !r.wanted, r.number));
@@ -71,8 +76,12 @@ mod tests {
 
     /// `+` stays or comes, `x` leaves, `-` stays away.
     fn fates(revisions: &[&str], replicas: u32) -> Vec<String> {
+        fates_with(revisions, replicas, 0)
+    }
+
+    fn fates_with(revisions: &[&str], replicas: u32, ahead: u32) -> Vec<String> {
         let all: Vec<_> = revisions.iter().map(|states| revision(states)).collect();
-        let fates = roll(&all, replicas);
+        let fates = roll(&all, replicas, ahead);
         let shown = fates.iter().zip(&all).map(|(fate, all)| {
             let leaves = |r: &Replica| fate.leave.iter().any(|gone| gone.number == r.number);
             let one = |r: &Replica| match (fate.stay.contains(&r.number), leaves(r)) {
@@ -113,6 +122,21 @@ mod tests {
             ("rrr", "---", ["+++", "---"]),
         ] {
             assert_eq!(fates(&[newest, old], 3), want, "{newest} after {old}");
+        }
+    }
+
+    #[test]
+    fn without_room_one_of_the_old_goes_ahead() {
+        for (newest, old, replicas, want) in [
+            ("ww", "rr", 2, ["++", "+x"]),
+            ("ww", "r-", 2, ["++", "+-"]),
+            ("rw", "r-", 2, ["++", "x-"]),
+            ("www", "rrr", 3, ["+++", "++x"]),
+            ("rww", "rr-", 3, ["+++", "+x-"]),
+            ("w", "r", 1, ["+", "x"]),
+            ("w", "-", 1, ["+", "-"]),
+        ] {
+            assert_eq!(fates_with(&[newest, old], replicas, 1), want, "{newest} after {old}");
         }
     }
 

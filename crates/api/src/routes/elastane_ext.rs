@@ -115,14 +115,21 @@ pub(super) async fn what_if(
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         submitted.push((project_id, state.control.settled(project_id, spec, strict).await?));
     }
-    let asked = what_if::asked(&steps, submitted)?;
+    Ok(Json(foretell(&state, what_if::asked(&steps, submitted)?).await?))
+}
+
+/// What would come of it. Changes nothing.
+pub(super) async fn foretell(
+    state: &Shared,
+    asked: Vec<sim::what_if::Asked>,
+) -> Result<WouldHappen, ApiError> {
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
     let mut stored = state.control.stored_state().await?;
     let lookups = what_if::lookups(&asked, &stored);
     what_if::restore(&mut stored, state.control.archived_rows(&lookups).await?);
     let work = move || what_if::play(stored, &asked);
     let (answer, _turn) = run_blocking(turn, work).await?;
-    Ok(Json(answer?))
+    answer
 }
 
 /// The parameters of `logs`.

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
     CreationRequest, EventsPage, HistoryPage, InferenceUpdateRequest, Revision, RevisionPodsPage,
-    RevisionsPage,
+    RevisionsPage, TypedWorkload,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
-use http_kit::{ApiError, Body, Deleted, ListQuery, OrderedPage, Page, QueryParameters};
+use http_kit::{ApiError, Body, Deleted, ListQuery, Noticed, OrderedPage, Page, QueryParameters};
 use records::EventFilter;
 use spec::{WorkloadKind, WorkloadSpec};
-use view::{Event, WorkloadView};
+use uuid::Uuid;
+use view::{Event, PodState, PodView, WorkloadView};
 
-use super::workload_kinds::{Answer, accepted, add, comes_to, create, delete, read, source};
-use crate::Shared;
+use super::elastane_ext::foretell;
+use super::workload_kinds::{add, comes_to, create, delete, read, source};
+use crate::{Shared, what_if};
 use assets::may_enter;
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
@@ -94,13 +96,107 @@ async fn update(
     Path(id): Path<String>,
     headers: HeaderMap,
     Body(request): Body<InferenceUpdateRequest>,
-) -> Answer {
+) -> Result<Noticed<TypedWorkload>, ApiError> {
     let view = find_of_kind(&state.control, KIND, &id).await?;
     let from = *view.revisions.last().ok_or_else(|| ApiError::no_such("inference", &id))?;
-    let spec = changed(&state, &view, request.spec, &caller, &headers).await?;
+    let recreate = request.recreate == Some(true);
+    let mut spec = changed(&state, &view, request.spec, &caller, &headers).await?;
+    let settled = settled_apart(&state, view.project_id, &spec).await;
+    let kept = view.spec.serving.as_ref().is_some_and(|serving| serving.recreate);
+    let is_same = |settled: &WorkloadSpec| {
+        let mut settled = settled.clone();
+        settled.name.clone_from(&view.spec.name);
+        settled.submitted_by.clone_from(&view.spec.submitted_by);
+        settled.submitter_id.clone_from(&view.spec.submitter_id);
+        agree_to(&mut settled, kept);
+        settled == *view.spec
+    };
+    let changes = recreate || !settled.as_ref().is_some_and(is_same);
+    agree_to(&mut spec, if changes { recreate } else { kept });
+    let notice = match settled.filter(|_| changes) {
+        Some(settled) => replacement(&state, &view, settled, recreate).await?,
+        None => None,
+    };
     let control = state.asked_by(&caller);
     let made = control.update_inference(&caller.subject, view.id, from, spec).await?;
-    accepted(&state, &made)
+    Ok(Noticed { body: convert::typed(&made, &state.context()), notice })
+}
+
+/// Sets whether an interruption is agreed to.
+fn agree_to(spec: &mut WorkloadSpec, recreate: bool) {
+    spec.serving.iter_mut().for_each(|serving| serving.recreate = recreate);
+}
+
+/// A specification as the server would take it for another workload; none if it would not, for a reason
+/// such as their number, which does not refuse a revision.
+async fn settled_apart(
+    state: &Shared,
+    project_id: u64,
+    spec: &WorkloadSpec,
+) -> Option<WorkloadSpec> {
+    let name = format!("revision-{}", Uuid::new_v4().simple());
+    let spec = WorkloadSpec { name, ..spec.clone() };
+    let settled = state.control.settled(project_id, spec, false).await;
+    settled.inspect_err(|error| tracing::debug!("room is not foretold: {error}")).ok()
+}
+
+/// How the next revision takes the place of the one that serves, where there is no room for both.
+///
+/// # Errors
+/// Its only replica would have to stop first, and that was not agreed to.
+async fn replacement(
+    state: &Shared,
+    view: &WorkloadView,
+    next: WorkloadSpec,
+    recreate: bool,
+) -> Result<Option<String>, ApiError> {
+    let known = state.control.view();
+    let revisions = view.revisions.iter().filter_map(|id| known.revisions.get(id));
+    let is_placed =
+        |pod: &&PodView| pod.wanted && matches!(pod.state, PodState::Starting | PodState::Running);
+    let serving = revisions.flat_map(|revision| &revision.pods).filter(is_placed).count();
+    if serving == 0 {
+        return Ok(None);
+    }
+    let Some(why) = lacks_room_beside(state, view.project_id, next).await? else { return Ok(None) };
+    let (name, project) = (&view.spec.name, &view.project_name);
+    if serving > 1 {
+        return Ok(Some(format!(
+            "there is no room beside the {serving} replicas of {name} ({why}), so they are replaced \
+             one at a time"
+        )));
+    }
+    if recreate {
+        return Ok(Some(format!(
+            "{name} does not serve from the end of its only replica until the next one is ready; if \
+             that is not ready in time, the revision before serves again"
+        )));
+    }
+    let message = format!(
+        "{name} has one replica, and there is no room for its successor beside it ({why}); `runai \
+         inference update {name} -p {project} --recreate …` (`\"recreate\": true`) stops it first, and \
+         it comes back if the next one is not ready in time"
+    );
+    Err(ApiError::new(StatusCode::CONFLICT, message))
+}
+
+/// Why a replica of a revision would wait beside all that runs now; none: it would start.
+async fn lacks_room_beside(
+    state: &Shared,
+    project_id: u64,
+    mut next: WorkloadSpec,
+) -> Result<Option<String>, ApiError> {
+    if let Some(serving) = &mut next.serving {
+        let one = |count: &mut u32| *count = 1;
+        let of = &mut serving.scaling;
+        let counts = [&mut of.replicas_initial, &mut of.replicas_activation];
+        counts.into_iter().chain([&mut of.replicas_min, &mut of.replicas_max]).for_each(one);
+    }
+    let asked = what_if::asked(&[], vec![(project_id, next)])?;
+    let foretold = foretell(state, asked).await?;
+    let reasons = foretold.waiting.into_iter().flat_map(|one| one.reasons);
+    let reason = reasons.map(|reason| format!("{} {}", reason.code, reason.message)).next();
+    Ok(reason.filter(|_| foretold.pods.iter().any(|pod| pod.fate == "wait")))
 }
 
 /// What an inference is with some values changed.

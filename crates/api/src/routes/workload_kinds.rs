@@ -218,6 +218,10 @@ async fn update(
     Path(id): Path<String>,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
+    if request.recreate.is_some() {
+        let why = "is for inferences: pods of other workloads do not change";
+        return Err(ApiError::field("recreate", why));
+    }
     let view = find_of_kind(&state.control, kind, &id).await?;
     let view = changed(&state, &caller, &view, request.spec).await?;
     accepted(&state, &view)

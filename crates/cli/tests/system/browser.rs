@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
-/// The one test here; its workload runs the same program with the same name, and gets its port.
+/// A test whose workload runs the same program with the same name, and gets its port.
 const TEST: &str = "browser::a_page_is_opened_by_a_ticket_and_survives_what_happens";
 
 /// What the workload runs: it says what it was asked, or repeats what comes.
@@ -93,6 +93,36 @@ fn a_page_is_opened_by_a_ticket_and_survives_what_happens() {
     sandbox.start_server("elastane up --gpus 1x16GiB");
     answers(&sandbox, &visit, "HTTP/1.1 401");
     answers(&sandbox, &opened(&sandbox), "HTTP/1.1 200");
+}
+
+/// The names that published lines write into the base path are filled in, and every address leads there.
+#[test]
+fn a_notebook_is_opened_at_its_base_path() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x16GiB");
+    sandbox.shell("elastane project create team-a && runai config project team-a");
+    let (port, program) = (free_port(), std::env::current_exe().expect("this program"));
+    let submitted = sandbox.shell(&format!(
+        "runai workspace submit nb -i ubuntu -e PAGES_PORT={port} --external-url container={port} \
+         --command -- bash -c 'echo \"$0\"; exec {} --exact {TEST}' \
+         '--NotebookApp.base_url=/${{RUNAI_PROJECT}}/${{RUNAI_JOB_NAME}}'",
+        program.display()
+    ));
+    assert_eq!(submitted.code, Some(0), "{}", submitted.text);
+    sandbox.await_text("runai logs nb 2>&1", "--NotebookApp.base_url=/team-a/nb\n");
+    let host = format!("nb--team-a--{port}.localhost:{}", sandbox.port());
+    let page = format!("http://{host}/team-a/nb/");
+    for lists in ["runai list jobs -o wide", "runai describe job nb", "runai workspace describe nb"]
+    {
+        let text = sandbox.shell(lists).text;
+        assert!(text.contains(&page), "{lists}: {text}");
+    }
+    let printed = sandbox.shell("runai open nb --print").text;
+    let ticket = printed.trim().strip_prefix(&page).expect(&printed);
+    assert!(ticket.starts_with("?elastane_ticket="), "{printed}");
+    let entered = ask(&sandbox, &host, &format!("/team-a/nb/{ticket}"), "").to_lowercase();
+    assert!(entered.starts_with("http/1.1 303"), "{entered}");
+    assert!(entered.contains(&format!("location: {page}\r\n")), "{entered}");
 }
 
 /// The address that is printed is the one that the browser gets.

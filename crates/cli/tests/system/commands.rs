@@ -227,6 +227,37 @@ fn a_watched_list_prints_what_changes() {
 }
 
 #[test]
+fn a_watched_list_goes_on_after_a_restart_of_the_server() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-a && runai config project team-a");
+    printed(&sandbox, "runai submit a1 -i ubuntu --command -- sleep 1000");
+    printed(&sandbox, "runai wait a1 --for running");
+    let lists = ["runai workload list --watch", "elastane project list --watch"];
+    let watching = lists.map(|line| {
+        let file = line.split_once(' ').expect("words").0;
+        let begun = sandbox.begin(&format!("exec {line} > {file}.out 2> {file}.notes"));
+        await_in(&sandbox, &format!("{file}.out"), "team-a");
+        begun
+    });
+    sandbox.kill_server();
+    for file in ["runai.notes", "elastane.notes"] {
+        await_in(&sandbox, file, "waiting for the server");
+    }
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-b");
+    printed(&sandbox, "runai suspend a1");
+    await_in(&sandbox, "runai.out", "Stopped");
+    await_in(&sandbox, "elastane.out", "team-b");
+    lists.iter().for_each(|line| end(&sandbox, line, Signal::INT));
+    for watch in watching {
+        finish(watch);
+    }
+    let notes = printed(&sandbox, "cat runai.notes elastane.notes");
+    assert_eq!(notes.matches("waiting for the server").count(), 2, "once each: {notes}");
+}
+
+#[test]
 fn a_watched_list_and_a_wait_ask_nothing_while_nothing_changes() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 1x1GiB");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, end, free_port, wait_until};
 
-/// The one test here; its replicas run the same program with the same name, and get their
+/// A test whose replicas run the same program with the same name, and get their
 /// port.
 const TEST: &str = "inference::replicas_come_with_requests_and_go_without";
 
@@ -273,6 +273,87 @@ fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str
     });
     let of = |revision: &str| pods.iter().filter(|pod| pod.starts_with(revision)).count();
     assert!(of("svc.1") >= 1 && of("svc.2") >= 2, "{pods:?}");
+}
+
+/// A project with a quota of two GPUs of four, and an inference that fills it with so many replicas.
+fn at_full_quota(replicas: u32) -> (Sandbox, Client) {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 4x16GiB");
+    let client = Client::new(&sandbox);
+    let own = std::env::current_exe().expect("this program");
+    let made = sandbox.shell(&format!(
+        "elastane project create team-a --gpu-quota 2 && \
+         runai inference submit svc -p team-a -i ubuntu --gpu-devices-request {} -e V=1 \
+         --serving-port container=8000,authorization-type=public \
+         --min-replicas {replicas} --max-replicas {replicas} \
+         -c -- {} --exact --nocapture {TEST} 2>&1",
+        2 / replicas,
+        own.display()
+    ));
+    assert_eq!(made.code, Some(0), "{}", made.text);
+    assert!(wait_until(|| version(&client) == "1"), "{}", sandbox.shell("runai list -A").text);
+    (sandbox, client)
+}
+
+/// The version that answers; empty if none does.
+fn version(client: &Client) -> String {
+    let answer = client.of_svc().send("GET /", "", b"").filter(|(code, ..)| *code == 200);
+    let said = answer.and_then(|(_, _, body)| serde_json::from_str::<Value>(&body).ok());
+    said.and_then(|said| Some(said["version"].as_str()?.to_owned())).unwrap_or_default()
+}
+
+fn phases(client: &Client) -> Vec<String> {
+    let all = client.api("GET /api/v1/workloads", &Value::Null);
+    let id = all["workloads"][0]["id"].as_str().expect("an id");
+    let path = format!("GET /api/v1/workloads/inferences/{id}/revisions");
+    let all = client.api(&path, &Value::Null);
+    let all = all["revisions"].as_array().expect("a list").iter();
+    all.map(|one| one["phase"].as_str().expect("a phase").to_owned()).collect()
+}
+
+#[test]
+fn an_only_replica_without_room_beside_it_is_replaced_when_that_is_agreed_to() {
+    let (sandbox, client) = at_full_quota(1);
+    let update = "runai inference update svc -p team-a";
+    let refused = sandbox.shell(&format!("{update} -e V=2 2>&1"));
+    assert_eq!(refused.code, Some(1), "{}", refused.text);
+    assert!(refused.text.contains("no room for its successor beside it (P"), "{}", refused.text);
+    assert!(refused.text.contains("--recreate"), "{}", refused.text);
+    assert_eq!((phases(&client), version(&client).as_str()), (vec!["Running".to_owned()], "1"));
+
+    let replaced = sandbox.shell(&format!("{update} -e V=2 --recreate 2>&1"));
+    assert!(replaced.text.contains("does not serve from the end of"), "{}", replaced.text);
+    assert!(wait_until(|| version(&client) == "2"), "{}", sandbox.shell("runai list -A").text);
+    assert!(wait_until(|| phases(&client) == ["Stopped", "Running"]), "{:?}", phases(&client));
+
+    // One that never gets ready gives the room back.
+    let never = "--recreate --initialization-timeout-seconds 2 -c -- sleep 1000";
+    sandbox.shell(&format!("{update} {never} 2>&1"));
+    let returned = wait_until(|| {
+        phases(&client) == ["Stopped", "Running", "Failed"] && version(&client) == "2"
+    });
+    assert!(returned, "{:?}\n{}", phases(&client), sandbox.shell("runai describe job svc").text);
+}
+
+#[test]
+fn replicas_without_room_beside_them_are_replaced_one_at_a_time() {
+    let (sandbox, client) = at_full_quota(2);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                // Every request is answered.
+                client.ask("", 20);
+            }
+        });
+        let said = sandbox.shell("runai inference update svc -p team-a -e V=2 2>&1");
+        let replaced = wait_until(|| phases(&client) == ["Stopped", "Running"]);
+        over.store(true, Ordering::Relaxed);
+        asking.join().expect("none was refused");
+        assert!(said.text.contains("replaced one at a time"), "{}", said.text);
+        assert!(replaced, "{:?}", phases(&client));
+    });
+    assert_eq!(version(&client), "2");
 }
 
 /// Each replica listens elsewhere; who asks for the port it was made for comes to it all the same.

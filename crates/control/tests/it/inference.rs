@@ -34,6 +34,7 @@ pub(crate) fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSp
         local_only: false,
         audience: Audience::Everyone,
         probe: Probe::default(),
+        recreate: false,
     };
     let spec = WorkloadSpec {
         kind: WorkloadKind::Inference,

@@ -92,6 +92,8 @@ pub struct Update {
     pub spec: Spec,
     /// What becomes different of how it serves.
     pub serving: Serving,
+    /// Whether its only replica may stop before the next one is ready.
+    pub recreate: bool,
     /// Labels that are removed.
     pub labels_gone: Vec<String>,
     /// Annotations that are removed.
@@ -103,7 +105,8 @@ impl Update {
     #[must_use]
     pub fn new(of: Target) -> Self {
         let (spec, serving) = (Spec::default(), Serving::default());
-        Self { of, spec, serving, labels_gone: Vec::new(), annotations_gone: Vec::new() }
+        let (labels_gone, annotations_gone) = (Vec::new(), Vec::new());
+        Self { of, spec, serving, recreate: false, labels_gone, annotations_gone }
     }
 }
 

@@ -280,9 +280,10 @@ pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
     let update = Update {
         spec: spec(typed.what, None)?,
         serving: serving_v2(typed.serving),
+        recreate: typed.recreate,
         ..Update::new(of)
     };
-    if update == Update::new(update.of.clone()) {
+    if update == (Update { recreate: typed.recreate, ..Update::new(update.of.clone()) }) {
         return Err("say what to change, such as --max-replicas 3".to_owned());
     }
     Ok(update)

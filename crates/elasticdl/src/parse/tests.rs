@@ -218,6 +218,10 @@ fn every_flag_has_help_and_a_default_of_its_own_form() {
             assert!(checked.is_ok(), "{}: {checked:?}", flag.name);
         }
     }
+    let help = tree().render_help().to_string();
+    assert!(help.starts_with("Elastic training jobs by"), "{help}");
+    assert!(help.contains("elasticdl --job_name=NAME") && help.contains("completion"), "{help}");
+    assert!(flat().render_help().to_string().starts_with("Train a model"));
     tree().debug_assert();
     flat().debug_assert();
 }

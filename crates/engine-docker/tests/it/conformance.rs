@@ -12,3 +12,8 @@ engine_conformance::conformance_suite!(copies of match Bench::on(DockerServer::s
     Some(bench) => bench,
     None => return,
 });
+
+engine_conformance::conformance_suite!(background of match Bench::on(DockerServer::shared()).await {
+    Some(bench) => bench,
+    None => return,
+});

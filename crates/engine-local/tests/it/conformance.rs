@@ -4,6 +4,7 @@ use crate::bench::Bench;
 
 engine_conformance::conformance_suite!(Bench::new());
 engine_conformance::conformance_suite!(sessions of Bench::new());
+engine_conformance::conformance_suite!(background of Bench::new());
 engine_conformance::conformance_suite!(copies of Bench::new());
 
 /// The same holds where runs are isolated, by the means this machine has for the user of the
@@ -21,5 +22,6 @@ mod apart {
 
     engine_conformance::conformance_suite!(bench());
     engine_conformance::conformance_suite!(sessions of bench());
+    engine_conformance::conformance_suite!(background of bench());
     engine_conformance::conformance_suite!(copies of bench());
 }

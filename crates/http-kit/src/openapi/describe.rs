@@ -20,8 +20,8 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::answer::{
-    Accepted, Attachment, Binary, Created, Done, Html, JsonText, NoContent, PlainText, Switched,
-    Written,
+    Accepted, Attachment, Binary, Created, Done, Html, JsonText, NoContent, Noticed, PlainText,
+    Switched, Written,
 };
 use crate::body::Body;
 use crate::error::ApiError;
@@ -224,6 +224,12 @@ impl<T: ToSchema> Output for Created<T> {
 }
 
 impl<T: ToSchema> Output for Accepted<T> {
+    fn describe(to: &mut Description) {
+        to.answers::<T>(202, "Accepted; it is done in the background");
+    }
+}
+
+impl<T: ToSchema> Output for Noticed<T> {
     fn describe(to: &mut Description) {
         to.answers::<T>(202, "Accepted; it is done in the background");
     }

@@ -34,7 +34,7 @@ pub(super) fn run(args: &[String], env: Env<'_>) -> Result<Infallible, String> {
             if fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
                 command.arg("--allow-root");
             }
-            let error = command.args(args.iter().map(|word| filled(word, env))).exec();
+            let error = command.args(args).exec();
             Err(format!("cannot run {}: {error}", program.display()))
         }
         None => stand_in(port),
@@ -49,15 +49,6 @@ fn installed(path: &str) -> Option<PathBuf> {
     let in_folders =
         |name| std::env::split_paths(path).map(|of| of.join(name)).find(|file| runs(file));
     PROGRAMS.into_iter().find_map(in_folders)
-}
-
-/// The published lines write `${RUNAI_PROJECT}` into arguments, which nothing else fills in.
-fn filled(word: &str, env: Env<'_>) -> String {
-    let fill = |word: String, name: &str| match env(name) {
-        Some(value) => word.replace(&format!("${{{name}}}"), &value),
-        None => word,
-    };
-    ["RUNAI_PROJECT", "RUNAI_JOB_NAME"].into_iter().fold(word.to_owned(), fill)
 }
 
 fn stand_in(port: u16) -> Result<Infallible, String> {
@@ -82,15 +73,6 @@ fn token() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_the_workload_are_filled_in() {
-        let env = |name: &str| (name == "RUNAI_PROJECT").then(|| "team-a".to_owned());
-        assert_eq!(
-            filled("/${RUNAI_PROJECT}/${RUNAI_JOB_NAME}", &env),
-            "/team-a/${RUNAI_JOB_NAME}"
-        );
-    }
 
     #[test]
     fn jupyter_is_found_where_the_path_leads() {

@@ -31,7 +31,6 @@ use super::context::{Context, now_ms};
 use super::describe::{pod_place, pod_status};
 use super::exec_session::Signals;
 use super::explain;
-use super::logs::is_away;
 use super::terminal::{Page, Raw};
 use super::top::Used;
 use cli_kit::color::Color;
@@ -306,7 +305,7 @@ async fn follow(
         (Err(Error::Server(client::Error::Api { code: 409, .. })), Some(at)) => {
             return Update::Cut(id.to_owned(), at);
         }
-        (Err(error), Some(at)) if is_away(&error) => return Update::Cut(id.to_owned(), at),
+        (Err(error), Some(at)) if error.is_away() => return Update::Cut(id.to_owned(), at),
         (Err(error), _) => return remark(&error.to_string()),
     };
     loop {

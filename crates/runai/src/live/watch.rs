@@ -16,7 +16,6 @@ use units::Instant as Moment;
 
 use super::Update;
 use crate::context::Context;
-use crate::logs::is_away;
 use crate::stabilize::{AT_ONCE_MAX, at_once};
 use crate::{session, top};
 use cli_kit::exit::Error;
@@ -140,7 +139,7 @@ impl Watch {
     /// Looks until that makes no sense any more, and says why.
     pub(super) async fn run(mut self) -> Error {
         let mut error = self.follow().await;
-        while is_away(&error) {
+        while error.is_away() {
             self.tell(Update::Away(error.to_string())).await;
             sleep(TICK).await;
             error = match self.context.renewed().await {
@@ -283,7 +282,7 @@ async fn measure(nodes: &[String], client: &Client) -> Result<BTreeMap<String, t
 
 /// Whether the server is there, knows who asks, and says no.
 fn is_refused(error: &Error) -> bool {
-    matches!(error, Error::Server(client::Error::Api { .. })) && !is_away(error)
+    matches!(error, Error::Server(client::Error::Api { .. })) && !error.is_away()
 }
 
 #[cfg(test)]

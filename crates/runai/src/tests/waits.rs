@@ -3,7 +3,6 @@
 use tokio::time::Instant;
 
 use super::samples::workload;
-use crate::logs::is_lost;
 use crate::wait::reached;
 use cli_kit::exit::Error;
 use dialects::intent::WaitCondition;
@@ -31,6 +30,6 @@ fn a_wait_ends_when_it_is_reached_or_cannot_be() {
 fn a_login_that_ran_out_is_renewed_once() {
     let (url, message) = ("http://h".to_owned(), "expired".to_owned());
     let ran_out = Error::Server(client::Error::NotLoggedIn { url, message });
-    assert!(is_lost(&ran_out, None));
-    assert!(!is_lost(&ran_out, Some(Instant::now())), "there is no session");
+    assert!(ran_out.is_lost(None));
+    assert!(!ran_out.is_lost(Some(Instant::now())), "there is no session");
 }

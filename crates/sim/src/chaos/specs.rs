@@ -431,6 +431,7 @@ fn inference(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
         local_only: false,
         audience: Audience::Everyone,
         probe: Probe::default(),
+        recreate: false,
     };
     spec.pods.pod.restart = Restart::Always;
     spec.pods.pod.container.ports.clear();

@@ -286,6 +286,7 @@ fn inference(name: &str) -> WorkloadSpec {
         local_only: false,
         audience: Audience::Everyone,
         probe: Probe::default(),
+        recreate: false,
     };
     let mut spec = training(name, GpuRequest::Whole(1));
     (spec.kind, spec.serving, spec.preemptible) = (WorkloadKind::Inference, Some(serving), false);

@@ -32,6 +32,9 @@ pub(crate) struct Update {
     /// What runs from now on.
     #[command(flatten)]
     pub(crate) what: What,
+    /// Stop its only replica first if there is no room for another beside it
+    #[arg(long)]
+    pub(crate) recreate: bool,
     /// How it serves from now on.
     #[command(flatten)]
     pub(crate) serving: Serving,
