@@ -396,7 +396,7 @@ impl State {
             checkpointed_at: model.and_then(|model| model.checkpointed_at),
             unsaved_since: model
                 .filter(|model| model.placed > 0)
-                .and_then(|model| model.last_start.max(model.checkpointed_at)),
+                .and_then(|model| unsaved_since(workload, model)),
             ..without_places(workload, self.org.project_name(workload.project_id), department)
         }
     }
@@ -574,4 +574,11 @@ fn shared<T: PartialEq>(before: Option<&Arc<T>>, fresh: T) -> Arc<T> {
         Some(before) if **before == fresh => before.clone(),
         _ => Arc::new(fresh),
     }
+}
+
+/// Since when a workload with a place has worked without a checkpoint; none before its first process
+/// runs, since nothing can be lost until then.
+fn unsaved_since(workload: &Workload, model: &model::Workload) -> Option<Instant> {
+    let began = workload.pods.iter().filter_map(|pod| pod.started_at).min()?;
+    Some(model.last_start.max(model.checkpointed_at).map_or(began, |at| at.max(began)))
 }

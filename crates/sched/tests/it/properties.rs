@@ -43,6 +43,14 @@ fn type_in(w: &mut World, command: &str) {
             let (node, _) = node.expect("a known node");
             w.cluster.set_schedulable(node, true);
         }
+        ["elastane", "node", "taint", name, taint] => {
+            let node = w.cluster.nodes().iter().find(|(_, node)| node.name == name);
+            let (id, node) = node.expect("a known node");
+            let gone = |other: &model::Taint| format!("{}:{}-", other.key, other.effect) == taint;
+            let (labels, mut taints) = (node.labels.clone(), node.taints.clone());
+            taints.retain(|other| !gone(other));
+            w.cluster.set_labels(id, labels, taints);
+        }
         ["runai", "delete", name, "-p", _] => w.run(&format!("delete {name}")),
         ["runai", "workload", "update", name, "-p", _, flag, to] => {
             let id = w.id(name);

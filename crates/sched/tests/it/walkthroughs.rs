@@ -25,7 +25,10 @@ fn w6_expansion_is_given_back_to_an_interactive_job() {
     assert_eq!(w.size("elastic1"), "2 (1)");
     w.run("submit team-a/filler1 -g 1 --interactive");
     assert_eq!(w.gpus(), "n1[elastic1 filler1]");
-    expect!["elastic1 E104 shrunk from 2 to 1 GPU(s) for team-a/filler1\n"].assert_eq(&w.stopped());
+    expect![[r#"
+        elastic1 E104 shrunk from 2 to 1 GPU for team-a/filler1
+    "#]]
+    .assert_eq(&w.stopped());
 }
 
 #[test]
