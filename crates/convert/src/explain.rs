@@ -220,15 +220,9 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
             ),
         },
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
-        (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL => format!(
-            "{name} cannot start on {}: {} ({}); it holds {gpus} until the image can be pulled: see \
-             that its name is right and the registry can be reached, or end it by `runai delete {name} \
-             -p {}`",
-            nodes(),
-            why.message,
-            why.code,
-            view.project_name
-        ),
+        (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL => {
+            waits_for_image(view, why, &nodes(), &gpus)
+        }
         (Phase::Initializing, Some(why)) => {
             format!("{name} is being started on {}: {} ({})", nodes(), why.message, why.code)
         }
@@ -268,6 +262,16 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => format!("{name} has {}", failure(view)),
     }
+}
+
+fn waits_for_image(view: &WorkloadView, why: &ReasonView, nodes: &str, gpus: &str) -> String {
+    let (name, project) = (&view.spec.name, &view.project_name);
+    format!(
+        "{name} cannot start on {nodes}: {} ({}); it holds {gpus} until the image can be pulled: see \
+         that its name is right and the registry can be reached, or end it by `runai delete {name} -p \
+         {project}`",
+        why.message, why.code
+    )
 }
 
 /// How a pod ended last.

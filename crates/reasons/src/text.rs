@@ -89,11 +89,7 @@ impl fmt::Display for Pending {
             Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
             Self::InPools { first, others } => in_pools(f, first, *others),
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
-            Self::Gated { gated, pods } => {
-                let verb = if *gated == 1 { "is" } else { "are" };
-                let pods = counted(*pods, "pod");
-                write!(f, "{gated} of its {pods} {verb} held back by a scheduling gate")
-            }
+            Self::Gated { gated, pods } => held_back(f, *gated, *pods),
             Self::BackingOff { .. } => f.write_str(BACKING_OFF),
             Self::BehindReservation { holder, waited_ms, gpu_millis, starts_in_ms } => {
                 behind_reservation(f, holder, *waited_ms, *gpu_millis, *starts_in_ms)
@@ -106,6 +102,11 @@ impl fmt::Display for Pending {
             }
         }
     }
+}
+
+fn held_back(f: &mut fmt::Formatter<'_>, gated: u32, pods: u32) -> fmt::Result {
+    let (verb, pods) = (if gated == 1 { "is" } else { "are" }, counted(pods, "pod"));
+    write!(f, "{gated} of its {pods} {verb} held back by a scheduling gate")
 }
 
 fn in_pools(f: &mut fmt::Formatter<'_>, first: &Pending, others: usize) -> fmt::Result {
