@@ -104,7 +104,7 @@ impl fmt::Display for Pending {
     }
 }
 
-fn held_back(f: &mut fmt::Formatter<'_>, gated: u32, pods: u32) -> fmt::Result {
+fn held_back(f: &mut fmt::Formatter<'_>, gated: usize, pods: usize) -> fmt::Result {
     let (verb, pods) = (if gated == 1 { "is" } else { "are" }, counted(pods, "pod"));
     write!(f, "{gated} of its {pods} {verb} held back by a scheduling gate")
 }
