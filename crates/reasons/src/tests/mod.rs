@@ -426,6 +426,10 @@ fn every_outcome_of_a_search() {
     expect_all(&[means, outcomes], &expect_file!["texts/searches.txt"]);
 }
 
+fn of_change(change: &Change) -> String {
+    Advice { workload: workload("train"), change: change.clone(), disturbs: 0 }.text(NOW)
+}
+
 #[test]
 fn every_advice_and_every_obstacle() {
     let changes = texts!(
@@ -453,10 +457,7 @@ fn every_advice_and_every_obstacle() {
             Nodes,
         },
         changes(),
-        |one: &Change| {
-            let workload = workload("train");
-            Advice { workload, change: one.clone(), disturbs: 0 }.text(NOW)
-        },
+        of_change,
     );
     let standings = texts!(
         Standing {
