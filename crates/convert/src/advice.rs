@@ -1,5 +1,5 @@
-//! What a caller can do about an advice. Owns: what following it takes, what to type where that depends
-//! on the nodes there are, and who may do it instead. Does not know about: roles.
+//! Advice for one caller. Owns: the rights that following it requires, commands that depend on the
+//! nodes there are, and who else may follow it. Does not know about: roles.
 
 use reasons::WorkloadRef;
 use reasons::diagnosis::{Advice, Change, HowTo, Raise};
@@ -8,9 +8,9 @@ use units::{format_bytes, format_millis, parse_bytes};
 use uuid::Uuid;
 use view::{View, WorkloadView};
 
-/// What following an advice takes.
+/// A right that following an advice requires.
 #[derive(Debug, Clone, Copy)]
-pub enum Deed<'v> {
+pub enum Requirement<'v> {
     /// Delete the workload that waits, and submit it again.
     Resubmit(&'v WorkloadView),
     /// Change the workload that waits.
@@ -25,10 +25,10 @@ pub enum Deed<'v> {
     Nodes,
 }
 
-/// Whether a caller may do something.
-pub type May<'a> = dyn Fn(Deed<'_>) -> bool + 'a;
+/// Tells if a caller has a right.
+pub type May<'a> = dyn Fn(Requirement<'_>) -> bool + 'a;
 
-/// What to do about an advice, for a caller who may do this.
+/// Commands for an advice; the owner of the right instead, where the caller lacks it.
 pub(crate) fn how_to(
     advice: &Advice,
     view: &View,
@@ -36,27 +36,27 @@ pub(crate) fn how_to(
     may: &May<'_>,
 ) -> HowTo {
     let workload = |of: &WorkloadRef| view.workloads.get(&find(of)?).map(AsRef::as_ref);
-    let deeds = deeds(advice, view, &workload);
-    match deeds.iter().find(|deed| !may(**deed)) {
-        Some(deed) => HowTo { commands: Vec::new(), ask: Some(who_may(*deed, view)) },
+    let requirements = requirements(advice, view, &workload);
+    match requirements.iter().find(|requirement| !may(**requirement)) {
+        Some(requirement) => HowTo { commands: Vec::new(), ask: Some(who_may(*requirement, view)) },
         None => HowTo { commands: commands(advice, view), ask: None },
     }
 }
 
-fn deeds<'v>(
+fn requirements<'v>(
     advice: &Advice,
     view: &'v View,
     workload: &dyn Fn(&WorkloadRef) -> Option<&'v WorkloadView>,
-) -> Vec<Deed<'v>> {
+) -> Vec<Requirement<'v>> {
     let of_unit = |raise: &Raise| {
         let Raise { unit, is_project, .. } = raise;
         if *is_project {
             let mut projects = view.projects.values();
-            projects.find(|one| one.unit.name == *unit).map(|one| Deed::Project(one.unit.id))
+            projects.find(|one| one.unit.name == *unit).map(|one| Requirement::Project(one.unit.id))
         } else {
             let name = unit.strip_prefix(model::DEPARTMENT_PREFIX).unwrap_or(unit);
             let mut departments = view.departments.values();
-            departments.find(|one| one.name == name).map(|one| Deed::Department(one.id))
+            departments.find(|one| one.name == name).map(|one| Requirement::Department(one.id))
         }
     };
     match &advice.change {
@@ -65,19 +65,23 @@ fn deeds<'v>(
             raises.iter().filter_map(of_unit).collect()
         }
         Change::Uncordon { .. } | Change::Untaint { .. } | Change::Nodes { .. } => {
-            vec![Deed::Nodes]
+            vec![Requirement::Nodes]
         }
-        Change::End { workload: other } => workload(other).map(Deed::Delete).into_iter().collect(),
+        Change::End { workload: other } => {
+            workload(other).map(Requirement::Delete).into_iter().collect()
+        }
         Change::Preemptible | Change::Priority { .. } => {
-            workload(&advice.workload).map(Deed::Update).into_iter().collect()
+            workload(&advice.workload).map(Requirement::Update).into_iter().collect()
         }
-        _ => workload(&advice.workload).map(Deed::Resubmit).into_iter().collect(),
+        _ => workload(&advice.workload).map(Requirement::Resubmit).into_iter().collect(),
     }
 }
 
-fn who_may(deed: Deed<'_>, view: &View) -> String {
-    match deed {
-        Deed::Resubmit(workload) | Deed::Update(workload) | Deed::Delete(workload) => {
+fn who_may(requirement: Requirement<'_>, view: &View) -> String {
+    match requirement {
+        Requirement::Resubmit(workload)
+        | Requirement::Update(workload)
+        | Requirement::Delete(workload) => {
             let WorkloadView { project_name, spec, .. } = workload;
             match &*spec.submitted_by {
                 "" => format!("an administrator of project {project_name}"),
@@ -86,15 +90,15 @@ fn who_may(deed: Deed<'_>, view: &View) -> String {
                 }
             }
         }
-        Deed::Project(id) => {
+        Requirement::Project(id) => {
             let name = view.projects.get(&id).map_or("", |project| &project.unit.name);
             format!("an administrator of project {name}")
         }
-        Deed::Department(id) => {
+        Requirement::Department(id) => {
             let name = view.departments.get(&id).map_or("", |department| &department.name);
             format!("an administrator of department {name}")
         }
-        Deed::Nodes => "an administrator of the cluster".to_owned(),
+        Requirement::Nodes => "an administrator of the cluster".to_owned(),
     }
 }
 

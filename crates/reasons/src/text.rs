@@ -160,13 +160,22 @@ fn not_counted(f: &mut fmt::Formatter<'_>, reason: &Pending) -> fmt::Result {
     if *fitting == 0 && *pods > 0 {
         return write!(f, "cannot fit even on an empty cluster, so it does not count {share}");
     }
-    let (left_out, all) = (number(*kind, *left_out), of(*kind, *requested));
+    let (verb, count) = match (fitting < pods, left_out == requested) {
+        (false, true) => {
+            return write!(
+                f,
+                "cannot start even on an empty cluster, so it does not count {share}"
+            );
+        }
+        (true, true) => ("counts", "none".to_owned()),
+        (_, false) => ("count", number(*kind, requested.saturating_sub(*left_out))),
+    };
     if fitting < pods {
         write!(f, "{fitting} of {} fit on an empty cluster, ", counted(*pods, "pod"))?;
     } else {
-        write!(f, "cannot start as a whole even on an empty cluster, ")?;
+        write!(f, "cannot have more even on an empty cluster, ")?;
     }
-    write!(f, "so {left_out} of {all} do not count {share}")
+    write!(f, "so {count} of its {} {verb} {share}", of(*kind, *requested))
 }
 
 fn protected(
@@ -486,11 +495,7 @@ fn larger_than_any_node(
             write!(f, "asks for {memory} of GPU memory; no GPU of any node has that much")
         }
         GpuRequest::Mig(wanted) if largest == Resources::ZERO => {
-            write!(
-                f,
-                "asks for {wanted} on one node; none of {nodes} has that",
-                nodes = counted(nodes, "node")
-            )
+            write!(f, "asks for {wanted} on one node; no node has that")
         }
         _ if devices > gpus_max => {
             let plural = if devices == 1 { "" } else { "s" };

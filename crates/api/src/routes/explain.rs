@@ -7,7 +7,7 @@ use auth::{Action, Resource};
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts as Head;
 use axum::{Extension, Json};
-use convert::Deed;
+use convert::Requirement;
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, parameters, unknown_word};
 use records::EventFilter;
@@ -60,21 +60,23 @@ fn part(word: &str) -> Result<Option<Part>, ApiError> {
     found.ok_or_else(|| unknown_word("part", word, &PARTS.map(|(word, _)| word)))
 }
 
-/// Whether a caller may follow an advice.
-fn may(caller: &Caller, deed: Deed<'_>) -> bool {
+/// `true` if a caller has a right that an advice requires.
+fn may(caller: &Caller, requirement: Requirement<'_>) -> bool {
     let to = |workload: &WorkloadView, action: Action| {
         let resource = resource_of(workload.spec.kind);
         caller.must_to_workload(action, resource, workload).is_ok()
     };
-    match deed {
-        Deed::Resubmit(own) => to(own, Action::Create) && to(own, Action::Delete),
-        Deed::Update(own) => to(own, Action::Update),
-        Deed::Delete(other) => to(other, Action::Delete),
-        Deed::Project(id) => caller.may(Action::Update, Resource::Project, Scope::Project(id)),
-        Deed::Department(id) => {
+    match requirement {
+        Requirement::Resubmit(own) => to(own, Action::Create) && to(own, Action::Delete),
+        Requirement::Update(own) => to(own, Action::Update),
+        Requirement::Delete(other) => to(other, Action::Delete),
+        Requirement::Project(id) => {
+            caller.may(Action::Update, Resource::Project, Scope::Project(id))
+        }
+        Requirement::Department(id) => {
             caller.may(Action::Update, Resource::Department, Scope::Department(id))
         }
-        Deed::Nodes => caller.may(Action::Update, Resource::Nodes, Scope::Tenant),
+        Requirement::Nodes => caller.may(Action::Update, Resource::Nodes, Scope::Tenant),
     }
 }
 
@@ -100,7 +102,7 @@ pub(super) async fn explain(
         true => state.control.diagnose(workload.id).await?,
         false => None,
     };
-    let may = |deed: Deed<'_>| may(&caller, deed);
+    let may = |requirement: Requirement<'_>| may(&caller, requirement);
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may));
     let estimate = match parts.contains(&Part::Estimate) {
         true => forecast::start_estimate(&state, &workload).await?,

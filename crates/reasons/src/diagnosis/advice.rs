@@ -7,12 +7,12 @@ use units::Instant;
 use super::Change;
 use crate::WorkloadRef;
 
-/// What to do about an advice.
+/// Steps to follow an advice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HowTo {
-    /// What to type, in this order; none if no command does it by itself.
+    /// Commands in this order; none if no command does it by itself.
     pub commands: Vec<String>,
-    /// Who may do it, where the asker may not.
+    /// The owner of the right to do it, where the reader lacks it.
     pub ask: Option<String>,
 }
 

@@ -108,9 +108,9 @@ fn common(queues: &[&str], others: usize, nodes: usize) -> Pending {
     Pending::NotEntitledToMore { queue: queue("team-a"), requested: 2000, common }
 }
 
-fn not_counted(fitting: u32) -> Pending {
+fn not_counted(left_out: u64, fitting: u32) -> Pending {
     let (queue, kind, requested) = ("team-a".to_owned(), Kind::Gpu, 8000);
-    Pending::NotCounted { queue, kind, left_out: 8000, requested, fitting, pods: 1 }
+    Pending::NotCounted { queue, kind, left_out, requested, fitting, pods: 2 }
 }
 
 const fn protected(by: Protection) -> Pending {
@@ -147,8 +147,11 @@ fn pending_of_rights() -> Vec<Pending> {
         common(&["team-a", "team-b", "team-c"], 0, 2),
         common(&["team-a", "team-b", "team-c"], 1, 3),
         common(&["team-a", "team-b", "team-c"], 7, 3),
-        not_counted(0),
-        not_counted(1),
+        not_counted(8000, 0),
+        not_counted(8000, 1),
+        not_counted(2000, 1),
+        not_counted(8000, 2),
+        not_counted(2000, 2),
         protected(Protection::Delay { delay_ms: 90_000 }),
         protected(Protection::OwnWork { queue: queue("team-a"), priority: 50 }),
         protected(Protection::NotPreemptible { held: 2000 }),

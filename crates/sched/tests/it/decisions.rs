@@ -123,7 +123,7 @@ fn nor_does_a_gang_of_which_too_few_pods_fit() {
     many(&mut w, 8, "submit a/t#");
     w.run("submit b/gang --pods 9");
     assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
-    let why = "P204 8 of 9 pods fit on an empty cluster, so 9 of 9 GPUs do not count for the fair \
+    let why = "P204 8 of 9 pods fit on an empty cluster, so none of its 9 GPUs counts for the fair \
                share of b";
     assert!(w.why("gang").contains(why), "{}", w.why("gang"));
 }

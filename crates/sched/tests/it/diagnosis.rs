@@ -18,7 +18,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
         Why it waits:
           P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3; submit it as preemptible to go over quota
           P102 needs 3 GPUs on one node; 2 are free on 3 nodes, at most 2 on one
-          P204 cannot start as a whole even on an empty cluster, so 3 of 3 GPUs do not count for the fair share of b
+          P204 cannot start even on an empty cluster, so it does not count for the fair share of b
         Where it does not fit:
           2 nodes like n1 (4 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 3, at most 2 on n2)
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 3, has 2)

@@ -59,17 +59,17 @@ fn what_no_node_has_is_said() {
         "submit a/x --mig 2g.10gb; submit a/y --mig 1g.5gb*5; submit a/z --mig 3g.20gb*2,1g.5gb",
     );
     expect![[r#"
-        P101 asks for 1 × 2g.10gb on one node; none of 1 node has that
+        P101 asks for 1 × 2g.10gb on one node; no node has that
         P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("x"));
     expect![[r#"
-        P101 asks for 5 × 1g.5gb on one node; none of 1 node has that
+        P101 asks for 5 × 1g.5gb on one node; no node has that
         P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
-        P101 asks for 1 × 1g.5gb and 2 × 3g.20gb on one node; none of 1 node has that
+        P101 asks for 1 × 1g.5gb and 2 × 3g.20gb on one node; no node has that
         P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("z"));

@@ -20,7 +20,7 @@ fn a_quota_holds_in_its_pool_only() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
         P107 1 of 2 nodes is in another pool
-        P204 cannot start as a whole even on an empty cluster, so 2 of 2 GPUs do not count for the fair share of a in pool default
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool default
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -32,7 +32,7 @@ fn a_limit_holds_in_its_pool_only() {
     expect![[r#"
         P201 a in pool a100 may hold 1 GPU and holds 1; 1 more would pass its limit
         P107 1 of 2 nodes is in another pool
-        P204 2 of 4 pods fit on an empty cluster, so 2 of 4 GPUs do not count for the fair share of a in pool a100
+        P204 2 of 4 pods fit on an empty cluster, so 2 of its 4 GPUs count for the fair share of a in pool a100
     "#]]
     .assert_eq(&w.why("one"));
 }
@@ -90,7 +90,7 @@ fn a_department_has_a_quota_per_pool_too() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
         P107 1 of 2 nodes is in another pool
-        P204 cannot start as a whole even on an empty cluster, so 2 of 2 GPUs do not count for the fair share of a in pool a100
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool a100
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -110,7 +110,7 @@ fn a_pool_that_comes_later_has_queues_without_quota() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota
         P107 2 of 3 nodes are in another pool
-        P204 cannot start as a whole even on an empty cluster, so 1 of 1 GPU do not count for the fair share of a in pool late
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool late
     "#]].assert_eq(&w.why("x"));
     w.run("quota a@late 1");
     assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[x]");
@@ -168,7 +168,7 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: b in pool p4 has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota; likewise in 4 more node pools
         P102 needs 1 GPU; every GPU of 5 nodes is in use
-        P204 cannot start as a whole even on an empty cluster, so 1 of 1 GPU do not count for the fair share of b in pool p4
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of b in pool p4
     "#]].assert_eq(&w.why("hired"));
     expect![[r#"
         Why it waits:

@@ -175,7 +175,7 @@ fn a_quota_that_cannot_be_kept_and_no_room() {
         &expect![[r#"
             P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
             P102 needs 2 GPUs; every GPU of 1 node is in use
-            P204 cannot start as a whole even on an empty cluster, so 2 of 2 GPUs do not count for the fair share of a
+            P204 cannot start even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -408,7 +408,7 @@ fn nodes_outside_the_pool_of_its_other_pods_are_ruled_out() {
         P102 needs 1 GPU; every GPU of 1 node is in use
         P107 1 of 2 nodes is in another pool
         P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 8)
-        P204 2 of 3 pods fit on an empty cluster, so 1 of 3 GPUs do not count for the fair share of a
+        P204 2 of 3 pods fit on an empty cluster, so 2 of its 3 GPUs count for the fair share of a
     "#]]
     .assert_eq(&w.why("g"));
 }

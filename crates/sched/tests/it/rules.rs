@@ -468,7 +468,7 @@ fn a_cpu_quota_is_told_in_cores() {
     w.run("submit a/i --interactive --cpu 2");
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a has a quota of 1 core, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-        P204 cannot start as a whole even on an empty cluster, so 1 of 1 GPU do not count for the fair share of a
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a
     "#]].assert_eq(&w.why("i"));
 }
 

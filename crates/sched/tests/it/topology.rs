@@ -196,7 +196,7 @@ fn the_reason_names_the_domain_with_the_most_room() {
     w.run("submit a/x --on zone=a; submit a/g --pods 5 --required rack");
     expect_test::expect![[r#"
         P108 5 pods must start in one rack of topology net; a.2, the best of 4, has room for 4
-        P204 4 of 5 pods fit on an empty cluster, so 5 of 5 GPUs do not count for the fair share of a
+        P204 4 of 5 pods fit on an empty cluster, so none of its 5 GPUs counts for the fair share of a
     "#]]
     .assert_eq(&w.why("g"));
 }

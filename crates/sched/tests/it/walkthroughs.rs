@@ -38,7 +38,9 @@ fn w6_shrinks_to_fit_and_grows_back_when_there_is_room() {
     assert_eq!(w.gpus(), "n1[filler2 elastic2]");
     w.run("delete filler2");
     assert_eq!(w.size("elastic2"), "2 (2)");
-    expect!["elastic2 E104 grown from 1 to 2 GPU(s) that were idle\n"].assert_eq(&w.stopped());
+    expect![[r#"
+        elastic2 E104 grown from 1 to 2 GPUs that were idle
+    "#]].assert_eq(&w.stopped());
 }
 
 #[test]
