@@ -22,6 +22,7 @@ mod man;
 mod node;
 mod policy;
 mod project;
+mod quotas;
 mod replay;
 mod runtime;
 mod settings;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{NodePatch, WorkloadType};
+use api_types::{NodePatch, ResourcesNodePool, ShareRequest, WorkloadType};
 use clap::Parser as _;
 use dialects::intent::{Intent, Kind, Verb};
 use orchestrator::{Command as Asked, NodeList, OrgChange, Subject, Wanted};
@@ -69,16 +69,25 @@ impl Server {
     fn administrator(&mut self, line: &str, words: &[String]) -> Result<(), String> {
         let typed = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         let by = ADMIN.to_owned();
-        let org = |name: &str, share: &Share| OrgChange {
-            name: Some(name.to_owned()),
-            shares: convert::some_shares(&Vec::from_iter(given(share))).unwrap(),
-            ..OrgChange::default()
+        let view = self.machine.view().unwrap();
+        let pool = |name: &String| {
+            let found = view.pools.iter().find(|pool| pool.name == *name).unwrap();
+            ResourcesNodePool { id: found.id.clone(), name: None }
+        };
+        let org = |name: &str, share: &Share| {
+            let node_pool = share.node_pool.as_ref().map(pool);
+            let given = given(share).map(|given| ShareRequest { node_pool, ..given });
+            OrgChange {
+                name: Some(name.to_owned()),
+                shares: convert::some_shares(&Vec::from_iter(given)).unwrap(),
+                ..OrgChange::default()
+            }
         };
         let command = match typed.command {
             Command::Department(Department::Create { name, share }) => {
                 Asked::CreateDepartment { by, spec: org(&name, &share) }
             }
-            Command::Department(Department::Update { name, share }) => {
+            Command::Department(Department::Update { name, share, .. }) => {
                 let change = OrgChange { name: None, ..org("", &share) };
                 Asked::UpdateDepartment { by, id: self.department(&name), change }
             }
@@ -86,7 +95,7 @@ impl Server {
                 let department_id = self.department(&department.unwrap());
                 Asked::CreateProject { by, department_id, spec: org(&name, &share) }
             }
-            Command::Project(Project::Update { name, share }) => {
+            Command::Project(Project::Update { name, share, .. }) => {
                 let change = OrgChange { name: None, ..org("", &share) };
                 Asked::UpdateProject { by, id: self.project(&name), change }
             }

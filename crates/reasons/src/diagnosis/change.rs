@@ -220,8 +220,8 @@ pub struct Raise {
     pub queue: String,
     /// Its own name.
     pub unit: String,
-    /// Whether that is its share in the node pool `default`, or in all.
-    pub in_default_pool: bool,
+    /// The node pool, unless it is `default` or the share counts in all.
+    pub pool: Option<String>,
     /// Whether it is a project, and not one above projects.
     pub is_project: bool,
     /// As it is known to the scheduler.
@@ -243,11 +243,13 @@ impl Raise {
             Kind::Cpu => ("cpu", format_millis(self.to)),
             Kind::Memory => ("memory", format_bytes(self.to)),
         };
-        if !self.in_default_pool || (self.kind != Kind::Gpu && what != "quota") {
+        if self.kind != Kind::Gpu && what != "quota" {
             return None;
         }
         let name = self.unit.strip_prefix(model::DEPARTMENT_PREFIX).unwrap_or(&self.unit);
-        Some(format!("elastane {unit} update {name} --{flag}-{what} {to}"))
+        let pool =
+            self.pool.as_ref().map_or_else(String::new, |pool| format!(" --node-pool {pool}"));
+        Some(format!("elastane {unit} update {name} --{flag}-{what} {to}{pool}"))
     }
 }
 

@@ -214,7 +214,7 @@ fn changes() -> Vec<Change> {
     let raise = |kind, to| Raise {
         queue: "team-a".to_owned(),
         unit: "team-a".to_owned(),
-        in_default_pool: true,
+        pool: None,
         is_project: true,
         id: Idx::new(0),
         kind,

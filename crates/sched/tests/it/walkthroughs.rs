@@ -40,7 +40,8 @@ fn w6_shrinks_to_fit_and_grows_back_when_there_is_room() {
     assert_eq!(w.size("elastic2"), "2 (2)");
     expect![[r#"
         elastic2 E104 grown from 1 to 2 GPUs that were idle
-    "#]].assert_eq(&w.stopped());
+    "#]]
+    .assert_eq(&w.stopped());
 }
 
 #[test]

@@ -231,10 +231,12 @@ impl WhatIf<'_> {
         let lineage: Vec<_> = self.cluster.lineage(leaf).collect();
         let raise = |&id: &QueueId, kind: Kind, from: u64, to: u64| {
             let row = &self.cluster.queues()[id];
-            let (unit, in_default_pool) = (row.name.clone(), row.pool == PoolId::DEFAULT);
+            let pool =
+                (row.pool != PoolId::DEFAULT).then(|| self.cluster.pool_name(row.pool).to_owned());
+            let unit = row.name.clone();
             let (queue, to) = (self.cluster.queue_name(id), step_up(kind, to));
             let is_project = row.children.is_empty();
-            Raise { queue, unit, in_default_pool, is_project, id, kind, from, to }
+            Raise { queue, unit, pool, is_project, id, kind, from, to }
         };
         let raises = |of: fn(&Share) -> Resources| -> Vec<Raise> {
             let levels = lineage.iter().flat_map(|id| Kind::ALL.map(|kind| (id, kind)));
