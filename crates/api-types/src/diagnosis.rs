@@ -44,13 +44,16 @@ pub struct Advice {
     /// What to type for it, in this order; empty if it takes another submission, or no command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
+    /// Who may do it, where the caller may not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
     /// The value to ask for in another submission, if `kind` is about a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// The workload that ends, if that is the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadName>,
-    /// The node that opens, or that others are to be like.
+    /// The node that opens or loses a taint, or that others are to be like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// What is raised, of a change of quotas or limits.

@@ -28,6 +28,7 @@ mod policy;
 mod pool;
 mod project;
 mod property;
+mod quota_effects;
 mod revision;
 mod scalar;
 mod scoped_meta;
@@ -134,6 +135,7 @@ pub use property::{
     WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields,
     WorkloadTypeUpdateFields, WorkloadTypes,
 };
+pub use quota_effects::{PoolLabel, QuotaChange, QuotaEffects, SharesOf};
 pub use revision::{InferenceUpdateRequest, Revision, RevisionPodsPage, RevisionsPage};
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use session::{

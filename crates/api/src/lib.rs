@@ -14,6 +14,7 @@ mod forecast;
 mod limit_permissions;
 mod list_order;
 mod list_rows;
+mod quota_effects;
 mod routes;
 #[cfg(test)]
 mod texts;

@@ -58,11 +58,11 @@ impl Client {
     pub async fn change_department_share(
         &self,
         id: &str,
-        given: &[wire::ShareRequest],
+        (given, force): (&[wire::ShareRequest], bool),
     ) -> Result<wire::DepartmentForList, Error> {
         let department = format!("{DEPARTMENTS}/{id}");
-        let _: Vec<wire::Resources> =
-            self.send(Method::PATCH, &format!("{department}/resources"), &given).await?;
+        let path = forced(&format!("{department}/resources"), force);
+        let _: Vec<wire::Resources> = self.send(Method::PATCH, &path, &given).await?;
         self.get(&department).await
     }
 
@@ -89,8 +89,9 @@ impl Client {
     pub async fn create_node_pool(
         &self,
         request: &wire::NodepoolCreateFields,
+        force: bool,
     ) -> Result<wire::Nodepool, Error> {
-        self.send(Method::POST, POOLS, request).await
+        self.send(Method::POST, &forced(POOLS, force), request).await
     }
 
     /// Changes a node pool; what is not given stays.
@@ -109,7 +110,23 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn delete_node_pool(&self, id: &str) -> Result<(), Error> {
-        self.act(Method::DELETE, &format!("{POOLS}/{id}")).await
+    pub async fn delete_node_pool(&self, id: &str, force: bool) -> Result<(), Error> {
+        self.act(Method::DELETE, &forced(&format!("{POOLS}/{id}"), force)).await
     }
+
+    /// The effects that a change would have on quotas.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn quota_effects(
+        &self,
+        change: &wire::QuotaChange,
+    ) -> Result<wire::QuotaEffects, Error> {
+        self.send(Method::POST, "/elastane/v1/quota-effects", change).await
+    }
+}
+
+/// The path of a change that is made although a project would have a smaller quota than it holds.
+pub(crate) fn forced(path: &str, force: bool) -> String {
+    if force { format!("{path}?force=true") } else { path.to_owned() }
 }

@@ -333,11 +333,11 @@ impl Client {
     pub async fn change_project_share(
         &self,
         id: &str,
-        given: &[wire::ShareRequest],
+        (given, force): (&[wire::ShareRequest], bool),
     ) -> Result<wire::Project, Error> {
         let project = format!("/api/v1/org-unit/projects/{id}");
-        let _: Vec<wire::Resources> =
-            self.send(Method::PATCH, &format!("{project}/resources"), &given).await?;
+        let path = crate::departments::forced(&format!("{project}/resources"), force);
+        let _: Vec<wire::Resources> = self.send(Method::PATCH, &path, &given).await?;
         self.get(&project).await
     }
 

@@ -315,7 +315,10 @@ pub(super) fn share_on(node: &NodeView, millis: u64, context: &Context) -> Fract
 }
 
 /// How fractions are kept in a node pool that divides compute time so, or as the server was started.
-fn fraction_limit(limit: &engine::FractionLimit, of_pool: Option<TimeSlicing>) -> FractionLimit {
+pub(super) fn fraction_limit(
+    limit: &engine::FractionLimit,
+    of_pool: Option<TimeSlicing>,
+) -> FractionLimit {
     let engine::FractionLimit { level, mechanism, why, .. } = limit;
     FractionLimit {
         enforcement: level.name().to_owned(),

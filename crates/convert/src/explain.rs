@@ -15,7 +15,9 @@ use uuid::Uuid;
 use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 
 use super::Context;
-use super::cluster::{fractions_on, share_on};
+use super::advice::{self, May};
+use super::cluster::{fraction_limit, fractions_on, share_on};
+use super::pod::IMAGE_PULL;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
@@ -60,6 +62,12 @@ pub fn fractions_kept(
     }
     let on = nodes(workload);
     let node = view.nodes.iter().find(|node| on.contains(&node.name.to_string()))?;
+    let set = workload.spec.sets().next()?;
+    let run = orchestrator::without_place(&workload.spec, set);
+    if node.simulated && !engine::image::has_simulated_driver(&run) {
+        let none = engine::FractionLimit::none("no simulated driver here (--simulated-driver)");
+        return Some(fraction_limit(&none, None));
+    }
     // All its pods have equal shares of GPUs of one kind.
     let share = workload.pods.iter().find_map(|pod| pod.gpus.first());
     Some(match share {
@@ -68,27 +76,35 @@ pub fn fractions_kept(
     })
 }
 
-/// Why it waits, at length.
-pub fn diagnosis(found: &reasons::diagnosis::Diagnosis, view: &View, now: Instant) -> Diagnosis {
+/// Why it waits, at length, for a caller who may do this.
+pub fn diagnosis(
+    found: &reasons::diagnosis::Diagnosis,
+    view: &View,
+    now: Instant,
+    may: &May<'_>,
+) -> Diagnosis {
     let searches = found
         .searches
         .iter()
         .map(|search| Search { code: search.code().code.to_owned(), message: search.text(now) });
-    let ids = Ids::of(found, view);
-    let advice = found.advice.iter().map(|advice| Advice {
+    let ids = Ids::new(found, view);
+    let how_to = |advice: &found::Advice| advice::how_to(advice, view, &|of| ids.of(of), may);
+    let advice = found.advice.iter().map(|advice| (advice, how_to(advice)));
+    let advice = advice.map(|(advice, how)| Advice {
         kind: advice.change.name().to_owned(),
         disturbs: advice.disturbs,
-        message: advice.text(now),
-        commands: advice.commands(),
+        message: how.sentence(advice, now),
+        commands: how.commands,
+        ask: how.ask,
         to: advice.change.to(),
         workload: match &advice.change {
             Change::End { workload } => Some(ids.named(workload)),
             _ => None,
         },
         node: match &advice.change {
-            Change::Uncordon { node: name } | Change::Nodes { like: name, .. } => {
-                Some(name.clone())
-            }
+            Change::Uncordon { node: name }
+            | Change::Untaint { node: name, .. }
+            | Change::Nodes { like: name, .. } => Some(name.clone()),
             _ => None,
         },
         raises: match &advice.change {
@@ -105,7 +121,7 @@ pub fn diagnosis(found: &reasons::diagnosis::Diagnosis, view: &View, now: Instan
         workload_holdings: found.holders.workloads.iter().map(|one| held(one, &ids)).collect(),
         project_holdings: found.holders.queues.iter().map(held_by_queue).collect(),
         complete: found.complete,
-        lines: found.details(now),
+        lines: found.details_for(now, &how_to),
     }
 }
 
@@ -113,16 +129,21 @@ pub fn diagnosis(found: &reasons::diagnosis::Diagnosis, view: &View, now: Instan
 struct Ids(BTreeMap<(String, String), Uuid>);
 
 impl Ids {
-    fn of(found: &found::Diagnosis, view: &View) -> Self {
+    fn new(found: &found::Diagnosis, view: &View) -> Self {
         let ends = found.advice.iter().filter_map(|advice| match &advice.change {
             Change::End { workload } => Some(workload),
             _ => None,
         });
         let all = found.holders.workloads.iter().map(|holder| &holder.workload).chain(ends);
-        let wanted: BTreeSet<_> = all.map(key).collect();
+        let waiting = found.advice.iter().map(|advice| &advice.workload);
+        let wanted: BTreeSet<_> = all.chain(waiting).map(key).collect();
         let own = |of: &WorkloadView| (of.project_name.clone(), of.spec.name.clone());
         let there = view.workloads.values().map(|workload| (own(workload), workload.id));
         Self(there.filter(|(key, _)| wanted.contains(key)).collect())
+    }
+
+    fn of(&self, of: &WorkloadRef) -> Option<Uuid> {
+        self.0.get(&key(of)).copied()
     }
 
     fn named(&self, of: &WorkloadRef) -> WorkloadName {
@@ -199,6 +220,9 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
             ),
         },
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
+        (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL => {
+            waits_for_image(view, why, &nodes(), &gpus)
+        }
         (Phase::Initializing, Some(why)) => {
             format!("{name} is being started on {}: {} ({})", nodes(), why.message, why.code)
         }
@@ -238,6 +262,16 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
         (Phase::Completed, _) => format!("{name} has completed"),
         (Phase::Failed, _) => format!("{name} has {}", failure(view)),
     }
+}
+
+fn waits_for_image(view: &WorkloadView, why: &ReasonView, nodes: &str, gpus: &str) -> String {
+    let (name, project) = (&view.spec.name, &view.project_name);
+    format!(
+        "{name} cannot start on {nodes}: {} ({}); it holds {gpus} until the image can be pulled: see \
+         that its name is right and the registry can be reached, or end it by `runai delete {name} -p \
+         {project}`",
+        why.message, why.code
+    )
 }
 
 /// How a pod ended last.

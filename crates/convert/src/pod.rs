@@ -13,7 +13,7 @@ use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
 
 /// The code of an image that cannot be pulled now.
-const IMAGE_PULL: &str = "E209";
+pub(crate) const IMAGE_PULL: &str = "E209";
 
 /// A pod together with its workload.
 #[derive(Debug, Clone)]

@@ -63,6 +63,11 @@ fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
         }
         "elastic" => with(&["--elastic"]),
         "tolerate" => with(&["--toleration", &toleration(to?)]),
+        "node_pool" => {
+            let pools = ["--node-pools", "--node-pool"];
+            let with = vec![pools[0].to_owned(), to?.to_owned()];
+            Some(Flag { without: pools.to_vec(), with })
+        }
         "without_affinity" => without(&["--node-affinity", "--node-type", "--exclude-node"]),
         "without_pod_affinity" => without(&["--required-pod-topology-key"]),
         _ => None,
@@ -78,7 +83,8 @@ fn workers(submit: &Submit, pods: &str) -> Option<u32> {
     let masters = match master {
         Master::None => 0,
         Master::AsWorkers => 1,
-        Master::Own(_) => return None,
+        // The pods of the workers alone are counted.
+        Master::Own(_) => 0,
     };
     pods.parse::<u32>().ok()?.checked_sub(masters).filter(|workers| *workers > 0)
 }

@@ -31,6 +31,13 @@ pub(super) fn run(what: &Checkpoint) -> Result<(), Error> {
     })
 }
 
+/// Reports a checkpoint of the built-in training, where something runs it that wants to know.
+pub(super) fn of_the_quickstart(file: &Path, step: u64) -> Result<(), String> {
+    let Some(channel) = std::env::var_os(CHANNEL_VARIABLE) else { return Ok(()) };
+    let saved = Report { path: Some(file), step: Some(step), next_in_s: None };
+    report(Path::new(&channel), saved).map_err(|error| error.to_string())
+}
+
 /// A script tells "not wanted" from "not known" by the code.
 fn wanted() -> Result<(), Error> {
     let asked = channel().and_then(|channel| {

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use api_types::{
     ChangeKind, DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
-    NodepoolCreateFields, NodepoolUpdateFields,
+    NodepoolCreateFields, NodepoolUpdateFields, PoolLabel, QuotaChange, SharesOf,
 };
 use clap_complete::engine::ArgValueCandidates as Known;
 use client::Client;
 
 use super::complete;
-use super::share::{Share, description_of_rules, given, has_more, rules};
+use super::quotas::{self, pool_named};
+use super::share::{Share, description_of_rules, has_more, rules};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::message::Plain;
@@ -41,6 +42,9 @@ pub(crate) enum Department {
         /// Its share
         #[command(flatten)]
         share: Share,
+        /// Change it even if the quota is then smaller than what its projects hold
+        #[arg(short, long)]
+        yes: bool,
     },
     /// Delete a department without projects
     Delete {
@@ -67,6 +71,9 @@ pub(crate) enum NodePool {
         /// work around the limit
         #[arg(long, value_name = "POLICY")]
         gpu_fractions: Option<String>,
+        /// Create it even if projects then hold more than their quotas on its nodes
+        #[arg(short, long)]
+        yes: bool,
     },
     /// List the node pools
     #[command(visible_alias = "ls")]
@@ -88,11 +95,14 @@ pub(crate) enum NodePool {
         #[arg(long, value_name = "POLICY")]
         gpu_fractions: Option<String>,
     },
-    /// Delete a node pool; its nodes go to the pool `default`
+    /// Delete a node pool and the quotas in it; its nodes go to the pool `default`
     Delete {
         /// Name
         #[arg(add = Known::new(complete::pools))]
         name: String,
+        /// Delete it even if projects then hold more than their quotas on its nodes
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 
@@ -105,19 +115,25 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
                 name,
                 description: share.description.clone(),
                 default_node_pools: share.default_node_pools.clone(),
-                resources: given(&share).into_iter().collect(),
+                resources: quotas::request(&client, &share).await?.into_iter().collect(),
                 scheduling_rules: rules(&share.limits, None),
                 ..DepartmentCreationRequest::default()
             };
             let made = client.create_department(&request).await?;
-            let quota = made.total_resources.gpu_quota;
+            let quota = quota(&made, &share);
             writeln!(out, "department {} created, GPU quota {quota}", made.name)?;
         }
         Department::List(format) => {
             let how = OutputOptions::from(format);
             let name = |one: &DepartmentForList| format!("department/{}", one.name);
             let look = async |out: &mut dyn Write| {
-                list(&how, client.departments().await?, name, departments_table, out)
+                let departments = client.departments().await?;
+                let pools = match departments.iter().any(|one| one.resources.len() > 1) {
+                    true => client.node_pools().await?,
+                    false => Vec::new(),
+                };
+                let table = |all: &[DepartmentForList]| departments_table(all, &pools);
+                list(&how, departments, name, table, out)
             };
             show(
                 &how,
@@ -127,10 +143,13 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             )
             .await?;
         }
-        Department::Update { name, share } => {
+        Department::Update { name, share, yes } => {
             let mut there = existing(&client, &name).await?;
-            if let Some(given) = given(&share) {
-                there = client.change_department_share(&there.id, &[given]).await?;
+            if let Some(given) = quotas::request(&client, &share).await? {
+                let asked = SharesOf { id: there.id.clone(), resources: vec![given.clone()] };
+                let change = QuotaChange { department: Some(asked), ..QuotaChange::default() };
+                quotas::check_shares(&client, &change, yes).await?;
+                there = client.change_department_share(&there.id, (&[given], yes)).await?;
             }
             if has_more(&share) {
                 let request = DepartmentUpdateRequest {
@@ -141,7 +160,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
                 };
                 there = client.update_department(&there.id, &request).await?;
             }
-            let quota = there.total_resources.gpu_quota;
+            let quota = quota(&there, &share);
             writeln!(out, "department {} updated, GPU quota {quota}", there.name)?;
         }
         Department::Delete { name } => {
@@ -152,18 +171,28 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
     Ok(())
 }
 
-fn departments_table(departments: &[DepartmentForList]) -> Table {
-    let mut table =
-        Table::new(&["Department", "GPU Quota", "Allocated GPUs", "Projects", "Time Limits"]);
+fn quota(department: &DepartmentForList, share: &Share) -> String {
+    let pool = share.node_pool.as_deref();
+    quotas::gpu_quota(&department.resources, pool, department.total_resources.gpu_quota)
+}
+
+fn departments_table(departments: &[DepartmentForList], pools: &[Nodepool]) -> Table {
+    let mut columns = vec!["Department", "GPU Quota", "Allocated GPUs", "Projects", "Time Limits"];
+    let divided = pools.len() > 1;
+    if divided {
+        columns.insert(2, "In Node Pools");
+    }
+    let mut table = Table::new(&columns);
     for one in departments {
         let projects: Vec<&str> = one.children.iter().map(|child| child.name.as_str()).collect();
-        table.row([
-            one.name.clone(),
-            one.total_resources.gpu_quota.to_string(),
+        let by_pool = divided.then(|| runai::quotas_by_pool(&one.resources, pools));
+        let before = [one.name.clone(), one.total_resources.gpu_quota.to_string()].into_iter();
+        let after = [
             one.status.quota_status.allocated.gpu.to_string(),
             projects.join(","),
             description_of_rules(&one.scheduling_rules),
-        ]);
+        ];
+        table.cells(before.chain(by_pool).chain(after));
     }
     table
 }
@@ -188,7 +217,15 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             label: (label_key, label_value),
             gpu_time_slicing,
             gpu_fractions,
+            yes,
         } => {
+            let label = PoolLabel {
+                name: name.clone(),
+                label_key: label_key.clone(),
+                label_value: label_value.clone(),
+            };
+            let change = QuotaChange { create_node_pool: Some(label), ..QuotaChange::default() };
+            quotas::show_effects(&client, &change, yes).await?;
             let request = NodepoolCreateFields {
                 name,
                 label_key,
@@ -197,7 +234,7 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
                 gpu_fractions,
                 ..NodepoolCreateFields::default()
             };
-            let made = client.create_node_pool(&request).await?;
+            let made = client.create_node_pool(&request, yes).await?;
             let nodes = made.status.nodes.join(", ");
             let has = if nodes.is_empty() { "no node has its label yet" } else { &nodes };
             writeln!(out, "node pool {} created: {has}", made.name)?;
@@ -226,23 +263,16 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             client.update_node_pool(&pool.id, &request).await?;
             writeln!(out, "node pool {name} changed")?;
         }
-        NodePool::Delete { name } => {
-            client.delete_node_pool(&pool_named(&client, &name).await?.id).await?;
+        NodePool::Delete { name, yes } => {
+            let id = pool_named(&client, &name).await?.id;
+            let change =
+                QuotaChange { delete_node_pool: Some(id.clone()), ..QuotaChange::default() };
+            quotas::show_effects(&client, &change, yes).await?;
+            client.delete_node_pool(&id, yes).await?;
             writeln!(out, "node pool {name} deleted")?;
         }
     }
     Ok(())
-}
-
-async fn pool_named(client: &Client, name: &str) -> Result<Nodepool, Error> {
-    let mut pools = client.node_pools().await?;
-    let found = pools.iter().position(|pool| pool.name == name);
-    found.map(|at| pools.swap_remove(at)).ok_or_else(|| {
-        let names = pools.iter().map(|pool| pool.name.as_str());
-        let hint = suggest::hint_or(name, names, "`elastane node-pool list` lists them");
-        let name = units::shown(name);
-        Error::NotFound(format!("node pool {name} was not found{hint}"))
-    })
 }
 
 fn pools_table(pools: &[Nodepool]) -> Table {

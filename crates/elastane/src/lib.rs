@@ -22,6 +22,7 @@ mod man;
 mod node;
 mod policy;
 mod project;
+mod quotas;
 mod replay;
 mod runtime;
 mod settings;
@@ -67,7 +68,9 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
                 _ => engine_local::session(dir),
             };
         }
-        Some("quickstart-workload") => return quickstart::run(rest(), env),
+        Some("quickstart-workload") => {
+            return quickstart::run(rest(), env, &checkpoint::of_the_quickstart);
+        }
         Some("simulated-driver") => {
             return engine_fractions::simulated_driver(&rest().collect::<Vec<_>>());
         }

@@ -3,19 +3,23 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use api_types::{self as wire, ChangeKind, ProjectCreationRequest, ProjectUpdateRequest};
+use api_types::{
+    self as wire, ChangeKind, ProjectCreationRequest, ProjectUpdateRequest, QuotaChange,
+    ShareRequest, SharesOf,
+};
 use clap_complete::engine::ArgValueCandidates as Known;
 use serde_json::Number;
 
 use super::complete;
-use super::share::{Share, description_of_rules, given, has_more, rules};
+use super::quotas;
+use super::share::{Share, description_of_rules, has_more, rules};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::local_time::moment;
 use cli_kit::message::{Plain, print_always};
 use cli_kit::output::{Format, One, OutputOptions, list, show};
 use cli_kit::suggest;
-use runai::projects_table;
+use runai::{pools_of_quotas, projects_table, quotas_by_pool};
 
 /// `project …`.
 #[derive(Debug, clap::Subcommand)]
@@ -51,6 +55,9 @@ pub(crate) enum Project {
         /// Its share
         #[command(flatten)]
         share: Share,
+        /// Change it even if the quota is then smaller than what the project holds
+        #[arg(short, long)]
+        yes: bool,
     },
     /// Delete a project without workloads
     Delete {
@@ -65,13 +72,14 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
     let mut out = Plain(std::io::stdout());
     match verb {
         Project::Create { name, department, share } => {
-            let mut request = creation(&name, &share);
+            let mut request = creation(&name, &share, quotas::request(&client, &share).await?);
             if let Some(department) = department {
                 request.parent_id =
                     Some(super::department::existing(&client, &department).await?.id);
             }
             let project = client.create_project(&request).await?;
-            writeln!(out, "project {} created, GPU quota {}", project.name, quota(&project))?;
+            let quota = quota(&project, share.node_pool.as_deref());
+            writeln!(out, "project {} created, GPU quota {quota}", project.name)?;
             warn(&project);
         }
         Project::List(format) => {
@@ -79,7 +87,9 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             let look = async |out: &mut dyn Write| {
                 let mut projects = client.projects().await?;
                 projects.sort_by(|a, b| a.name.cmp(&b.name));
-                list(&how, projects, named, projects_table, out)
+                let pools = pools_of_quotas(&client, &projects).await?;
+                let table = |projects: &[wire::Project]| projects_table(projects, &pools);
+                list(&how, projects, named, table, out)
             };
             show(
                 &how,
@@ -93,8 +103,9 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             let how = OutputOptions::from(one);
             let look = async |out: &mut dyn Write| {
                 let project = existing(&client, &name).await?;
+                let pools = pools_of_quotas(&client, std::slice::from_ref(&project)).await?;
                 match how.shown.is_text() {
-                    true => Ok(write!(out, "{}", description(&project, how.is_wide()))?),
+                    true => Ok(write!(out, "{}", description(&project, &pools, how.is_wide()))?),
                     false => how.data(&project, &[named(&project)], out),
                 }
             };
@@ -106,10 +117,11 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             )
             .await?;
         }
-        Project::Update { name, share } => {
+        Project::Update { name, share, yes } => {
             let project = existing(&client, &name).await?;
-            let project = change(&client, project, &share).await?;
-            writeln!(out, "project {name} updated, GPU quota {}", quota(&project))?;
+            let project = change(&client, project, &share, yes).await?;
+            let quota = quota(&project, share.node_pool.as_deref());
+            writeln!(out, "project {name} updated, GPU quota {quota}")?;
             warn(&project);
         }
         Project::Delete { name } => {
@@ -136,8 +148,8 @@ pub(super) async fn existing(client: &client::Client, name: &str) -> Result<wire
     Err(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
 }
 
-fn quota(project: &wire::Project) -> String {
-    project.total_resources.gpu_quota.to_string()
+fn quota(project: &wire::Project, pool: Option<&str>) -> String {
+    quotas::gpu_quota(&project.resources, pool, project.total_resources.gpu_quota)
 }
 
 /// Says what is odd about a project as it is now.
@@ -148,13 +160,13 @@ fn warn(project: &wire::Project) {
     }
 }
 
-fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
+fn creation(name: &str, share: &Share, given: Option<ShareRequest>) -> ProjectCreationRequest {
     ProjectCreationRequest {
         name: name.to_owned(),
         description: share.description.clone(),
         default_node_pools: share.default_node_pools.clone(),
-        // One entry is needed, for the default pool.
-        resources: vec![given(share).unwrap_or_default()],
+        // One entry is needed, if only for the default pool.
+        resources: vec![given.unwrap_or_default()],
         scheduling_rules: rules(&share.limits, None),
         ..ProjectCreationRequest::default()
     }
@@ -165,10 +177,14 @@ async fn change(
     client: &client::Client,
     now: wire::Project,
     share: &Share,
+    yes: bool,
 ) -> Result<wire::Project, Error> {
     let mut project = now;
-    if let Some(given) = given(share) {
-        project = client.change_project_share(&project.id, &[given]).await?;
+    if let Some(given) = quotas::request(client, share).await? {
+        let asked = SharesOf { id: project.id.clone(), resources: vec![given.clone()] };
+        let change = QuotaChange { project: Some(asked), ..QuotaChange::default() };
+        quotas::check_shares(client, &change, yes).await?;
+        project = client.change_project_share(&project.id, (&[given], yes)).await?;
     }
     if has_more(share) {
         let request = ProjectUpdateRequest {
@@ -182,7 +198,16 @@ async fn change(
     Ok(project)
 }
 
-fn description(project: &wire::Project, is_exact: bool) -> String {
+/// A value in each node pool.
+fn by_pool(project: &wire::Project, value: impl Fn(&wire::Resources) -> String) -> String {
+    let in_pool = |share: &wire::Resources| {
+        let name = share.node_pool.name.as_deref().unwrap_or(&share.node_pool.id);
+        format!("{name} {}", value(share))
+    };
+    project.resources.iter().map(in_pool).collect::<Vec<_>>().join(", ")
+}
+
+fn description(project: &wire::Project, pools: &[wire::Nodepool], is_exact: bool) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: String| {
         text.push_str(format!("{:<20}{value}", format!("{key}:")).trim_end());
@@ -200,9 +225,19 @@ fn description(project: &wire::Project, is_exact: bool) -> String {
     line("Namespace", project.status.namespace.clone());
     let created = moment(project.created_at.0.0, is_exact);
     line("Created", format!("{created} by {}", project.created_by));
-    line("GPU quota", quota(project));
-    line("GPU limit", number(share.and_then(|share| share.gpu.limit.as_ref())));
-    line("Over-quota weight", number(share.and_then(|s| s.gpu.over_quota_weight.as_ref())));
+    line("GPU quota", project.total_resources.gpu_quota.to_string());
+    match pools {
+        [_, _, ..] => {
+            line("GPU quota by pool", quotas_by_pool(&project.resources, pools));
+            line("GPU limit by pool", by_pool(project, |share| number(share.gpu.limit.as_ref())));
+            let weight = |share: &wire::Resources| number(share.gpu.over_quota_weight.as_ref());
+            line("Weight by pool", by_pool(project, weight));
+        }
+        _ => {
+            line("GPU limit", number(share.and_then(|share| share.gpu.limit.as_ref())));
+            line("Over-quota weight", number(share.and_then(|s| s.gpu.over_quota_weight.as_ref())));
+        }
+    }
     line("GPUs allocated", used.allocated.gpu.to_string());
     line("GPUs requested", used.requested.gpu.to_string());
     let pools = project.default_node_pools.join(", ");

@@ -29,6 +29,9 @@ pub(crate) struct Share {
     /// Memory it deserves, such as 64GiB; `none` for no quota
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory_quota: Option<Limit>,
+    /// Node pool in which the quotas and limits of GPUs, CPU and memory count [default: default]
+    #[arg(long, value_name = "NAME", add = Known::new(complete::pools))]
+    pub(crate) node_pool: Option<String>,
     /// Node pools of workloads that name none, the best first; `none` for all pools
     #[arg(long, value_name = "NAME,NAME", value_parser = pools)]
     #[arg(add = Known::new(complete::pools))]
@@ -122,7 +125,7 @@ pub(super) fn has_more(share: &Share) -> bool {
         || share.limits != TimeLimits::default()
 }
 
-/// What is given of the share in the default node pool; none where nothing of it is.
+/// The share that is given, without its node pool; none where nothing of it is given.
 pub(super) fn given(share: &Share) -> Option<ShareRequest> {
     let gpu = ResourceShare {
         deserved: share.gpu_quota.map(number_from_millis),

@@ -394,9 +394,10 @@ impl State {
             pending: reasons,
             pool: self.pool_in_use(workload),
             checkpointed_at: model.and_then(|model| model.checkpointed_at),
-            unsaved_since: model
-                .filter(|model| model.placed > 0)
-                .and_then(|model| model.last_start.max(model.checkpointed_at)),
+            unsaved_since: model.filter(|model| model.placed > 0).and_then(|model| {
+                let began = workload.pods.iter().filter_map(|pod| pod.started_at).min()?;
+                Some(model.checkpointed_at.map_or(began, |at| at.max(began)))
+            }),
             ..without_places(workload, self.org.project_name(workload.project_id), department)
         }
     }

@@ -87,6 +87,11 @@ impl Vault {
         Ok(Self { file: dir.join(FILE) })
     }
 
+    /// Where the checkpoint is.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// Reads the checkpoint. One that is not shaped like `expected` counts as damaged.
     pub(crate) fn load(&self, expected: &Snapshot) -> Result<Found, Error> {
         let bytes = match fs::read(&self.file) {

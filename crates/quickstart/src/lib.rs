@@ -19,6 +19,7 @@ mod stand_in;
 mod trainer;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -35,6 +36,9 @@ pub const EXIT_INTERRUPTED: u8 = 143;
 /// Exit code of a command line that makes no sense.
 pub const EXIT_USAGE: u8 = 2;
 
+/// Reports a complete checkpoint to the server: its file, and its step.
+pub type Report<'a> = &'a dyn Fn(&Path, u64) -> Result<(), String>;
+
 /// Runs the workload with command line arguments (without the program's name) and environment
 /// `env`, until it is stopped or has done the requested steps. Where the first argument is
 /// the word of another image, what stands in for that runs with the rest.
@@ -44,6 +48,7 @@ pub const EXIT_USAGE: u8 = 2;
 pub fn run(
     args: impl IntoIterator<Item = String>,
     env: impl Fn(&str) -> Option<String>,
+    report: Report<'_>,
 ) -> ExitCode {
     let mut args = args.into_iter().peekable();
     if let Some(program) = args.peek().and_then(|word| stand_in::program(word)) {
@@ -69,7 +74,7 @@ pub fn run(
             return ExitCode::FAILURE;
         }
     };
-    match train(&options, &stopped, &mut std::io::stdout()) {
+    match train(&options, &stopped, report, &mut std::io::stdout()) {
         Ok(Ending::Finished) => ExitCode::SUCCESS,
         Ok(Ending::Interrupted) => ExitCode::from(EXIT_INTERRUPTED),
         Err(error) => {
@@ -122,7 +127,12 @@ fn watch_signals() -> std::io::Result<Receiver<()>> {
 }
 
 /// Resumes, trains, reports and checkpoints until the steps are done or `stopped` says so.
-fn train(options: &Options, stopped: &Receiver<()>, out: &mut impl Write) -> Result<Ending, Error> {
+fn train(
+    options: &Options,
+    stopped: &Receiver<()>,
+    report_saved: Report<'_>,
+    out: &mut impl Write,
+) -> Result<Ending, Error> {
     let plan = BatchPlan::new(options.global_batch, options.max_gpu_batch, options.gpus);
     let vault = Vault::open(&options.checkpoint_dir)?;
     let mut trainer = begin(options, &vault, out)?;
@@ -132,6 +142,16 @@ fn train(options: &Options, stopped: &Receiver<()>, out: &mut impl Write) -> Res
     let mut reported: Option<Instant> = None;
     let mut saved = Instant::now();
     let mut last = None;
+    let mut told = Ok(());
+    let mut save = |trainer: &Trainer| -> Result<(), Error> {
+        vault.save(&trainer.snapshot())?;
+        let now = report_saved(vault.file(), trainer.step());
+        if let (Ok(()), Err(why)) = (&told, &now) {
+            complain(&format!("the checkpoint is written and could not be reported: {why}"));
+        }
+        told = now;
+        Ok(())
+    };
     while options.steps.is_none_or(|steps| trainer.step() < steps) {
         last = Some(trainer.advance(&plan, options.learning_rate));
         if reported.is_none_or(|at| at.elapsed() >= options.report_every) {
@@ -139,17 +159,17 @@ fn train(options: &Options, stopped: &Receiver<()>, out: &mut impl Write) -> Res
             reported = Some(Instant::now());
         }
         if saved.elapsed() >= options.checkpoint_every {
-            vault.save(&trainer.snapshot())?;
+            save(&trainer)?;
             saved = Instant::now();
         }
         if asked_to_stop(stopped, options.micro_step * plan.accumulation) {
-            vault.save(&trainer.snapshot())?;
+            save(&trainer)?;
             writeln!(out, "asked to stop; checkpoint written at step {}", trainer.step())?;
             out.flush()?;
             return Ok(Ending::Interrupted);
         }
     }
-    vault.save(&trainer.snapshot())?;
+    save(&trainer)?;
     report(&trainer, last, &plan, out)?;
     writeln!(out, "finished at step {}", trainer.step())?;
     out.flush()?;

@@ -19,7 +19,10 @@ fn options(dir: &std::path::Path, args: &[&str]) -> Options {
 fn output(options: &Options) -> String {
     let (_keep, stopped) = mpsc::channel();
     let mut out = Vec::new();
-    assert_eq!(train(options, &stopped, &mut out).expect("trains"), Ending::Finished);
+    assert_eq!(
+        train(options, &stopped, &|_, _| Ok(()), &mut out).expect("trains"),
+        Ending::Finished
+    );
     String::from_utf8(out).expect("text")
 }
 
@@ -81,7 +84,14 @@ fn a_run_that_is_asked_to_stop_writes_its_checkpoint() {
     ask.send(()).expect("the receiver is alive");
     let options = options(dir.path(), &[]);
     let mut out = Vec::new();
-    assert_eq!(train(&options, &stopped, &mut out).expect("trains"), Ending::Interrupted);
+    let reported = std::cell::RefCell::new(Vec::new());
+    let report = |file: &std::path::Path, step: u64| {
+        assert!(file.is_file(), "it is written before it is reported");
+        reported.borrow_mut().push(step);
+        Ok(())
+    };
+    let ending = train(&options, &stopped, &report, &mut out).expect("trains");
+    assert_eq!((ending, reported.into_inner()), (Ending::Interrupted, vec![1]));
     let text = String::from_utf8(out).expect("text");
     assert!(text.ends_with("asked to stop; checkpoint written at step 1\n"), "{text}");
     let vault = Vault::open(dir.path()).expect("opens");

@@ -13,7 +13,7 @@ use units::{Instant, Kind, format_millis};
 
 use crate::{Pending, number};
 
-pub use advice::Advice;
+pub use advice::{Advice, HowTo};
 pub use apply::apply_change;
 pub use change::{Change, Raise};
 pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
@@ -51,9 +51,16 @@ impl Diagnosis {
         first.chain(self.details(now)).collect()
     }
 
-    /// All but the reasons.
+    /// All but the reasons, for a reader who may do everything.
     #[must_use]
     pub fn details(&self, now: Instant) -> Vec<String> {
+        let anyone = |advice: &Advice| HowTo { commands: advice.commands(), ask: None };
+        self.details_for(now, &anyone)
+    }
+
+    /// All but the reasons, with what this reader can do about each advice.
+    #[must_use]
+    pub fn details_for(&self, now: Instant, how_to: &dyn Fn(&Advice) -> HowTo) -> Vec<String> {
         let mut lines = Vec::new();
         let mut section = |title: &str, items: Vec<String>| {
             if !items.is_empty() {
@@ -70,7 +77,8 @@ impl Diagnosis {
             .iter()
             .map(|search| format!("{} {}", search.code().code, search.text(now)));
         section("Why nothing was moved or taken for it", searches.collect());
-        let mut advice: Vec<_> = self.advice.iter().flat_map(|one| one.lines(now)).collect();
+        let mut advice: Vec<_> =
+            self.advice.iter().flat_map(|one| how_to(one).lines(one, now)).collect();
         if advice.is_empty() && self.complete && !self.parts.is_empty() {
             let then = match self.reasons.iter().any(Pending::outlasts_others) {
                 true => "that others end would not help",

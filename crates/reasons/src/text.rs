@@ -4,17 +4,11 @@
 use std::fmt;
 
 use model::{GpuRequest, MigRequest};
-use units::{Kind, Resources, format_bytes, format_millis};
+use units::{Kind, Resources, counted, format_bytes, format_millis, gpus};
 
 use super::{
     Cause, CommonGpus, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
 };
-
-/// `1 GPU`, `2 GPUs`, `0.5 GPU`.
-fn gpus(millis: u64) -> String {
-    let plural = if millis > units::GPU_MILLIS || millis == 0 { "s" } else { "" };
-    format!("{} GPU{plural}", amount(millis))
-}
 
 fn amount(millis: u64) -> String {
     if millis == u64::MAX { "unlimited".to_owned() } else { format_millis(millis) }
@@ -95,9 +89,7 @@ impl fmt::Display for Pending {
             Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
             Self::InPools { first, others } => in_pools(f, first, *others),
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
-            Self::Gated { gated, pods } => {
-                write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
-            }
+            Self::Gated { gated, pods } => held_back(f, *gated, *pods),
             Self::BackingOff { .. } => f.write_str(BACKING_OFF),
             Self::BehindReservation { holder, waited_ms, gpu_millis, starts_in_ms } => {
                 behind_reservation(f, holder, *waited_ms, *gpu_millis, *starts_in_ms)
@@ -110,6 +102,11 @@ impl fmt::Display for Pending {
             }
         }
     }
+}
+
+fn held_back(f: &mut fmt::Formatter<'_>, gated: usize, pods: usize) -> fmt::Result {
+    let (verb, pods) = (if gated == 1 { "is" } else { "are" }, counted(pods, "pod"));
+    write!(f, "{gated} of its {pods} {verb} held back by a scheduling gate")
 }
 
 fn in_pools(f: &mut fmt::Formatter<'_>, first: &Pending, others: usize) -> fmt::Result {
@@ -128,11 +125,12 @@ fn not_enough_gpus(
     free_total: u64,
 ) -> fmt::Result {
     let need = gpus(u64::from(need) * units::GPU_MILLIS);
+    let (nodes, are) = (counted(nodes, "node"), if free_total == 1 { "is" } else { "are" });
     match free_total {
-        0 => write!(f, "needs {need}; every GPU of the {nodes} node(s) is in use"),
+        0 => write!(f, "needs {need}; every GPU of {nodes} is in use"),
         _ => write!(
             f,
-            "needs {need} on one node; {free_total} are free on {nodes} node(s), at most \
+            "needs {need} on one node; {free_total} {are} free on {nodes}, at most \
              {free_on_one_node_max} on one"
         ),
     }
@@ -146,7 +144,7 @@ fn no_gpu_share_free(
 ) -> fmt::Result {
     let (millis, most) = (format_millis(millis), format_millis(free_millis_max));
     match devices {
-        1 => write!(f, "needs {millis} of 1 GPU(s); the largest free share of a GPU is {most}"),
+        1 => write!(f, "needs {millis} of a GPU; the largest free share of a GPU is {most}"),
         _ => write!(
             f,
             "needs {millis} of {devices} GPUs of one node each; at most {most} is free on so many"
@@ -158,14 +156,26 @@ fn not_counted(f: &mut fmt::Formatter<'_>, reason: &Pending) -> fmt::Result {
     let Pending::NotCounted { queue, kind, left_out, requested, fitting, pods } = reason else {
         return Ok(());
     };
-    let (left_out, all) = (number(*kind, *left_out), of(*kind, *requested));
-    write!(f, "{left_out} of {all} not counted as demand of {queue}: ")?;
-    match fitting {
-        _ if fitting < pods => {
-            write!(f, "{fitting} of {pods} pod(s) would fit if everything were free")
-        }
-        _ => write!(f, "it could not have them if everything were free"),
+    let share = format!("for the fair share of {queue}");
+    if *fitting == 0 && *pods > 0 {
+        return write!(f, "cannot fit even on an empty cluster, so it does not count {share}");
     }
+    let (verb, count) = match (fitting < pods, left_out == requested) {
+        (false, true) => {
+            return write!(
+                f,
+                "cannot start even on an empty cluster, so it does not count {share}"
+            );
+        }
+        (true, true) => ("counts", "none".to_owned()),
+        (_, false) => ("count", number(*kind, requested.saturating_sub(*left_out))),
+    };
+    if fitting < pods {
+        write!(f, "{fitting} of {} fit on an empty cluster, ", counted(*pods, "pod"))?;
+    } else {
+        write!(f, "cannot have more even on an empty cluster, ")?;
+    }
+    write!(f, "so {count} of its {} {verb} {share}", of(*kind, *requested))
 }
 
 fn protected(
@@ -242,7 +252,8 @@ fn gang_incomplete(f: &mut fmt::Formatter<'_>, [pods_min, pods, fitting]: [u32; 
 
 fn not_enough_cpu(f: &mut fmt::Formatter<'_>, cpu_millis: u64, free: u64) -> fmt::Result {
     let (need, free) = (format_millis(cpu_millis), format_millis(free));
-    beside_gpus(f, &format!("{need} CPU core(s)"), &free)
+    let plural = if cpu_millis == 1000 { "" } else { "s" };
+    beside_gpus(f, &format!("{need} CPU core{plural}"), &free)
 }
 
 fn not_enough_memory(f: &mut fmt::Formatter<'_>, memory_bytes: u64, free: u64) -> fmt::Result {
@@ -256,7 +267,24 @@ fn not_entitled_to_more(
     requested: u64,
     common: Option<&CommonGpus>,
 ) -> fmt::Result {
-    write!(f, "nothing is taken from others for {}: {queue}", of(queue.kind, requested))?;
+    let QueueNumbers { name, kind, allocated, lent, quota, fair_share } = queue;
+    let held = allocated.saturating_sub(*lent);
+    if held.saturating_add(requested) > *fair_share {
+        write!(
+            f,
+            "nothing is taken from others for {name}: {} + {} would exceed its fair share of {} \
+             (quota {})",
+            number(*kind, held),
+            of(*kind, requested),
+            number(*kind, *fair_share),
+            number(*kind, *quota)
+        )?;
+        if *lent > 0 {
+            write!(f, "; it holds {} beyond its requests", of(*kind, *lent))?;
+        }
+    } else {
+        write!(f, "nothing is taken from others for {}: {queue}", of(*kind, requested))?;
+    }
     common.map_or(Ok(()), |common| write!(f, "; {common}"))
 }
 
@@ -303,13 +331,34 @@ impl fmt::Display for NoDomain {
 
 fn kept_away_by_pods(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 3]) -> fmt::Result {
     let words = [
-        "without pods that it must be with",
-        "with pods that it must not be with",
-        "with pods that must not be with it",
+        ("has no pods that it must be with", "have no pods that it must be with"),
+        ("has pods that it must not be with", "have pods that it must not be with"),
+        ("has pods that must not be with it", "have pods that must not be with it"),
     ];
-    let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
-    let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
-    write!(f, "of {nodes} node(s) that it may go to {}", said.join(", "))
+    nodes_that(f, nodes, " that it may go to", counts.into_iter().zip(words))
+}
+
+/// `1 of 2 nodes is cordoned, 1 has a taint`.
+fn nodes_that<'w>(
+    f: &mut fmt::Formatter<'_>,
+    nodes: usize,
+    which: &str,
+    counts: impl Iterator<Item = (usize, (&'w str, &'w str))>,
+) -> fmt::Result {
+    let mut of_all = match nodes {
+        1 => format!("the only node{which}"),
+        _ => format!("of {nodes} nodes{which}"),
+    };
+    for (at, (count, (one, many))) in counts.filter(|(count, _)| *count > 0).enumerate() {
+        let verb = if count == 1 { one } else { many };
+        match (at, nodes) {
+            (0, 1) => write!(f, "{of_all} {verb}")?,
+            (0, _) => write!(f, "{count} {of_all} {verb}")?,
+            _ => write!(f, ", {count} {verb}")?,
+        }
+        of_all.clear();
+    }
+    Ok(())
 }
 
 fn out_of_service(
@@ -331,15 +380,13 @@ fn out_of_service(
 
 fn nodes_ruled_out(f: &mut fmt::Formatter<'_>, nodes: usize, counts: [usize; 5]) -> fmt::Result {
     let words = [
-        "cordoned",
-        "without a label it selects",
-        "outside its node affinity",
-        "with a taint it does not tolerate",
-        "in another node pool",
+        ("is cordoned", "are cordoned"),
+        ("lacks a label that it selects", "lack a label that it selects"),
+        ("is outside its node affinity", "are outside its node affinity"),
+        ("has a taint that it does not tolerate", "have a taint that it does not tolerate"),
+        ("is in another pool", "are in another pool"),
     ];
-    let said = counts.iter().zip(words).filter(|(count, _)| **count > 0);
-    let said: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
-    write!(f, "of {nodes} node(s) {}", said.join(", "))
+    nodes_that(f, nodes, "", counts.into_iter().zip(words))
 }
 
 fn non_preemptible_over_quota(
@@ -398,14 +445,18 @@ fn mig_in_use(
     nodes: usize,
     with: usize,
 ) -> fmt::Result {
-    let none = "none has it free";
-    write!(f, "asks for {request} on one node; {with} of {nodes} node(s) have that, {none}")
+    let have = if with == 1 { "has" } else { "have" };
+    let nodes = counted(nodes, "node");
+    write!(f, "asks for {request} on one node; {with} of {nodes} {have} that, none has it free")
 }
 
 fn no_instance_for_part(f: &mut fmt::Formatter<'_>, of: &Pending) -> fmt::Result {
     let Pending::NoInstanceForPart { request, instances, large, nodes } = of else { return Ok(()) };
-    let (asked, all) = (part(*request), format!("{instances} MIG instance(s) on {nodes} node(s)"));
-    write!(f, "asks for {asked}; {large} of {all} hold that, none of them is free")
+    let asked = part(*request);
+    let all = counted(*instances, "MIG instance");
+    let (all, nodes) = (all, counted(*nodes, "node"));
+    let hold = if *large == 1 { "holds" } else { "hold" };
+    write!(f, "asks for {asked}; {large} of {all} on {nodes} {hold} that, none of them is free")
 }
 
 /// What a pod asks for of GPUs: `0.5 of a GPU`.
@@ -444,7 +495,7 @@ fn larger_than_any_node(
             write!(f, "asks for {memory} of GPU memory; no GPU of any node has that much")
         }
         GpuRequest::Mig(wanted) if largest == Resources::ZERO => {
-            write!(f, "asks for {wanted} on one node; none of the {nodes} node(s) has that")
+            write!(f, "asks for {wanted} on one node; no node has that")
         }
         _ if devices > gpus_max => {
             let plural = if devices == 1 { "" } else { "s" };
@@ -452,11 +503,10 @@ fn larger_than_any_node(
         }
         _ => write!(
             f,
-            "asks for {} core(s) and {} of memory; no node with the GPUs has that much (largest: {} \
-             core(s), {})",
-            format_millis(demand.cpu_millis),
+            "asks for {} and {} of memory; no node with the GPUs has that much (largest: {}, {})",
+            of(Kind::Cpu, demand.cpu_millis),
             format_bytes(demand.memory_bytes),
-            format_millis(largest.cpu_millis),
+            of(Kind::Cpu, largest.cpu_millis),
             format_bytes(largest.memory_bytes)
         ),
     }
@@ -466,7 +516,8 @@ fn larger_than_any_node(
 pub fn of(kind: Kind, amount: u64) -> String {
     match kind {
         Kind::Gpu => gpus(amount),
-        Kind::Cpu => format!("{} core(s)", number(kind, amount)),
+        Kind::Cpu if amount == 1000 => "1 core".to_owned(),
+        Kind::Cpu => format!("{} cores", number(kind, amount)),
         Kind::Memory => format!("{} of memory", number(kind, amount)),
     }
 }
@@ -483,11 +534,15 @@ pub fn number(kind: Kind, value: u64) -> String {
 /// Continues the sentence it stands in; silent about less than a minute.
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let since = if self.checkpointed { "its last checkpoint" } else { "its start" };
+        let since = if self.checkpointed {
+            "its last checkpoint was reported"
+        } else {
+            "its start and no checkpoint was reported"
+        };
         match self.unsaved_ms / 60_000 {
             0 => Ok(()),
-            minutes @ ..120 => write!(f, "; lost {minutes} min of work since {since}"),
-            minutes => write!(f, "; lost {} h of work since {since}", minutes / 60),
+            minutes @ ..120 => write!(f, "; {minutes} min had passed since {since}"),
+            minutes => write!(f, "; {} h had passed since {since}", minutes / 60),
         }
     }
 }
@@ -522,18 +577,20 @@ impl fmt::Display for Cause {
                 write!(f, "moved so that {beneficiary} finds its GPUs together on one node{lost}")
             }
             Self::Resized { gpus_before, gpus_after, beneficiary: Some(who) } => {
-                write!(f, "shrunk from {gpus_before} to {gpus_after} GPU(s) for {who}")
+                write!(f, "shrunk from {gpus_before} to {} for {who}", counted(*gpus_after, "GPU"))
             }
             Self::GrownBack { gpus_before, gpus_after } => write!(
                 f,
-                "grown back from {gpus_before} to {gpus_after} GPU(s), within the quota of its project"
+                "grown back from {gpus_before} to {}, within the quota of its project",
+                counted(*gpus_after, "GPU")
             ),
             Self::StaleGang { pods_min, pods } => {
                 write!(f, "stopped: {pods} of the {pods_min} pods that must run together were left")
             }
             Self::Drained { node } => write!(f, "its node {node} is being emptied"),
             Self::Resized { gpus_before, gpus_after, beneficiary: None } => {
-                write!(f, "grown from {gpus_before} to {gpus_after} GPU(s) that were idle")
+                let after = counted(*gpus_after, "GPU");
+                write!(f, "grown from {gpus_before} to {after} that were idle")
             }
         }
     }

@@ -68,11 +68,12 @@ fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
     let span = age(now_ms.saturating_sub(since.0.0));
     match saved {
         Some(saved) if saved.0 >= since.0 => format!(
-            "If it were stopped for others now, {span} of work since its last checkpoint would be lost"
+            "If it were stopped for others now, it would go on from its last checkpoint, reported {span} \
+             ago"
         ),
         _ => format!(
-            "If it were stopped for others now, {span} of work since its start would be lost: it has \
-             reported no checkpoint since (`elastane checkpoint FILE` does)"
+            "If it were stopped for others now, what it has not saved by itself would be lost: it has run \
+             {span} and reported no checkpoint (`elastane checkpoint FILE` does)"
         ),
     }
 }
@@ -104,11 +105,16 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
         lines.extend(reasons.map(|reason| format!("  {} {}", reason.code, reason.message)));
     }
     lines.push(format!(
-        "Project {project_name} holds {} GPU(s) (quota {}, fair share {})",
-        explanation.project_allocated, explanation.project_quota, explanation.project_fair_share
+        "Project {project_name} holds {} (quota {}, fair share {})",
+        units::gpus(explanation.project_allocated.0),
+        explanation.project_quota,
+        explanation.project_fair_share
     ));
-    if let Some(api_types::FractionLimit { enforcement, meaning, time_slicing, .. }) = fractions {
-        lines.push(format!("Its part of a GPU is kept: {enforcement} ({meaning})"));
+    if let Some(api_types::FractionLimit { enforcement, meaning, why, time_slicing, .. }) =
+        fractions
+    {
+        let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        lines.push(format!("Its part of a GPU is kept: {enforcement}{why} ({meaning})"));
         if time_slicing != "none" {
             let meaning = &fractions.as_ref().map_or("", |kept| &kept.time_slicing_meaning);
             lines.push(format!("Compute time: {time_slicing} ({meaning})"));
@@ -134,9 +140,11 @@ fn with_submissions(
     let advice = diagnosis.iter().flat_map(|diagnosis| &diagnosis.advice);
     let with = |line: String| {
         let said = advice.clone().find(|advice| line.strip_prefix("  ") == Some(&*advice.message));
-        let next = said.filter(|advice| advice.commands.is_empty()).and_then(|advice| {
-            dialects::again(submitted?, project_name, &advice.kind, advice.to.as_deref())
-        });
+        let next = said
+            .filter(|advice| advice.commands.is_empty() && advice.ask.is_none())
+            .and_then(|advice| {
+                dialects::again(submitted?, project_name, &advice.kind, advice.to.as_deref())
+            });
         let deletes =
             next.as_ref().map(|_| format!("runai delete {workload_name} -p {project_name}"));
         let commands = deletes.into_iter().chain(next);

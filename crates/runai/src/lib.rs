@@ -51,7 +51,7 @@ use cli_kit::settings::{Env, TableStyle};
 use context::Context;
 use dialects::intent::{Intent, LocalCommand};
 use dialects::{Deprecated, Global, ParsedCommand, understood};
-pub use list::projects_v2 as projects_table;
+pub use list::{pools_of_quotas, projects_v2 as projects_table, quotas_by_pool};
 pub use manifest::yaml;
 use watch::pulse;
 

@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
-use api_types::{DisplayedCluster, GpuFault, NodeStatus, Project, ProjectEffective, Workload};
-use client::Selection;
+use api_types::{
+    DisplayedCluster, GpuFault, NodeStatus, Nodepool, Project, ProjectEffective, Resources,
+    Workload,
+};
+use client::{Client, Selection};
 
 use super::context::{Context, now_ms};
 use super::rows;
@@ -122,9 +125,10 @@ pub(super) async fn projects(
     let mut projects = context.client.projects().await?;
     projects.sort_by(|a, b| a.name.cmp(&b.name));
     let default = context.settings.project();
+    let pools = pools_of_quotas(&context.client, &projects).await?;
     let table = |projects: &[Project]| match dialect {
         Dialect::V1 => projects_v1(projects, default),
-        Dialect::V2 => projects_v2(projects),
+        Dialect::V2 => projects_v2(projects, &pools),
     };
     let (projects, rest) = page.of(how.order(projects, table)?);
     if !how.shown.is_text() {
@@ -175,18 +179,48 @@ fn go_duration(seconds: u64) -> String {
     }
 }
 
-/// The table of `runai project list`.
-pub fn projects_v2(projects: &[Project]) -> Table {
-    let mut table = Table::new(&["Name", "GPU Quota", "Allocated GPUs", "GPU Allocation Ratio"]);
+/// The node pools, where the quotas of projects are divided among several; none otherwise.
+///
+/// # Errors
+/// As every request.
+pub async fn pools_of_quotas(
+    client: &Client,
+    projects: &[Project],
+) -> Result<Vec<Nodepool>, client::Error> {
+    match projects.iter().any(|project| project.resources.len() > 1) {
+        true => client.node_pools().await,
+        false => Ok(Vec::new()),
+    }
+}
+
+/// The GPU quotas in each node pool: `a100 2, default 3 (no nodes)`.
+#[must_use]
+pub fn quotas_by_pool(resources: &[Resources], pools: &[Nodepool]) -> String {
+    let quota = |of: &Resources| {
+        let quota = of.gpu.deserved.as_ref().map_or_else(String::new, ToString::to_string);
+        let pool = pools.iter().find(|pool| pool.id == of.node_pool.id);
+        let name = of.node_pool.name.as_deref().unwrap_or(&of.node_pool.id);
+        let empty = pool.is_some_and(|pool| pool.status.nodes.is_empty());
+        format!("{name} {quota}{}", if empty { " (no nodes)" } else { "" })
+    };
+    resources.iter().map(quota).collect::<Vec<_>>().join(", ")
+}
+
+/// The table of `runai project list`; with several node pools the quota in each.
+pub fn projects_v2(projects: &[Project], pools: &[Nodepool]) -> Table {
+    let mut columns = vec!["Name", "GPU Quota", "Allocated GPUs", "GPU Allocation Ratio"];
+    let divided = pools.len() > 1;
+    if divided {
+        columns.insert(2, "In Node Pools");
+    }
+    let mut table = Table::new(&columns);
     for project in projects {
         let quota = project.total_resources.gpu_quota.0;
         let held = project.status.quota_status.allocated.gpu.0;
-        table.row([
-            project.name.clone(),
-            two_decimals(quota),
-            two_decimals(held),
-            percent(held, quota),
-        ]);
+        let by_pool = divided.then(|| quotas_by_pool(&project.resources, pools));
+        let before = [project.name.clone(), two_decimals(quota)].into_iter();
+        let after = [two_decimals(held), percent(held, quota)];
+        table.cells(before.chain(by_pool).chain(after));
     }
     table
 }

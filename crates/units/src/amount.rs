@@ -138,6 +138,24 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
+/// An amount of GPUs in thousandths with its noun: `0.5 GPU`, `1 GPU`, `2 GPUs`, `unlimited GPUs`.
+#[must_use]
+pub fn gpus(millis: u64) -> String {
+    let plural = if millis > GPU_MILLIS || millis == 0 { "s" } else { "" };
+    match millis {
+        u64::MAX => format!("unlimited GPU{plural}"),
+        _ => format!("{} GPU{plural}", format_millis(millis)),
+    }
+}
+
+/// A count with its noun: `1 node`, `2 nodes`.
+#[must_use]
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,8 @@ mod resources;
 mod time;
 
 pub use amount::{
-    Error, GPU_MILLIS, format_bytes, format_millis, parse_bytes, parse_cpu_millis, parse_gpu_millis,
+    Error, GPU_MILLIS, counted, format_bytes, format_millis, gpus, parse_bytes, parse_cpu_millis,
+    parse_gpu_millis,
 };
 pub use failure::{Classify, Failure};
 pub use idx::{Idx, Table};

@@ -107,8 +107,9 @@ pub fn above<'a>(
 ) -> Option<String> {
     let above = pools.filter(|(_, own, all)| own.gpu_quota_millis > all.gpu_quota_millis);
     let above = above.map(|(name, own, all)| {
-        let [own, all] = [own, all].map(|share| units::format_millis(share.gpu_quota_millis));
-        format!("{own} of {all} GPU(s) in node pool {name}")
+        let [own, all] = [own, all].map(|share| share.gpu_quota_millis);
+        let (own, all) = (units::format_millis(own), units::gpus(all));
+        format!("{own} of {all} in node pool {name}")
     });
     let pools = above.collect::<Vec<_>>().join(", ");
     let text = format!(

@@ -1,14 +1,17 @@
 //! Why a workload is where it is. Owns: which parts of the answer are asked for, since some are known
 //! at once and others take as long as a decision. Does not know how they are found out.
 
-use access::find_workload;
+use access::{Caller, find_workload, resource_of};
 use api_types::Explanation;
-use axum::Json;
+use auth::{Action, Resource};
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts as Head;
+use axum::{Extension, Json};
+use convert::Requirement;
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, parameters, unknown_word};
 use records::EventFilter;
+use view::{Scope, WorkloadView};
 
 use crate::{Shared, forecast};
 
@@ -57,8 +60,29 @@ fn part(word: &str) -> Result<Option<Part>, ApiError> {
     found.ok_or_else(|| unknown_word("part", word, &PARTS.map(|(word, _)| word)))
 }
 
+/// `true` if a caller has a right that an advice requires.
+fn may(caller: &Caller, requirement: Requirement<'_>) -> bool {
+    let to = |workload: &WorkloadView, action: Action| {
+        let resource = resource_of(workload.spec.kind);
+        caller.must_to_workload(action, resource, workload).is_ok()
+    };
+    match requirement {
+        Requirement::Resubmit(own) => to(own, Action::Create) && to(own, Action::Delete),
+        Requirement::Update(own) => to(own, Action::Update),
+        Requirement::Delete(other) => to(other, Action::Delete),
+        Requirement::Project(id) => {
+            caller.may(Action::Update, Resource::Project, Scope::Project(id))
+        }
+        Requirement::Department(id) => {
+            caller.may(Action::Update, Resource::Department, Scope::Department(id))
+        }
+        Requirement::Nodes => caller.may(Action::Update, Resource::Nodes, Scope::Tenant),
+    }
+}
+
 pub(super) async fn explain(
     FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Parts(parts): Parts,
 ) -> Result<Json<Explanation>, ApiError> {
@@ -78,7 +102,8 @@ pub(super) async fn explain(
         true => state.control.diagnose(workload.id).await?,
         false => None,
     };
-    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now));
+    let may = |requirement: Requirement<'_>| may(&caller, requirement);
+    let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, &view, now, &may));
     let estimate = match parts.contains(&Part::Estimate) {
         true => forecast::start_estimate(&state, &workload).await?,
         false => None,

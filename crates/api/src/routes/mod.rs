@@ -17,6 +17,7 @@ mod pools;
 mod priority_classes;
 mod projects;
 mod properties;
+mod quota_effects;
 mod storage_classes;
 mod tenant;
 mod topologies;
@@ -194,6 +195,9 @@ fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
         Resource::Workloads,
         Where::Anywhere,
     );
+    let about = "The effects of a change on quotas; touches nothing";
+    let effects = post("/elastane/v1/quota-effects", "quota_effects", about, quota_effects::shown)
+        .needs(Read, Resource::NodePools, Where::Anywhere);
     let about = "What happens, as it happens; resumable";
     let stream = get("/elastane/v1/events", "stream_events", about, events::stream).needs(
         Read,
@@ -216,7 +220,7 @@ fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
         )
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
-    let server = [health, described, page, down, status, snapshot, asked, stream];
+    let server = [health, described, page, down, status, snapshot, asked, effects, stream];
     let own = server.into_iter().chain(of_workload);
     own.map(|route| route.of("Elastane"))
 }

@@ -10,13 +10,14 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::Handle;
 use convert::{Context, some_shares};
-use http_kit::{ApiError, Body, ListQuery, NoContent, Row};
+use http_kit::{ApiError, Body, ListQuery, NoContent, QueryParameters, Row};
 use orchestrator::OrgChange;
 use spec::ShareChange;
 use view::{OrgUnit, Scope, SharedMap, View};
 
 use crate::Shared;
 use crate::limit_permissions::check_bounds;
+use crate::quota_effects::{Forced, of_shares};
 
 /// Departments or projects.
 pub(super) trait Unit: Sized + Send + Sync + 'static {
@@ -90,9 +91,11 @@ pub(super) async fn update<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    force: QueryParameters<Forced>,
     Body(request): Body<U::Update>,
 ) -> Result<Json<U::Shown>, ApiError> {
-    save(&state, &caller, &*find::<U>(&state, &id)?, U::asked(request)?).await.map(Json)
+    let (now, forced) = (find::<U>(&state, &id)?, force.has("force"));
+    save(&state, &caller, &*now, (U::asked(request)?, forced)).await.map(Json)
 }
 
 /// `PUT`: what is left out gets its default.
@@ -100,6 +103,7 @@ pub(super) async fn replace_shares<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    force: QueryParameters<Forced>,
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Vec<Resources>>, ApiError> {
     let now = find::<U>(&state, &id)?;
@@ -108,7 +112,7 @@ pub(super) async fn replace_shares<U: Unit>(
         replaces_shares: true,
         ..OrgChange::default()
     };
-    save(&state, &caller, &*now, change).await.map(U::shares).map(Json)
+    save(&state, &caller, &*now, (change, force.has("force"))).await.map(U::shares).map(Json)
 }
 
 /// `PATCH`: what is left out keeps its value.
@@ -116,20 +120,22 @@ pub(super) async fn change_shares<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    force: QueryParameters<Forced>,
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<Vec<Resources>>, ApiError> {
     let now = find::<U>(&state, &id)?;
     let change = OrgChange { shares: some_shares(&request)?, ..OrgChange::default() };
-    save(&state, &caller, &*now, change).await.map(U::shares).map(Json)
+    save(&state, &caller, &*now, (change, force.has("force"))).await.map(U::shares).map(Json)
 }
 
 async fn save<U: Unit>(
     state: &Shared,
     caller: &Caller,
     now: &U,
-    change: OrgChange,
+    (change, forced): (OrgChange, bool),
 ) -> Result<U::Shown, ApiError> {
     check_bounds(caller, (U::NAME, U::RESOURCE), (now.unit(), now.around()), &change)?;
+    of_shares(now.unit(), &change).check(forced)?;
     let (control, by) = (state.asked_by(caller), &caller.subject);
     let saved = U::change(&control, by, now.unit().id, change).await?;
     Ok(shown(state, &*saved))

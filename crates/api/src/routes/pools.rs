@@ -9,10 +9,11 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
+use http_kit::{ApiError, Body, Created, ListQuery, NoContent, QueryParameters};
 use view::{PoolView, View};
 
 use crate::Shared;
+use crate::quota_effects::{Forced, PoolEdit, of_pools};
 
 /// The routes of node pools.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -75,10 +76,15 @@ async fn read(
 async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
+    force: QueryParameters<Forced>,
     Body(request): Body<NodepoolCreateFields>,
 ) -> Result<Created<Nodepool>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
+    let label = (request.label_key.clone(), request.label_value.clone());
+    let edit = PoolEdit::Create { name: &request.name, label: &label };
+    let effects = of_pools(&state.control.view(), edit);
     let spec = convert::pool_creation(request)?;
+    effects.check(force.has("force"))?;
     let made = state.asked_by(&caller).create_pool(&caller.subject, spec).await?;
     Ok(Created(shown(&state, &made.id)?))
 }
@@ -87,27 +93,36 @@ async fn replaced(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    force: QueryParameters<Forced>,
     Body(request): Body<NodepoolUpdateFields>,
 ) -> Result<Json<Nodepool>, ApiError> {
-    save(&state, &caller, &id, (request, true)).await
+    save(&state, &caller, &id, (request, true), force.has("force")).await
 }
 
 async fn changed(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    force: QueryParameters<Forced>,
     Body(request): Body<NodepoolUpdateFields>,
 ) -> Result<Json<Nodepool>, ApiError> {
-    save(&state, &caller, &id, (request, false)).await
+    save(&state, &caller, &id, (request, false), force.has("force")).await
 }
 
 async fn save(
     state: &Shared,
     caller: &Caller,
     id: &str,
-    (request, anew): (NodepoolUpdateFields, bool),
+    (request, replaces_all): (NodepoolUpdateFields, bool),
+    forced: bool,
 ) -> Result<Json<Nodepool>, ApiError> {
-    let change = convert::pool_change(request, anew)?;
+    let change = convert::pool_change(request, replaces_all)?;
+    let view = state.control.view();
+    if let Some((key, value)) = &find(&view, id)?.settings.label {
+        let key = change.label_key.as_ref().unwrap_or(key).clone();
+        let label = (key, change.label_value.as_ref().unwrap_or(value).clone());
+        of_pools(&view, PoolEdit::Relabel { id, label: &label }).check(forced)?;
+    }
     state.asked_by(caller).update_pool(&caller.subject, id, change).await?;
     Ok(Json(shown(state, id)?))
 }
@@ -116,7 +131,10 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    force: QueryParameters<Forced>,
 ) -> Result<NoContent, ApiError> {
+    let effects = of_pools(&state.control.view(), PoolEdit::Delete { id: &id });
+    effects.check(force.has("force"))?;
     state.asked_by(&caller).delete_pool(&caller.subject, &id).await?;
     Ok(NoContent)
 }

@@ -196,6 +196,7 @@ impl Stage {
                              "spec": {"containers": [{"name": "main", "image": "i"}]}},
             }),
             "what_if" => json!({"trainings": [job("what-if")]}),
+            "quota_effects" => json!({"project": {"id": target.project, "resources": [{}]}}),
             "batch_workloads" => json!({"action": "suspend", "ids": [target.training]}),
             "create_access_rule" => json!({
                 "subjectId": self.account, "subjectType": "service-account", "roleId": 10,

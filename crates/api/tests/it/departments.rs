@@ -91,7 +91,7 @@ async fn a_project_says_that_its_department_has_less() {
     let made = project(&server, "big", &department(&server, "small", gpu).await).await;
     assert_eq!(
         made["status"]["phaseMessage"],
-        "the quota is more than department small has: 2 of 1 GPU(s) in node pool default; what is \
+        "the quota is more than department small has: 2 of 1 GPU in node pool default; what is \
          above counts as over quota"
     );
 }

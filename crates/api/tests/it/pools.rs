@@ -145,8 +145,62 @@ async fn projects_have_resources_in_each_pool() {
     assert_eq!(snapshot["nodes"][0]["labels"]["node-pool"], "fast");
     assert_eq!(snapshot["workloads"][0]["pools"], json!(["fast", "default"]));
     let one = format!("{POOLS}/{id}");
-    let message = "node pool `fast` is named by 1 workload(s) (t)";
+    let message = "team-a would hold 2 GPUs in node pool default and have a quota of 0 GPUs there";
     refused(&server, ("DELETE", &one, &Value::Null), 409, message).await;
+    let message = "node pool `fast` is named by 1 workload(s) (t)";
+    refused(&server, ("DELETE", &format!("{one}?force=true"), &Value::Null), 409, message).await;
+}
+
+#[tokio::test]
+async fn a_change_that_leaves_less_quota_than_is_held_is_shown_and_needs_force() {
+    const EFFECTS: &str = "/elastane/v1/quota-effects";
+    let server = Server::with_teams().await;
+    server.train("t", 1).await;
+    label(&server, "node-1", json!({"gpu": "a100"})).await;
+    let pool = json!({"name": "fast", "labelKey": "gpu", "labelValue": "a100"});
+    let held = "team-a would hold 1 GPU in node pool fast and have a quota of 0 GPUs there";
+    let effects = server.post(EFFECTS, json!({"createNodePool": pool})).await.1;
+    let lines = [
+        "1 node of node pool default would be in fast: node-1",
+        "node pool default would have 0 GPUs, fewer than the quotas there: team-a 2, team-b 2",
+        held,
+    ];
+    assert_eq!(effects, json!({"lines": lines, "needsForce": true}));
+    refused(&server, ("POST", POOLS, &pool), 409, held).await;
+    assert_eq!(names(&server.get(POOLS).await["nodepools"], "name"), ["default"]);
+    let made = send(&server, "POST", &format!("{POOLS}?force=true"), &pool).await;
+    let id = made["id"].as_str().unwrap();
+
+    let resources = format!("{PROJECT}/resources");
+    let fast = |gpus: u64| json!([{"nodePool": {"id": id}, "gpu": {"deserved": gpus}}]);
+    send(&server, "PATCH", &resources, &fast(2)).await;
+    let less = json!({"project": {"id": "1", "resources": fast(0)}});
+    let effects = server.post(EFFECTS, less).await.1;
+    let held = "team-a holds 1 GPU in node pool fast and would have a quota of 0 GPUs there";
+    let changed = "quota of team-a in node pool fast: 0 GPUs instead of 2 GPUs";
+    assert_eq!(effects, json!({"lines": [changed, held], "needsForce": true}));
+    refused(&server, ("PATCH", &resources, &fast(0)), 409, held).await;
+    let whole = json!({"resources": fast(0)});
+    refused(&server, ("PUT", PROJECT, &whole), 409, held).await;
+    send(&server, "PATCH", &resources, &fast(1)).await;
+    send(&server, "PATCH", &format!("{resources}?force=true"), &fast(0)).await;
+    send(&server, "PATCH", &resources, &fast(1)).await;
+
+    let one = format!("{POOLS}/{id}");
+    let moves = json!({"labelValue": "h100"});
+    send(&server, "PATCH", &one, &moves).await;
+    let back = json!({"labelValue": "a100"});
+    send(&server, "PATCH", &one, &back).await;
+    let effects = server.post(EFFECTS, json!({"deleteNodePool": id})).await.1;
+    let lines = [
+        "1 node of node pool fast would be in default: node-1",
+        "the GPU quotas in node pool fast would be deleted with it: team-a 1",
+    ];
+    assert_eq!(effects, json!({"lines": lines, "needsForce": false}));
+    assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
+    let nothing = json!({});
+    let message = "send one of createNodePool, deleteNodePool, project and department";
+    refused(&server, ("POST", EFFECTS, &nothing), 400, message).await;
 }
 
 #[tokio::test]

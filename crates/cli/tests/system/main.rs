@@ -33,6 +33,7 @@ mod moved;
 mod no_room;
 mod nodes;
 mod policies;
+mod pool_quotas;
 mod quickstart;
 mod recordings;
 mod repositories;

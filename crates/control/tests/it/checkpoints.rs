@@ -46,7 +46,7 @@ async fn of_two_that_are_equal_the_one_that_saved_is_stopped_and_the_event_says_
         tells(&w, name, saved(300_000)).await;
         assert_eq!(victim(&w).await, name, "whichever it is");
         let stopped = w.get(name).unwrap().last_eviction.clone().unwrap();
-        let lost = "; lost 5 min of work since its last checkpoint";
+        let lost = "; 5 min had passed since its last checkpoint was reported";
         assert!(stopped.message.ends_with(lost), "{}", stopped.message);
     }
 }

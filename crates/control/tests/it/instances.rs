@@ -47,7 +47,7 @@ async fn a_run_gets_the_smallest_instance_that_holds_it_and_the_next_one_waits_f
     w.waits_for("c", "P112").await;
     assert_eq!(
         &*w.why("c")[0].message,
-        "asks for 0.3 of a GPU; 1 of 2 MIG instance(s) on 1 node(s) hold that, none of them is free"
+        "asks for 0.3 of a GPU; 1 of 2 MIG instances on 1 node holds that, none of them is free"
     );
     w.delete("a").await;
     w.phase("c", Phase::Running).await;

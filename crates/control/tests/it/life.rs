@@ -242,10 +242,12 @@ async fn a_workspace_restarts_in_its_place() {
     let ended = w.phase("shell", Phase::Initializing).await;
     assert_eq!(ended.pods[0].last_exit.as_deref(), Some("exit code 1"));
     assert_eq!(ended.pods[0].restart_at, Some(Instant(1_001_000)));
+    assert_eq!(ended.unsaved_since, None, "nothing of it runs, so it has nothing to lose");
     assert_eq!(w.get("waits").unwrap().phase, Phase::Pending, "the place is kept");
     w.clock.advance_ms(1000);
     let again = w.phase("shell", Phase::Running).await;
     assert_eq!(again.pods[0].restart_at, None);
+    assert_eq!(again.unsaved_since, Some(Instant(1_001_000)), "its process began then");
     assert_eq!(again.waited_ms, 1000, "what counts while it starts still counts when it runs");
     assert_eq!((again.restarts, again.pods[0].generation), (1, 2));
     w.engine.end(w.engine.run_of("shell").key, Exit::Code(0));

@@ -139,13 +139,13 @@ async fn a_quota_above_that_of_the_department_is_taken_with_a_warning() {
     let small = department(&w, "small", Some(gpus(2))).await;
     let id = project_in(&w, small, "greedy", 3).await;
     let said = w.handle.events(EventFilter::default()).await.unwrap().pop().unwrap();
-    let above = "the quota is more than department small has: 3 of 2 GPU(s) in node pool default; \
+    let above = "the quota is more than department small has: 3 of 2 GPUs in node pool default; \
                  what is above counts as over quota";
-    assert_eq!(said.message, format!("created with a quota of 3 GPU(s); {above}"));
+    assert_eq!(said.message, format!("created with a quota of 3 GPUs; {above}"));
     assert!(said.warning);
     w.handle.update_project("admin", id, given(gpus(2))).await.unwrap();
     let said = w.handle.events(EventFilter::default()).await.unwrap().pop().unwrap();
-    assert_eq!((said.message.as_str(), said.warning), ("updated; the quota is 2 GPU(s)", false));
+    assert_eq!((said.message.as_str(), said.warning), ("updated; the quota is 2 GPUs", false));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{NodePatch, WorkloadType};
+use api_types::{NodePatch, ResourcesNodePool, ShareRequest, WorkloadType};
 use clap::Parser as _;
 use dialects::intent::{Intent, Kind, Verb};
 use orchestrator::{Command as Asked, NodeList, OrgChange, Subject, Wanted};
@@ -14,14 +14,15 @@ use reasons::diagnosis::Change;
 use sched::Policy;
 use sim::machine::Machine;
 use sim::rng::Rng;
-use spec::{NodeGpu, NodeSpec};
+use spec::{NodeGpu, NodeSpec, PoolSettings, PoolSpec};
 use view::WorkloadView;
 
 use crate::args::{Cli, Command};
-use crate::department::Department;
+use crate::department::{Department, NodePool};
 use crate::node;
 use crate::project::Project;
 use crate::share::{Share, given};
+use crate::simulate::{Drill, NewNode};
 
 const SEEDS: u64 = 24;
 const NODES: [(&str, u32); 3] = [("n1", 4), ("n2", 2), ("n3", 2)];
@@ -68,16 +69,25 @@ impl Server {
     fn administrator(&mut self, line: &str, words: &[String]) -> Result<(), String> {
         let typed = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         let by = ADMIN.to_owned();
-        let org = |name: &str, share: &Share| OrgChange {
-            name: Some(name.to_owned()),
-            shares: convert::some_shares(&Vec::from_iter(given(share))).unwrap(),
-            ..OrgChange::default()
+        let view = self.machine.view().unwrap();
+        let pool = |name: &String| {
+            let found = view.pools.iter().find(|pool| pool.name == *name).unwrap();
+            ResourcesNodePool { id: found.id.clone(), name: None }
+        };
+        let org = |name: &str, share: &Share| {
+            let node_pool = share.node_pool.as_ref().map(pool);
+            let given = given(share).map(|given| ShareRequest { node_pool, ..given });
+            OrgChange {
+                name: Some(name.to_owned()),
+                shares: convert::some_shares(&Vec::from_iter(given)).unwrap(),
+                ..OrgChange::default()
+            }
         };
         let command = match typed.command {
             Command::Department(Department::Create { name, share }) => {
                 Asked::CreateDepartment { by, spec: org(&name, &share) }
             }
-            Command::Department(Department::Update { name, share }) => {
+            Command::Department(Department::Update { name, share, .. }) => {
                 let change = OrgChange { name: None, ..org("", &share) };
                 Asked::UpdateDepartment { by, id: self.department(&name), change }
             }
@@ -85,7 +95,7 @@ impl Server {
                 let department_id = self.department(&department.unwrap());
                 Asked::CreateProject { by, department_id, spec: org(&name, &share) }
             }
-            Command::Project(Project::Update { name, share }) => {
+            Command::Project(Project::Update { name, share, .. }) => {
                 let change = OrgChange { name: None, ..org("", &share) };
                 Asked::UpdateProject { by, id: self.project(&name), change }
             }
@@ -93,6 +103,14 @@ impl Server {
                 let (node, patch, _) = node::changed(verb).unwrap_or_else(|_| panic!("{line}"));
                 let change = convert::node_change(NodePatch { ..patch });
                 Asked::ChangeNode { by, node, change }
+            }
+            Command::Simulate(simulate) => match simulate.drill {
+                Some(Drill::NodeAdd(new)) => Asked::AddNode { by, spec: added(new) },
+                other => panic!("{line}: {other:?}"),
+            },
+            Command::NodePool(NodePool::Create { name, label, .. }) => {
+                let spec = PoolSpec { name, settings: PoolSettings::new(Some(label)) };
+                Asked::CreatePool { by, spec }
             }
             other => panic!("{line}: {other:?}"),
         };
@@ -180,7 +198,7 @@ impl Server {
             (line_of(&of.change), advice, lines)
         };
         let view = self.machine.view().unwrap();
-        let advice = convert::diagnosis(&found, view, now).advice;
+        let advice = convert::diagnosis(&found, view, now, &|_| true).advice;
         found.advice.iter().zip(advice).map(with_lines).collect()
     }
 
@@ -210,6 +228,15 @@ fn machine_node(name: &str, gpus: u32) -> NodeSpec {
         labels: BTreeMap::new(),
         taints: Vec::new(),
     }
+}
+
+/// The node that `simulate node-add` asks for.
+fn added(new: NewNode) -> NodeSpec {
+    let gpus = u32::try_from(new.gpus).unwrap();
+    let node = machine_node(&new.node, gpus);
+    assert!(node.gpus.iter().all(|gpu| Some(gpu.memory_bytes) == new.gpu_memory));
+    assert_eq!((new.cpu, new.memory), (Some(node.cpu_millis), Some(node.memory_bytes)));
+    NodeSpec { labels: new.label.into_iter().collect(), ..node }
 }
 
 /// The lines by which a random server comes about.
@@ -324,7 +351,10 @@ fn chosen() -> Vec<Vec<String>> {
     let closed = ["cordon n1", "taint n1 own=me:NoSchedule"].into_iter().flat_map(|verb| {
         lines(("8", vec![format!("elastane node {verb}")], training("-g 4", "-g 4")))
     });
-    states.into_iter().flat_map(lines).chain(closed).collect()
+    let pool = "elastane node-pool create gold --label tier=gold".to_owned();
+    let named = training("-g 1 --node-pools gold", "-g 1 --node-pools gold");
+    let elsewhere = lines(("8", vec![pool], named));
+    states.into_iter().flat_map(lines).chain(closed).chain(elsewhere).collect()
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -378,12 +408,11 @@ use Form::{Nothing, Typed, Unsaid};
 
 /// Each kind of change, and what can be typed for a workload that was submitted in the first dialect
 /// and in the second.
-const KINDS: [(&str, [Form; 2]); 19] = [
+const KINDS: [(&str, [Form; 2]); 21] = [
     ("fewer_gpus", [Typed; 2]),
     ("smaller_share", [Typed; 2]),
     ("less_gpu_memory", [Typed; 2]),
-    // It is about pods that are all alike.
-    ("fewer_pods", [Unsaid("workers always have a master beside them"), Typed]),
+    ("fewer_pods", [Typed; 2]),
     ("less_cpu", [Typed; 2]),
     ("less_memory", [Typed; 2]),
     ("elastic", [Typed; 2]),
@@ -398,7 +427,9 @@ const KINDS: [(&str, [Form; 2]); 19] = [
     ("quota", [Typed; 2]),
     ("limit", [Typed; 2]),
     ("uncordon", [Typed; 2]),
-    ("more_nodes", [Nothing("no command makes a machine"); 2]),
+    ("more_nodes", [Typed; 2]),
+    ("node_pool", [Typed; 2]),
+    ("untaint", [Typed; 2]),
 ];
 
 /// The line of a change in [`KINDS`]. A new kind needs one.
@@ -423,6 +454,8 @@ const fn line_of(change: &Change) -> usize {
         Change::Limit(_) => 16,
         Change::Uncordon { .. } => 17,
         Change::Nodes { .. } => 18,
+        Change::NodePool { .. } => 19,
+        Change::Untaint { .. } => 20,
     }
 }
 

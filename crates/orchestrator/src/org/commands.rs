@@ -129,8 +129,8 @@ impl State {
             (pool.name(), project.share_in(pool.id()), all)
         });
         let above = view::above(&department.unit.name, shares);
-        let gpus = units::format_millis(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
-        let text = format!("{what} {gpus} GPU(s)");
+        let gpus = units::gpus(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
+        let text = format!("{what} {gpus}");
         let event = match above {
             None => EventBuilder::new(kind, text),
             Some(above) => EventBuilder::new(kind, format!("{text}; {above}")).warning(),

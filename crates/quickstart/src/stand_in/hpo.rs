@@ -119,7 +119,9 @@ impl Sweep {
         };
         let head = format!("experiment {experiment}: batch {batch} learning rate {learning_rate}");
         say(out, &head)?;
-        let ending = crate::train(&options, stopped, out).map_err(|error| error.to_string())?;
+        // A checkpoint of one trial is none of the whole search.
+        let ending = crate::train(&options, stopped, &|_, _| Ok(()), out)
+            .map_err(|error| error.to_string())?;
         if ending == Ending::Interrupted {
             say(out, &format!("experiment {experiment} is left to another pod"))?;
             return Ok(ending);

@@ -1,10 +1,35 @@
 //! What would let a workload start. Owns: the sentence of it, and what to type for it. Does not know
 //! about: how it was found.
 
+use model::Taint;
 use units::Instant;
 
 use super::Change;
 use crate::WorkloadRef;
+
+/// Steps to follow an advice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HowTo {
+    /// Commands in this order; none if no command does it by itself.
+    pub commands: Vec<String>,
+    /// The owner of the right to do it, where the reader lacks it.
+    pub ask: Option<String>,
+}
+
+impl HowTo {
+    /// The sentence of an advice, and who may follow it.
+    #[must_use]
+    pub fn sentence(&self, advice: &Advice, now: Instant) -> String {
+        let ask = self.ask.as_ref().map_or_else(String::new, |who| format!("; ask {who}"));
+        format!("{}{ask}", advice.text(now))
+    }
+
+    /// The sentence, and what to type on lines of its own.
+    pub(super) fn lines(&self, advice: &Advice, now: Instant) -> Vec<String> {
+        let commands = self.commands.iter().map(|command| format!("  {command}"));
+        std::iter::once(self.sentence(advice, now)).chain(commands).collect()
+    }
+}
 
 /// A change that lets the workload start, as tried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +43,6 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// One sentence, and what to type for it on lines of its own.
-    pub(super) fn lines(&self, now: Instant) -> Vec<String> {
-        let commands = self.commands().into_iter().map(|command| format!("  {command}"));
-        std::iter::once(self.text(now)).chain(commands).collect()
-    }
-
     /// What to type for it, in this order; none if no command does it by itself. The request
     /// at the submission can only be changed by another one, whose words are not known here.
     #[must_use]
@@ -36,6 +55,9 @@ impl Advice {
             Change::Quota(raises) => raises.iter().map(|raise| raise.command("quota")).collect(),
             Change::Limit(raises) => raises.iter().map(|raise| raise.command("limit")).collect(),
             Change::Uncordon { node } => Some(vec![format!("elastane node uncordon {node}")]),
+            Change::Untaint { node, taint: Taint { key, effect, .. } } => {
+                Some(vec![format!("elastane node taint {node} {key}:{effect}-")])
+            }
             Change::Priority { class, .. } => Some(update("priority", class)),
             Change::Preemptible => Some(update("preemptibility", "preemptible")),
             Change::End { workload } => {
@@ -52,8 +74,8 @@ impl Advice {
     pub fn text(&self, now: Instant) -> String {
         let disturbs = match self.disturbs {
             0 => String::new(),
-            1 => " (1 other is stopped or moved for it then)".to_owned(),
-            n => format!(" ({n} others are stopped or moved for it then)"),
+            1 => " (stops or moves 1 other)".to_owned(),
+            n => format!(" (stops or moves {n} others)"),
         };
         format!("{}{disturbs}", self.change.text(now))
     }

@@ -31,8 +31,8 @@ pub fn apply_change(
             set(&|spec| spec.pod_sets[0].request.gpu = GpuRequest::Whole(*gpus))?
         }
         Change::Share { .. } | Change::GpuMemory { .. } => set(&|spec| smaller(change, spec))?,
-        Change::Pods { pods } => set(&|spec| {
-            let of = &mut spec.pod_sets[0];
+        Change::Pods { set: at, pods, .. } => set(&|spec| {
+            let of = &mut spec.pod_sets[*at];
             (of.pods, of.pods_min) = (*pods, of.pods_min.min(*pods));
         })?,
         Change::Cpu { millis } => set(&|spec| spec.pod_sets[0].request.cpu_millis = *millis)?,
@@ -44,6 +44,9 @@ pub fn apply_change(
         }
         Change::WithoutSelector { key } => constrain(&mut set, |constraints| {
             constraints.selector.remove(key);
+        })?,
+        Change::NodePool { to, .. } => constrain(&mut set, |constraints| {
+            constraints.pools = vec![to.clone()];
         })?,
         Change::WithoutPodAffinity => constrain(&mut set, |constraints| {
             constraints.pod_affinity.clear();
@@ -98,6 +101,13 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
         Change::Uncordon { node } => {
             let node = named(cluster, node)?;
             cluster.set_schedulable(node, true);
+        }
+        Change::Untaint { node, taint } => {
+            let id = named(cluster, node)?;
+            let row = &cluster.nodes()[id];
+            let (labels, mut taints) = (row.labels.clone(), row.taints.clone());
+            taints.retain(|other| other != taint);
+            cluster.set_labels(id, labels, taints);
         }
         Change::Nodes { like, count } => {
             let spec = spec_of(&cluster.nodes()[named(cluster, like)?]);

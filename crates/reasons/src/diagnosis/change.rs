@@ -25,8 +25,12 @@ pub enum Change {
         /// Bytes.
         bytes: u64,
     },
-    /// Fewer pods that start together.
+    /// Fewer pods of a set that start together.
     Pods {
+        /// Which set.
+        set: usize,
+        /// Its name; empty if there is only one.
+        role: String,
         /// So many.
         pods: u32,
     },
@@ -63,6 +67,13 @@ pub enum Change {
     },
     /// Without required pod affinity and anti-affinity.
     WithoutPodAffinity,
+    /// Another node pool than those it names.
+    NodePool {
+        /// The pools it names.
+        from: Vec<String>,
+        /// The pool to name instead.
+        to: String,
+    },
     /// Tolerate a taint.
     Tolerate {
         /// Which.
@@ -86,6 +97,13 @@ pub enum Change {
     Uncordon {
         /// Its name.
         node: String,
+    },
+    /// Remove a taint from a node.
+    Untaint {
+        /// The name of the node.
+        node: String,
+        /// Which taint.
+        taint: Taint,
     },
     /// More nodes.
     Nodes {
@@ -113,12 +131,14 @@ impl Change {
             Self::WithoutSelector { .. } => "without_selector",
             Self::WithoutAffinity { .. } => "without_affinity",
             Self::WithoutPodAffinity => "without_pod_affinity",
+            Self::NodePool { .. } => "node_pool",
             Self::Tolerate { .. } => "tolerate",
             Self::Wait { .. } => "wait",
             Self::End { .. } => "end",
             Self::Quota(_) => "quota",
             Self::Limit(_) => "limit",
             Self::Uncordon { .. } => "uncordon",
+            Self::Untaint { .. } => "untaint",
             Self::Nodes { .. } => "more_nodes",
         }
     }
@@ -131,7 +151,8 @@ impl Change {
             Self::Gpus { gpus } => Some(gpus.to_string()),
             Self::Share { millis } | Self::Cpu { millis } => Some(format_millis(*millis)),
             Self::GpuMemory { bytes } | Self::Memory { bytes } => Some(format_bytes(*bytes)),
-            Self::Pods { pods } => Some(pods.to_string()),
+            Self::Pods { pods, .. } => Some(pods.to_string()),
+            Self::NodePool { to, .. } => Some(to.clone()),
             Self::Tolerate { taint } => Some(taint.to_string()),
             _ => None,
         }
@@ -150,28 +171,29 @@ impl Change {
             Self::GpuMemory { bytes } => {
                 format!("ask for at most {} of GPU memory", format_bytes(*bytes))
             }
-            Self::Pods { pods } => format!("ask for at most {pods} pod(s) at a time"),
+            Self::Pods { role, pods, .. } => {
+                let role = if role.is_empty() { String::new() } else { format!("{role} ") };
+                let plural = if *pods == 1 { "" } else { "s" };
+                format!("ask for at most {pods} {role}pod{plural} at a time")
+            }
             Self::Cpu { millis } => format!("ask for at most {}", cores(*millis)),
             Self::Memory { bytes } => format!("ask for at most {} of memory", format_bytes(*bytes)),
             Self::Elastic => "let it be elastic: it starts smaller and grows later".to_owned(),
             Self::Preemptible => "let it be preemptible".to_owned(),
-            Self::Priority { class, .. } => {
-                format!("give it the priority {class}, and leave it as preemptible as it is")
-            }
+            Self::Priority { class, .. } => format!("raise its priority to {class}"),
             Self::WithoutSelector { key } => format!("do not select the label {key}"),
+            Self::NodePool { from, to } => {
+                format!("ask for node pool {to} instead of {}", from.join(", "))
+            }
             Self::WithoutPodAffinity => {
                 "do without its required pod affinity and anti-affinity".to_owned()
             }
             Self::WithoutAffinity { demands } => {
                 format!("do without its required node affinity: {demands}")
             }
-            Self::Tolerate { taint } => {
-                let value = if taint.value.is_empty() {
-                    String::new()
-                } else {
-                    format!("={}", taint.value)
-                };
-                format!("tolerate the taint {}{value}", taint.key)
+            Self::Tolerate { taint } => format!("tolerate the taint {}", key_and_value(taint)),
+            Self::Untaint { node, taint } => {
+                format!("remove the taint {} from {node}", key_and_value(taint))
             }
             Self::Wait { until } => {
                 format!("wait {}, if nothing else changes", span(now, *until))
@@ -186,13 +208,20 @@ impl Change {
     }
 }
 
+fn key_and_value(taint: &Taint) -> String {
+    let Taint { key, value, .. } = taint;
+    if value.is_empty() { key.clone() } else { format!("{key}={value}") }
+}
+
 /// A larger quota or limit of one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raise {
-    /// Which queue.
+    /// The queue, with its node pool where there are several.
     pub queue: String,
-    /// Its own name, if that is its share in the node pool `default` or in all.
-    pub name: Option<String>,
+    /// Its own name.
+    pub unit: String,
+    /// The node pool, unless it is `default` or the share counts in all.
+    pub pool: Option<String>,
     /// Whether it is a project, and not one above projects.
     pub is_project: bool,
     /// As it is known to the scheduler.
@@ -214,9 +243,13 @@ impl Raise {
             Kind::Cpu => ("cpu", format_millis(self.to)),
             Kind::Memory => ("memory", format_bytes(self.to)),
         };
-        let name = self.name.as_ref().filter(|_| self.kind == Kind::Gpu || what == "quota")?;
-        let name = name.strip_prefix(model::DEPARTMENT_PREFIX).unwrap_or(name);
-        Some(format!("elastane {unit} update {name} --{flag}-{what} {to}"))
+        if self.kind != Kind::Gpu && what != "quota" {
+            return None;
+        }
+        let name = self.unit.strip_prefix(model::DEPARTMENT_PREFIX).unwrap_or(&self.unit);
+        let pool =
+            self.pool.as_ref().map_or_else(String::new, |pool| format!(" --node-pool {pool}"));
+        Some(format!("elastane {unit} update {name} --{flag}-{what} {to}{pool}"))
     }
 }
 

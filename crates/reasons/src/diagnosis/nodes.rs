@@ -92,7 +92,7 @@ impl NodeClass {
             has.push(match gpus - instances {
                 0 if instances > 0 => "no whole GPU".to_owned(),
                 0 => "no GPU".to_owned(),
-                _ if instances > 0 => format!("{} whole GPU(s)", gpus - instances),
+                _ if instances > 0 => units::counted(gpus - instances, "whole GPU"),
                 1 => format!("1 GPU of {}", format_bytes(*gpu_memory_bytes)),
                 _ => format!("{gpus} GPUs of {}", format_bytes(*gpu_memory_bytes)),
             });
@@ -161,6 +161,9 @@ impl Failing {
             Obstacle::Affinity => {
                 return format!("{count}{} outside its affinity", verb("is", "are"));
             }
+            Obstacle::Pool => {
+                return format!("{count}{} in another node pool", verb("is", "are"));
+            }
             Obstacle::Taint => {
                 return format!("{count}{} a taint that it does not tolerate", verb("has", "have"));
             }
@@ -210,6 +213,8 @@ pub enum Obstacle {
     Selector,
     /// None of its affinity terms holds.
     Affinity,
+    /// In another node pool than those it names.
+    Pool,
     /// A taint it does not tolerate.
     Taint,
     /// No pod there that it must be with.
@@ -254,6 +259,7 @@ impl Obstacle {
             Self::Cordoned => "cordoned",
             Self::Selector => "selector",
             Self::Affinity => "affinity",
+            Self::Pool => "node_pool",
             Self::Taint => "taint",
             Self::PodAffinity => "pod_affinity",
             Self::PodAntiAffinity => "pod_anti_affinity",

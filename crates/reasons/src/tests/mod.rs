@@ -108,9 +108,9 @@ fn common(queues: &[&str], others: usize, nodes: usize) -> Pending {
     Pending::NotEntitledToMore { queue: queue("team-a"), requested: 2000, common }
 }
 
-fn not_counted(fitting: u32) -> Pending {
+fn not_counted(left_out: u64, fitting: u32) -> Pending {
     let (queue, kind, requested) = ("team-a".to_owned(), Kind::Gpu, 8000);
-    Pending::NotCounted { queue, kind, left_out: 8000, requested, fitting, pods: 1 }
+    Pending::NotCounted { queue, kind, left_out, requested, fitting, pods: 2 }
 }
 
 const fn protected(by: Protection) -> Pending {
@@ -147,8 +147,11 @@ fn pending_of_rights() -> Vec<Pending> {
         common(&["team-a", "team-b", "team-c"], 0, 2),
         common(&["team-a", "team-b", "team-c"], 1, 3),
         common(&["team-a", "team-b", "team-c"], 7, 3),
-        not_counted(0),
-        not_counted(1),
+        not_counted(8000, 0),
+        not_counted(8000, 1),
+        not_counted(2000, 1),
+        not_counted(8000, 2),
+        not_counted(2000, 2),
         protected(Protection::Delay { delay_ms: 90_000 }),
         protected(Protection::OwnWork { queue: queue("team-a"), priority: 50 }),
         protected(Protection::NotPreemptible { held: 2000 }),
@@ -210,7 +213,8 @@ fn changes() -> Vec<Change> {
     use Change as C;
     let raise = |kind, to| Raise {
         queue: "team-a".to_owned(),
-        name: Some("team-a".to_owned()),
+        unit: "team-a".to_owned(),
+        pool: None,
         is_project: true,
         id: Idx::new(0),
         kind,
@@ -226,7 +230,8 @@ fn changes() -> Vec<Change> {
         C::Gpus { gpus: 2 },
         C::Share { millis: 250 },
         C::GpuMemory { bytes: 8 * GIB },
-        C::Pods { pods: 3 },
+        C::Pods { set: 0, role: String::new(), pods: 3 },
+        C::Pods { set: 1, role: "worker".to_owned(), pods: 1 },
         C::Cpu { millis: 1500 },
         C::Memory { bytes: 16 * GIB },
         C::Elastic,
@@ -235,6 +240,7 @@ fn changes() -> Vec<Change> {
         C::WithoutSelector { key: "zone".to_owned() },
         C::WithoutAffinity { demands: "zone in (a, b)".to_owned() },
         C::WithoutPodAffinity,
+        C::NodePool { from: vec!["t4".to_owned(), "a100".to_owned()], to: "default".to_owned() },
         C::Tolerate { taint: taint("ml") },
         C::Tolerate { taint: taint("") },
         C::Wait { until: NOW.plus_ms(125_000) },
@@ -242,6 +248,7 @@ fn changes() -> Vec<Change> {
         C::Quota(vec![raise(Kind::Gpu, 4000), raise(Kind::Cpu, 8000)]),
         C::Limit(vec![raise(Kind::Gpu, 4000)]),
         C::Uncordon { node: "node-1".to_owned() },
+        C::Untaint { node: "node-1".to_owned(), taint: taint("ml") },
         C::Nodes { like: "node-1".to_owned(), count: 1 },
         C::Nodes { like: "node-1".to_owned(), count: 2 },
     ]
@@ -302,6 +309,7 @@ fn obstacles() -> Vec<Obstacle> {
         O::Cordoned,
         O::Selector,
         O::Affinity,
+        O::Pool,
         O::Taint,
         O::PodAffinity,
         O::PodAntiAffinity,
@@ -421,6 +429,10 @@ fn every_outcome_of_a_search() {
     expect_all(&[means, outcomes], &expect_file!["texts/searches.txt"]);
 }
 
+fn of_change(change: &Change) -> String {
+    Advice { workload: workload("train"), change: change.clone(), disturbs: 0 }.text(NOW)
+}
+
 #[test]
 fn every_advice_and_every_obstacle() {
     let changes = texts!(
@@ -437,19 +449,18 @@ fn every_advice_and_every_obstacle() {
             WithoutSelector,
             WithoutAffinity,
             WithoutPodAffinity,
+            NodePool,
             Tolerate,
             Wait,
             End,
             Quota,
             Limit,
             Uncordon,
+            Untaint,
             Nodes,
         },
         changes(),
-        |one: &Change| {
-            let workload = workload("train");
-            Advice { workload, change: one.clone(), disturbs: 0 }.text(NOW)
-        },
+        of_change,
     );
     let standings = texts!(
         Standing {
@@ -468,6 +479,7 @@ fn every_advice_and_every_obstacle() {
             Cordoned,
             Selector,
             Affinity,
+            Pool,
             Taint,
             PodAffinity,
             PodAntiAffinity,

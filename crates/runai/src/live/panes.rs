@@ -257,9 +257,9 @@ fn queue(project: &Project) -> Row {
     Row {
         key: project.name.clone(),
         sentence: format!(
-            "{} holds {} GPU(s), of a quota of {} and a fair share of {shown}, and waits for {}",
+            "{} holds {}, of a quota of {} and a fair share of {shown}, and waits for {}",
             project.name,
-            gpus(held),
+            units::gpus(held),
             gpus(quota),
             gpus(waits)
         ),

@@ -176,7 +176,8 @@ fn obstacle(cluster: &Cluster, ask: PodRequirements, id: NodeId) -> Option<(Obst
     }
     match cluster.constraints(ask.constraints).check(&node.labels, &node.taints) {
         Err(Mismatch::Selector) => return Some((Obstacle::Selector, 0, 0)),
-        Err(Mismatch::Affinity | Mismatch::Pool) => return Some((Obstacle::Affinity, 0, 0)),
+        Err(Mismatch::Affinity) => return Some((Obstacle::Affinity, 0, 0)),
+        Err(Mismatch::Pool) => return Some((Obstacle::Pool, 0, 0)),
         Err(Mismatch::Taint) => return Some((Obstacle::Taint, 0, 0)),
         Ok(()) => {}
     }

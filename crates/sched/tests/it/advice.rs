@@ -64,7 +64,7 @@ fn fewer_pods() {
         "gang",
         &expect![[r#"
             ask for at most 1 GPU
-            ask for at most 2 pod(s) at a time
+            ask for at most 2 pods at a time
             add a node like n1
             that a/o ends
         "#]],
@@ -162,7 +162,7 @@ fn the_lowest_priority_that_is_enough() {
         script,
         "z",
         &expect![[r#"
-            give it the priority medium, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            raise its priority to medium (stops or moves 1 other)
             add a node like n1
             that a/y ends
         "#]],
@@ -178,7 +178,7 @@ fn priority_also_counts_in_the_line() {
         script,
         "y",
         &expect![[r#"
-            give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            raise its priority to medium-low (stops or moves 1 other)
             that a/x ends
         "#]],
     );
@@ -206,8 +206,9 @@ fn a_taint() {
         "label n1 !own; submit a/t",
         "t",
         &expect![[r#"
-        tolerate the taint own
-    "#]],
+            tolerate the taint own
+            remove the taint own from n1
+        "#]],
     );
 }
 
@@ -220,10 +221,10 @@ fn the_first_of_two_guaranteed_run_times() {
         script,
         "z",
         &expect![[r#"
-        wait 40s, if nothing else changes (1 other is stopped or moved for it then)
-        add a node like n1
-        that a/y ends
-    "#]],
+            wait 40s, if nothing else changes (stops or moves 1 other)
+            add a node like n1
+            that a/y ends
+        "#]],
     );
 }
 
@@ -236,9 +237,9 @@ fn both_guaranteed_run_times() {
         script,
         "z",
         &expect![[r#"
-        wait 1m, if nothing else changes (2 others are stopped or moved for it then)
-        add a node like n1
-    "#]],
+            wait 1m, if nothing else changes (stops or moves 2 others)
+            add a node like n1
+        "#]],
     );
 }
 
@@ -251,10 +252,10 @@ fn its_own_delay() {
         script,
         "y",
         &expect![[r#"
-        wait 1m 30s, if nothing else changes (1 other is stopped or moved for it then)
-        add a node like n1
-        that a/x ends
-    "#]],
+            wait 1m 30s, if nothing else changes (stops or moves 1 other)
+            add a node like n1
+            that a/x ends
+        "#]],
     );
 }
 
@@ -281,12 +282,12 @@ fn a_quota_that_is_just_enough() {
         script,
         "z",
         &expect![[r#"
-        ask for at most 2 GPUs (1 other is stopped or moved for it then)
-        let it be elastic: it starts smaller and grows later (1 other is stopped or moved for it then)
-        raise the quota of b from 0 to 4 GPUs (1 other is stopped or moved for it then)
-        add a node like n1
-        that a/y ends
-    "#]],
+            ask for at most 2 GPUs (stops or moves 1 other)
+            let it be elastic: it starts smaller and grows later (stops or moves 1 other)
+            raise the quota of b from 0 to 4 GPUs (stops or moves 1 other)
+            add a node like n1
+            that a/y ends
+        "#]],
     );
 }
 
@@ -305,7 +306,7 @@ fn a_limit_of_a_department() {
         &w,
         "y",
         &expect![[r#"
-            give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            raise its priority to medium-low (stops or moves 1 other)
             raise the limit of a from 2 to 4 GPUs and of lab from 3 to 4 GPUs
             that a/x ends
         "#]],
@@ -339,7 +340,7 @@ fn a_closed_node() {
         "cordon n2; submit a/x -g 2; submit a/y -g 2",
         "y",
         &expect![[r#"
-            give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            raise its priority to medium-low (stops or moves 1 other)
             open the cordoned node n2
             add a node like n1
             that a/x ends
@@ -356,9 +357,9 @@ fn as_many_nodes_as_it_takes() {
         script,
         "gang",
         &expect![[r#"
-        ask for at most 1 pod(s) at a time
-        add 3 nodes like n1
-    "#]],
+            ask for at most 1 pod at a time
+            add 3 nodes like n1
+        "#]],
     );
 }
 

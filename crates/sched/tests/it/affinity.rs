@@ -30,7 +30,7 @@ fn it_goes_where_those_are_that_it_belongs_with() {
 fn it_waits_for_those_that_it_belongs_with() {
     let mut w = zones("submit a/x --with role=db@zone");
     expect![[r#"
-        P110 of 3 node(s) that it may go to 3 without pods that it must be with
+        P110 3 of 3 nodes that it may go to have no pods that it must be with
     "#]]
     .assert_eq(&w.why("x"));
     w.run("submit a/db --label role=db");
@@ -69,7 +69,7 @@ fn replicas_keep_apart() {
     let w = zones("submit a/x --pods 3 --min 2 --label g=x --apart g=x@zone");
     assert_eq!(w.gpus(), "n1[x .] n2[. .] n3[x .]");
     expect![[r#"
-        P110 of 3 node(s) that it may go to 3 with pods that it must not be with
+        P110 3 of 3 nodes that it may go to have pods that it must not be with
         P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("x"));
@@ -83,15 +83,15 @@ fn who_keeps_away_is_kept_away_from() {
     w.run("submit a/m --label role=noisy --on zone=a");
     assert_eq!(w.waiting(), "m");
     expect![[r#"
-        P107 of 3 node(s) 1 without a label it selects
-        P110 of 2 node(s) that it may go to 2 with pods that must not be with it
+        P107 1 of 3 nodes lacks a label that it selects
+        P110 2 of 2 nodes that it may go to have pods that must not be with it
         P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("m"));
     expect![[r#"
         Why it waits:
-          P107 of 3 node(s) 1 without a label it selects
-          P110 of 2 node(s) that it may go to 2 with pods that must not be with it
+          P107 1 of 3 nodes lacks a label that it selects
+          P110 2 of 2 nodes that it may go to have pods that must not be with it
           P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): all have pods that must not be with it
@@ -104,10 +104,10 @@ fn who_keeps_away_is_kept_away_from() {
           P402 nothing is taken from other projects: no other project has anything running
           P403 nothing is taken inside its project: no workload is eligible: 2 not less important
         What would let it start (each tried out):
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update m -p a --priority medium-low
           do not select the label zone
-          that a/n ends (1 other is stopped or moved for it then)
+          that a/n ends (stops or moves 1 other)
             runai delete n -p a
     "#]].assert_eq(&w.diagnosed("m"));
     w.run("delete quiet");

@@ -110,7 +110,8 @@ fn a_pod_larger_than_any_node_lowers_no_share() {
     many(&mut w, 8, "submit a/t#");
     w.run("submit b/big -g 8");
     assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
-    let why = "P204 8 of 8 GPUs not counted as demand of b: 0 of 1 pod(s) would fit";
+    let why =
+        "P204 cannot fit even on an empty cluster, so it does not count for the fair share of b";
     assert!(w.why("big").contains(why), "{}", w.why("big"));
     w.run("add-node n3:8");
     assert_eq!(w.waiting(), "", "it counts as soon as it can be placed");
@@ -122,7 +123,8 @@ fn nor_does_a_gang_of_which_too_few_pods_fit() {
     many(&mut w, 8, "submit a/t#");
     w.run("submit b/gang --pods 9");
     assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
-    let why = "P204 9 of 9 GPUs not counted as demand of b: 8 of 9 pod(s) would fit";
+    let why = "P204 8 of 9 pods fit on an empty cluster, so none of its 9 GPUs counts for the fair \
+               share of b";
     assert!(w.why("gang").contains(why), "{}", w.why("gang"));
 }
 
@@ -183,9 +185,9 @@ fn what_no_node_could_hold_is_known_before_it_is_there() {
         ("small", None),
         ("grows", None),
         ("big", Some("asks for 8 GPUs on one node; the largest node has 4")),
-        ("gang", Some("8 of 9 pod(s) would fit if everything were free")),
-        ("there", Some("4 of 8 pod(s) would fit if everything were free")),
-        ("nowhere", Some("of 2 node(s) 2 without a label it selects")),
+        ("gang", Some("8 of 9 pods fit on an empty cluster")),
+        ("there", Some("4 of 8 pods fit on an empty cluster")),
+        ("nowhere", Some("2 of 2 nodes lack a label that it selects")),
         ("cores", Some("101")),
     ] {
         let spec = &w.cluster.workloads()[w.id(name)].spec;
@@ -249,7 +251,7 @@ fn who_waits_for_own_work_or_its_own_delay_says_so() {
 fn advice_names_priorities_that_have_a_name_and_no_other() {
     let mut w = World::new("n1:2", "a:2");
     w.run("submit a/x -g 2 --priority 149; submit a/y");
-    assert!(w.advice("y").contains("give it the priority very-high, and"), "{}", w.advice("y"));
+    assert!(w.advice("y").contains("raise its priority to very-high"), "{}", w.advice("y"));
     w.run("delete x y; submit a/x -g 2 --priority 150; submit a/y");
     assert!(!w.advice("y").contains("priority"), "{}", w.advice("y"));
 }

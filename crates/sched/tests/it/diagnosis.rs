@@ -17,8 +17,8 @@ fn a_full_cluster_is_told_by_class_and_holder() {
     expect![[r#"
         Why it waits:
           P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3; submit it as preemptible to go over quota
-          P102 needs 3 GPUs on one node; 2 are free on 3 node(s), at most 2 on one
-          P204 3 of 3 GPUs not counted as demand of b: it could not have them if everything were free
+          P102 needs 3 GPUs on one node; 2 are free on 3 nodes, at most 2 on one
+          P204 cannot start even on an empty cluster, so it does not count for the fair share of b
         Where it does not fit:
           2 nodes like n1 (4 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 3, at most 2 on n2)
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 3, has 2)
@@ -36,9 +36,9 @@ fn a_full_cluster_is_told_by_class_and_holder() {
         What would let it start (each tried out):
           ask for at most 2 GPUs
           let it be elastic: it starts smaller and grows later
-          let it be preemptible (1 other is stopped or moved for it then)
+          let it be preemptible (stops or moves 1 other)
             runai workload update z -p b --preemptibility preemptible
-          raise the quota of b from 2 to 3 GPUs (1 other is stopped or moved for it then)
+          raise the quota of b from 2 to 3 GPUs (stops or moves 1 other)
             elastane project update b --gpu-quota 3
     "#]].assert_eq(&w.diagnosed("z"));
 }
@@ -49,8 +49,8 @@ fn over_fair_share() {
     w.run("submit a/x -g 2; submit a/y -g 1; submit b/z -g 2");
     expect![[r#"
         Why it waits:
-          P102 needs 2 GPUs on one node; 1 are free on 2 node(s), at most 1 on one
-          P203 nothing is taken from others for 2 GPUs: b holds 0 GPUs (quota 0, fair share 1)
+          P102 needs 2 GPUs on one node; 1 is free on 2 nodes, at most 1 on one
+          P203 nothing is taken from others for b: 0 + 2 GPUs would exceed its fair share of 1 (quota 0)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n2)
         Who holds what it needs:
@@ -64,7 +64,7 @@ fn over_fair_share() {
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
-          raise the quota of b from 0 to 3 GPUs (1 other is stopped or moved for it then)
+          raise the quota of b from 0 to 3 GPUs (stops or moves 1 other)
             elastane project update b --gpu-quota 3
           add a node like n1
           that a/x ends
@@ -79,7 +79,7 @@ fn a_gang_says_how_many_pods_fit() {
     expect![[r#"
         Why it waits:
           P106 2 pods must start together; 1 fits at the moment
-          P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 4, fair share 2); a and b share the 4 GPUs of n1 and 1 more node: their work can use no others
+          P203 nothing is taken from others for a: 0 + 4 GPUs would exceed its fair share of 2 (quota 4); a and b share the 4 GPUs of n1 and 1 more node: their work can use no others
         Where it does not fit:
           1 of 2 pods that are due find a place
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 has too few free GPUs (needs 2, at most 0 on n1); 1 has room
@@ -93,7 +93,7 @@ fn a_gang_says_how_many_pods_fit() {
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
           ask for at most 1 GPU
-          ask for at most 1 pod(s) at a time
+          ask for at most 1 pod at a time
           add a node like n1
           that b/o ends
             runai delete o -p b
@@ -107,8 +107,8 @@ fn everything_that_can_rule_a_node_out() {
     w.run("submit a/o -g 2 --on zone=a --interactive; submit a/t -g 2 --cpu 2 --on zone=a");
     expect![[r#"
         Why it waits:
-          P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them
-          P107 of 6 node(s) 1 cordoned, 1 without a label it selects, 1 with a taint it does not tolerate
+          P104 needs 2 CPU cores beside its GPUs; at most 1 are free on a node that has them
+          P107 1 of 6 nodes is cordoned, 1 lacks a label that it selects, 1 has a taint that it does not tolerate
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): 1 is cordoned; 1 has too few free GPUs (needs 2, at most 0 on n1)
           1 node, n2 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it selects
@@ -128,6 +128,8 @@ fn everything_that_can_rule_a_node_out() {
           ask for at most 1 core
           do not select the label zone
           tolerate the taint own
+          remove the taint own from n3
+            elastane node taint n3 own:NoSchedule-
           open the cordoned node n6
             elastane node uncordon n6
           add a node like n1
@@ -142,7 +144,7 @@ fn guaranteed_run_time_is_named() {
     w.run("min-runtime a 60000; submit a/x -g 2; submit b/y");
     expect![[r#"
         Why it waits:
-          P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+          P102 needs 1 GPU; every GPU of 1 node is in use
           P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs beyond their share, in guaranteed run time
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
@@ -154,7 +156,7 @@ fn guaranteed_run_time_is_named() {
           P402 nothing is taken from other projects: no workload is eligible: 1 in guaranteed run time, the first for 1m more
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
-          wait 1m, if nothing else changes (1 other is stopped or moved for it then)
+          wait 1m, if nothing else changes (stops or moves 1 other)
           add a node like n1
           that a/x ends
             runai delete x -p a
@@ -167,7 +169,7 @@ fn patience_is_named() {
     w.run("submit a/x -g 2; submit b/y --delay 90000");
     expect![[r#"
         Why it waits:
-          P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+          P102 needs 1 GPU; every GPU of 1 node is in use
           P205 nothing is stopped for 1 GPU before its preemption delay of 90 s is over
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
@@ -179,7 +181,7 @@ fn patience_is_named() {
           P402 nothing is taken from other projects: its preemption delay ends in 1m 30s
           P403 nothing is taken inside its project: its preemption delay ends in 1m 30s
         What would let it start (each tried out):
-          wait 1m 30s, if nothing else changes (1 other is stopped or moved for it then)
+          wait 1m 30s, if nothing else changes (stops or moves 1 other)
           add a node like n1
           that a/x ends
             runai delete x -p a
@@ -195,7 +197,7 @@ fn moves_have_a_bound() {
     w.run("submit a/big -g 2");
     expect![[r#"
         Why it waits:
-          P102 needs 2 GPUs on one node; 2 are free on 2 node(s), at most 1 on one
+          P102 needs 2 GPUs on one node; 2 are free on 2 nodes, at most 1 on one
           P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 4, fair share 4)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n1)
@@ -210,7 +212,7 @@ fn moves_have_a_bound() {
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update big -p a --priority medium-low
           add a node like n1
           that a/x ends
@@ -224,8 +226,8 @@ fn scattered_gpus_nobody_may_move() {
     w.run("submit a/x -g 2 --interactive; submit a/y --interactive; submit a/big -g 2");
     expect![[r#"
         Why it waits:
-          P102 needs 2 GPUs on one node; 1 are free on 2 node(s), at most 1 on one
-          P203 nothing is taken from others for 2 GPUs: a holds 3 GPUs (quota 4, fair share 4)
+          P102 needs 2 GPUs on one node; 1 is free on 2 nodes, at most 1 on one
+          P203 nothing is taken from others for a: 3 + 2 GPUs would exceed its fair share of 4 (quota 4)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n2)
         Who holds what it needs:
@@ -289,7 +291,7 @@ fn a_limit() {
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
         What would let it start (each tried out):
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update t3 -p a --priority medium-low
           raise the limit of a from 2 to 3 GPUs
             elastane project update a --gpu-limit 3
@@ -306,7 +308,7 @@ fn too_large() {
     expect![[r#"
         Why it waits:
           P101 asks for 8 GPUs on one node; the largest node has 4
-          P204 8 of 8 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+          P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
@@ -328,8 +330,8 @@ fn a_share() {
     w.run("submit a/f1 -g 0.6; submit a/f2 -g 0.5");
     expect![[r#"
         Why it waits:
-          P103 needs 0.5 of 1 GPU(s); the largest free share of a GPU is 0.4
-          P203 nothing is taken from others for 0.5 GPU: a holds 0.6 GPU (quota 1, fair share 1)
+          P103 needs 0.5 of a GPU; the largest free share of a GPU is 0.4
+          P203 nothing is taken from others for a: 0.6 + 0.5 GPU would exceed its fair share of 1 (quota 1)
         Where it does not fit:
           1 node, n1 (1 GPU of 16GiB, 100 cores, 1TiB): has too little of a GPU free (needs 0.5, has 0.4)
         Who holds what it needs:
@@ -341,7 +343,7 @@ fn a_share() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.4 of a GPU
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update f2 -p a --priority medium-low
           add a node like n1
           that a/f1 ends
@@ -355,20 +357,20 @@ fn cpu() {
     w.run("submit a/t1 --cpu 3; submit a/t2 --cpu 2");
     expect![[r#"
         Why it waits:
-          P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them
-          P203 nothing is taken from others for 2 core(s): a holds 3 core(s) (quota unlimited, fair share 4)
+          P104 needs 2 CPU cores beside its GPUs; at most 1 are free on a node that has them
+          P203 nothing is taken from others for a: 3 + 2 cores would exceed its fair share of 4 (quota unlimited)
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 4 cores, 1TiB): has too few free cores (needs 2, has 1)
         Who holds what it needs:
-          a holds 3 core(s) (quota unlimited, fair share 4)
-          a/t1 holds 3 core(s): same project, and not less important (priority 50)
+          a holds 3 cores (quota unlimited, fair share 4)
+          a/t1 holds 3 cores: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nothing is moved: it needs 2 core(s) and only 1 are free on all nodes together
-          P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a holds 3 core(s) (quota unlimited, fair share 4)
+          P401 nothing is moved: it needs 2 cores and only 1 are free on all nodes together
+          P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a holds 3 cores (quota unlimited, fair share 4)
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 1 core
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update t2 -p a --priority medium-low
           add a node like n1
           that a/t1 ends

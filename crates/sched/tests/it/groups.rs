@@ -65,7 +65,7 @@ fn the_quota_is_asked_for_all_sets_together() {
     assert_eq!(w.waiting(), "j");
     expect_test::expect![[r#"
         P201 a may hold 2 GPUs and holds 0; 3 more would pass its limit
-        P204 3 of 3 GPUs not counted as demand of a: it could not have them if everything were free
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("j"));
 }

@@ -42,8 +42,8 @@ fn all_of_a_gpu_is_held_by_an_instance_of_all_of_its_memory() {
     w.run("submit a/x; submit a/y");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x] n2[. .]", "y"));
     expect![[r#"
-        P112 asks for 1 GPU; 1 of 3 MIG instance(s) on 2 node(s) hold that, none of them is free
-        P203 nothing is taken from others for 1 GPU: a holds 1 GPU (quota 9, fair share 1); its work can use only the 1 GPU of n1
+        P112 asks for 1 GPU; 1 of 3 MIG instances on 2 nodes holds that, none of them is free
+        P203 nothing is taken from others for a: 1 + 1 GPU would exceed its fair share of 1 (quota 9); its work can use only the 1 GPU of n1
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -53,14 +53,14 @@ fn who_waits_hears_how_many_instances_there_are() {
     let mut w = one("submit a/x -g 0.5; submit a/y -g 0.3");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x:0.5 . .]", "y"));
     expect![[r#"
-        P112 asks for 0.3 of a GPU; 1 of 3 MIG instance(s) on 1 node(s) hold that, none of them is free
-        P203 nothing is taken from others for 0.3 GPU: a holds 0.5 GPU (quota 9, fair share 0.5); its work can use only the 0.5 GPU of n1
+        P112 asks for 0.3 of a GPU; 1 of 3 MIG instances on 1 node holds that, none of them is free
+        P203 nothing is taken from others for a: 0.5 + 0.3 GPU would exceed its fair share of 0.5 (quota 9); its work can use only the 0.5 GPU of n1
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
-          P112 asks for 0.3 of a GPU; 1 of 3 MIG instance(s) on 1 node(s) hold that, none of them is free
-          P203 nothing is taken from others for 0.3 GPU: a holds 0.5 GPU (quota 9, fair share 0.5); its work can use only the 0.5 GPU of n1
+          P112 asks for 0.3 of a GPU; 1 of 3 MIG instances on 1 node holds that, none of them is free
+          P203 nothing is taken from others for a: 0.5 + 0.3 GPU would exceed its fair share of 0.5 (quota 9); its work can use only the 0.5 GPU of n1
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × MIG instance for 0.25 of a GPU, 3.9GiB, 1 × MIG instance for 0.5 of a GPU, 7.9GiB, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
         Who holds what it needs:
@@ -72,7 +72,7 @@ fn who_waits_hears_how_many_instances_there_are() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.25 of a GPU
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update y -p a --priority medium-low
           that a/x ends
             runai delete x -p a
@@ -89,13 +89,13 @@ fn what_no_instance_holds_is_said_with_the_largest() {
     );
     expect![[r#"
         P101 asks for 0.6 of a GPU; a pod has one MIG instance here, and the largest holds 0.5 of a GPU (7.9GiB)
-        P204 0.6 of 0.6 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         P101 asks for 9GiB of GPU memory; a pod has one MIG instance here, and the largest holds 0.5 of a GPU (7.9GiB)
-        P204 0.563 of 0.563 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         P101 asks for 2 GPUs; a pod has one MIG instance here, and the largest holds 0.5 of a GPU (7.9GiB)
-        P204 2 of 2 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         P101 asks for 0.1 of each of 2 GPUs; a pod has one MIG instance here, and the largest holds 0.5 of a GPU (7.9GiB)
-        P204 0.2 of 0.2 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]].assert_eq(&["x", "y", "z", "v"].map(|name| w.why(name)).concat());
 }
 
@@ -184,9 +184,9 @@ fn an_instance_out_of_service_is_waited_for() {
     let mut w = one("take-gpu n1 0; submit a/x -g 0.5; submit a/y -g 0.2");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[. y:0.2 .]", "x"));
     expect![[r#"
-        P112 asks for 0.5 of a GPU; 1 of 3 MIG instance(s) on 1 node(s) hold that, none of them is free
+        P112 asks for 0.5 of a GPU; 1 of 3 MIG instances on 1 node holds that, none of them is free
         P111 1 GPU of 1 is out of service: GPU 0 of n1; `runai describe node n1` says why
-        P204 0.5 of 0.5 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("x"));
     w.run("return-gpu n1 0");

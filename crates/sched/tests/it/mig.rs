@@ -23,12 +23,12 @@ fn a_divided_gpu_is_no_gpu() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[y:0.25+z:0.25 . . . . . .]", "x v"));
     expect![[r#"
         P101 asks for 3 GPUs on one node; the largest node has 2
-        P204 3 of 3 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("x"));
     expect![[r#"
-        P102 needs 2 GPUs on one node; 1 are free on 1 node(s), at most 1 on one
-        P203 nothing is taken from others for 2 GPUs: a holds 0.5 GPU (quota 9, fair share 2); its work can use only the 2 GPUs of n1
+        P102 needs 2 GPUs on one node; 1 is free on 1 node, at most 1 on one
+        P203 nothing is taken from others for a: 0.5 + 2 GPUs would exceed its fair share of 2 (quota 9); its work can use only the 2 GPUs of n1
     "#]]
     .assert_eq(&w.why("v"));
 }
@@ -59,18 +59,18 @@ fn what_no_node_has_is_said() {
         "submit a/x --mig 2g.10gb; submit a/y --mig 1g.5gb*5; submit a/z --mig 3g.20gb*2,1g.5gb",
     );
     expect![[r#"
-        P101 asks for 1 × 2g.10gb on one node; none of the 1 node(s) has that
-        P204 0.285 of 0.285 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P101 asks for 1 × 2g.10gb on one node; no node has that
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("x"));
     expect![[r#"
-        P101 asks for 5 × 1g.5gb on one node; none of the 1 node(s) has that
-        P204 0.71 of 0.71 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P101 asks for 5 × 1g.5gb on one node; no node has that
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
-        P101 asks for 1 × 1g.5gb and 2 × 3g.20gb on one node; none of the 1 node(s) has that
-        P204 0.998 of 0.998 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P101 asks for 1 × 1g.5gb and 2 × 3g.20gb on one node; no node has that
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("z"));
 }
@@ -80,14 +80,14 @@ fn what_is_taken_is_counted() {
     let mut w = World::new("n1:3g.20gb*2 n2:3g.20gb,1g.5gb n3:4", "a:9");
     w.run("submit a/x --mig 3g.20gb --pods 3; submit a/y --mig 3g.20gb");
     expect![[r#"
-        P109 asks for 1 × 3g.20gb on one node; 2 of 3 node(s) have that, none has it free
-        P203 nothing is taken from others for 0.428 GPU: a holds 1.284 GPUs (quota 9, fair share 1.284); its work can use only the 1.284 GPUs of n1 and 1 more node
+        P109 asks for 1 × 3g.20gb on one node; 2 of 3 nodes have that, none has it free
+        P203 nothing is taken from others for a: 1.284 + 0.428 GPU would exceed its fair share of 1.284 (quota 9); its work can use only the 1.284 GPUs of n1 and 1 more node
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
-          P109 asks for 1 × 3g.20gb on one node; 2 of 3 node(s) have that, none has it free
-          P203 nothing is taken from others for 0.428 GPU: a holds 1.284 GPUs (quota 9, fair share 1.284); its work can use only the 1.284 GPUs of n1 and 1 more node
+          P109 asks for 1 × 3g.20gb on one node; 2 of 3 nodes have that, none has it free
+          P203 nothing is taken from others for a: 1.284 + 0.428 GPU would exceed its fair share of 1.284 (quota 9); its work can use only the 1.284 GPUs of n1 and 1 more node
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
           1 node, n2 (no whole GPU, 1 × 1g.5gb, 1 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
@@ -100,7 +100,7 @@ fn what_is_taken_is_counted() {
           P402 nothing is taken from other projects: with 0.428 more it would hold more than its fair share; a holds 1.284 GPUs (quota 9, fair share 1.284)
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
-          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          raise its priority to medium-low (stops or moves 1 other)
             runai workload update y -p a --priority medium-low
           that a/x ends
             runai delete x -p a

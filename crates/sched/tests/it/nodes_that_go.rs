@@ -53,7 +53,7 @@ fn draining_nobody_stops_nobody_and_keeps_newcomers_away() {
     let mut w = World::new("n1:1 n2:1", "a:2");
     w.run("drain n1; submit a/one; submit a/two");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[.] n2[one]", "two"));
-    assert!(w.why("two").contains("P107 of 2 node(s) 1 cordoned"), "{}", w.why("two"));
+    assert!(w.why("two").contains("P107 1 of 2 nodes is cordoned"), "{}", w.why("two"));
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn a_quota_holds_in_its_pool_only() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[two two] n2[. .]", "one"));
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-        P107 of 2 node(s) 1 in another node pool
-        P204 2 of 2 GPUs not counted as demand of a in pool default: it could not have them if everything were free
+        P107 1 of 2 nodes is in another pool
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool default
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -31,8 +31,8 @@ fn a_limit_holds_in_its_pool_only() {
     assert_eq!(w.gpus(), "n1[one .] n2[two two]");
     expect![[r#"
         P201 a in pool a100 may hold 1 GPU and holds 1; 1 more would pass its limit
-        P107 of 2 node(s) 1 in another node pool
-        P204 2 of 4 GPUs not counted as demand of a in pool a100: 2 of 4 pod(s) would fit if everything were free
+        P107 1 of 2 nodes is in another pool
+        P204 2 of 4 pods fit on an empty cluster, so 2 of its 4 GPUs count for the fair share of a in pool a100
     "#]]
     .assert_eq(&w.why("one"));
 }
@@ -52,7 +52,7 @@ fn who_names_no_pool_may_be_in_any() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 2; submit it as preemptible to go over quota
         P202 non-preemptible workloads stay within the quota: a in pool a100 has a quota of 2 GPUs, its non-preemptible workloads hold 1, this one asks for 2; submit it as preemptible to go over quota
-        P102 needs 2 GPUs on one node; 2 are free on 2 node(s), at most 1 on one
+        P102 needs 2 GPUs on one node; 2 are free on 2 nodes, at most 1 on one
     "#]].assert_eq(&w.why("z"));
 }
 
@@ -89,8 +89,8 @@ fn a_department_has_a_quota_per_pool_too() {
     w.run("submit a/one -g 2 --interactive --pools a100");
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-        P107 of 2 node(s) 1 in another node pool
-        P204 2 of 2 GPUs not counted as demand of a in pool a100: it could not have them if everything were free
+        P107 1 of 2 nodes is in another pool
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool a100
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -109,8 +109,8 @@ fn a_pool_that_comes_later_has_queues_without_quota() {
     w.run("label n3 node-pool=late");
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota
-        P107 of 3 node(s) 2 in another node pool
-        P204 1 of 1 GPU not counted as demand of a in pool late: it could not have them if everything were free
+        P107 2 of 3 nodes are in another pool
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool late
     "#]].assert_eq(&w.why("x"));
     w.run("quota a@late 1");
     assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[x]");
@@ -145,8 +145,8 @@ fn room_is_kept_in_the_first_pool_until_there_is_some_in_another() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x .] n2[y .]", "job small"));
     expect![[r#"
         P306 room is kept for a/job, which goes first, needs 2 GPUs and has waited 0 min; it starts within 1 min
-        P107 of 2 node(s) 1 in another node pool
-        P203 nothing is taken from others for 1 GPU: b in pool a100 holds 1 GPU (quota 0, fair share 0)
+        P107 1 of 2 nodes is in another pool
+        P203 nothing is taken from others for b in pool a100: 1 + 1 GPU would exceed its fair share of 0 (quota 0)
     "#]].assert_eq(&w.why("small"));
     w.run("delete y");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x small] n2[job job]", ""));
@@ -162,24 +162,24 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
     w.run("submit a/x4 --pools p4; submit b/late --pools p1,p2,p3,p4,default");
     w.run("submit b/hired --interactive --pools p4,p3,p2,p1,default");
     expect![[r#"
-        P102 needs 1 GPU; every GPU of the 5 node(s) is in use
-        P203 nothing is taken from others for 1 GPU: b in pool p1 holds 0 GPUs (quota 0, fair share 0); likewise in 4 more node pools
+        P102 needs 1 GPU; every GPU of 5 nodes is in use
+        P203 nothing is taken from others for b in pool p1: 0 + 1 GPU would exceed its fair share of 0 (quota 0); likewise in 4 more node pools
     "#]].assert_eq(&w.why("late"));
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: b in pool p4 has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota; likewise in 4 more node pools
-        P102 needs 1 GPU; every GPU of the 5 node(s) is in use
-        P204 1 of 1 GPU not counted as demand of b in pool p4: it could not have them if everything were free
+        P102 needs 1 GPU; every GPU of 5 nodes is in use
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of b in pool p4
     "#]].assert_eq(&w.why("hired"));
     expect![[r#"
         Why it waits:
-          P102 needs 1 GPU; every GPU of the 5 node(s) is in use
-          P203 nothing is taken from others for 1 GPU: b in pool p1 holds 0 GPUs (quota 0, fair share 0); likewise in 4 more node pools
+          P102 needs 1 GPU; every GPU of 5 nodes is in use
+          P203 nothing is taken from others for b in pool p1: 0 + 1 GPU would exceed its fair share of 0 (quota 0); likewise in 4 more node pools
         In each node pool:
-          P203 nothing is taken from others for 1 GPU: b in pool p1 holds 0 GPUs (quota 0, fair share 0)
-          P203 nothing is taken from others for 1 GPU: b in pool p2 holds 0 GPUs (quota 0, fair share 0)
-          P203 nothing is taken from others for 1 GPU: b in pool p3 holds 0 GPUs (quota 0, fair share 0)
-          P203 nothing is taken from others for 1 GPU: b in pool p4 holds 0 GPUs (quota 0, fair share 0)
-          P203 nothing is taken from others for 1 GPU: b in pool default holds 0 GPUs (quota 0, fair share 0)
+          P203 nothing is taken from others for b in pool p1: 0 + 1 GPU would exceed its fair share of 0 (quota 0)
+          P203 nothing is taken from others for b in pool p2: 0 + 1 GPU would exceed its fair share of 0 (quota 0)
+          P203 nothing is taken from others for b in pool p3: 0 + 1 GPU would exceed its fair share of 0 (quota 0)
+          P203 nothing is taken from others for b in pool p4: 0 + 1 GPU would exceed its fair share of 0 (quota 0)
+          P203 nothing is taken from others for b in pool default: 0 + 1 GPU would exceed its fair share of 0 (quota 0)
         Where it does not fit:
           4 nodes like n1 (1 GPU of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 1, at most 0 on n1)
           1 node, n5 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)

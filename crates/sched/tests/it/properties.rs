@@ -43,6 +43,14 @@ fn type_in(w: &mut World, command: &str) {
             let (node, _) = node.expect("a known node");
             w.cluster.set_schedulable(node, true);
         }
+        ["elastane", "node", "taint", name, taint] => {
+            let node = w.cluster.nodes().iter().find(|(_, node)| node.name == name);
+            let (id, node) = node.expect("a known node");
+            let gone = |other: &model::Taint| format!("{}:{}-", other.key, other.effect) == taint;
+            let (labels, mut taints) = (node.labels.clone(), node.taints.clone());
+            taints.retain(|other| !gone(other));
+            w.cluster.set_labels(id, labels, taints);
+        }
         ["runai", "delete", name, "-p", _] => w.run(&format!("delete {name}")),
         ["runai", "workload", "update", name, "-p", _, flag, to] => {
             let id = w.id(name);
@@ -57,15 +65,20 @@ fn type_in(w: &mut World, command: &str) {
             };
             w.cluster.set_precedence(id, priority, preemptible);
         }
-        ["elastane", unit, "update", name, flag, to] => update(w, unit, name, flag, to),
+        ["elastane", unit, "update", name, flag, to] => {
+            update(w, (unit, name, model::POOL_DEFAULT), flag, to);
+        }
+        ["elastane", unit, "update", name, flag, to, "--node-pool", pool] => {
+            update(w, (unit, name, pool), flag, to);
+        }
         _ => panic!("an unknown command {command}"),
     }
 }
 
-fn update(w: &mut World, unit: &str, name: &str, flag: &str, to: &str) {
+fn update(w: &mut World, (unit, name, pool): (&str, &str, &str), flag: &str, to: &str) {
     let queue = w.cluster.queues().iter().find(|(_, queue)| {
         (queue.name.as_str(), queue.children.is_empty()) == (name, unit == "project")
-            && queue.pool == model::PoolId::DEFAULT
+            && w.cluster.pool_name(queue.pool) == pool
     });
     let (id, mut share) = queue.map(|(id, queue)| (id, queue.share)).expect("a known project");
     match flag {

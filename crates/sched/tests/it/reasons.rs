@@ -25,7 +25,7 @@ fn no_nodes() {
         "t",
         &expect![[r#"
             P101 there are no nodes
-            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+            P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -39,7 +39,7 @@ fn too_little_gpu_memory_on_any_gpu() {
         "t",
         &expect![[r#"
             P101 asks for 40GiB of GPU memory; no GPU of any node has that much
-            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+            P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -52,8 +52,8 @@ fn more_cores_than_any_node() {
         "submit a/t --cpu 9",
         "t",
         &expect![[r#"
-            P101 asks for 9 core(s) and 0B of memory; no node with the GPUs has that much (largest: 8 core(s), 1TiB)
-            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+            P101 asks for 9 cores and 0B of memory; no node with the GPUs has that much (largest: 8 cores, 1TiB)
+            P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -68,8 +68,8 @@ fn more_gpus_than_any_open_node() {
         "t",
         &expect![[r#"
             P101 asks for 4 GPUs on one node; the largest node has 2
-            P107 of 2 node(s) 1 with a taint it does not tolerate
-            P204 4 of 4 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+            P107 1 of 2 nodes has a taint that it does not tolerate
+            P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -98,9 +98,9 @@ fn gpu_memory_in_use() {
         script,
         "t",
         &expect![[r#"
-        P103 needs 0.375 of 1 GPU(s); the largest free share of a GPU is 0.25
-        P203 nothing is taken from others for 0.375 GPU: a holds 0.75 GPU (quota 1, fair share 1)
-    "#]],
+            P103 needs 0.375 of a GPU; the largest free share of a GPU is 0.25
+            P203 nothing is taken from others for a: 0.75 + 0.375 GPU would exceed its fair share of 1 (quota 1)
+        "#]],
     );
 }
 
@@ -113,9 +113,9 @@ fn memory_beside_gpus() {
         script,
         "t",
         &expect![[r#"
-        P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them
-        P203 nothing is taken from others for 100GiB of memory: a holds 1000GiB of memory (quota unlimited, fair share 1TiB)
-    "#]],
+            P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them
+            P203 nothing is taken from others for a: 1000GiB + 100GiB of memory would exceed its fair share of 1TiB (quota unlimited)
+        "#]],
     );
 }
 
@@ -128,9 +128,9 @@ fn cores_alone() {
         script,
         "t",
         &expect![[r#"
-        P104 needs 4 CPU core(s) beside its GPUs; at most 2 are free on a node that has them
-        P203 nothing is taken from others for 4 core(s): a holds 6 core(s) (quota unlimited, fair share 8)
-    "#]],
+            P104 needs 4 CPU cores beside its GPUs; at most 2 are free on a node that has them
+            P203 nothing is taken from others for a: 6 + 4 cores would exceed its fair share of 8 (quota unlimited)
+        "#]],
     );
 }
 
@@ -143,8 +143,8 @@ fn every_node_ruled_out() {
         script,
         "t",
         &expect![[r#"
-            P107 of 3 node(s) 1 cordoned, 1 without a label it selects, 1 with a taint it does not tolerate
-            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+            P107 1 of 3 nodes is cordoned, 1 lacks a label that it selects, 1 has a taint that it does not tolerate
+            P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -158,9 +158,9 @@ fn a_limit_and_no_room() {
         script,
         "t",
         &expect![[r#"
-        P201 a may hold 3 GPUs and holds 2; 2 more would pass its limit
-        P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
-    "#]],
+            P201 a may hold 3 GPUs and holds 2; 2 more would pass its limit
+            P102 needs 2 GPUs; every GPU of 1 node is in use
+        "#]],
     );
 }
 
@@ -174,8 +174,8 @@ fn a_quota_that_cannot_be_kept_and_no_room() {
         "t",
         &expect![[r#"
             P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-            P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
-            P204 2 of 2 GPUs not counted as demand of a: it could not have them if everything were free
+            P102 needs 2 GPUs; every GPU of 1 node is in use
+            P204 cannot start even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
 }
@@ -190,7 +190,7 @@ fn a_gang_and_a_share() {
         "gang",
         &expect![[r#"
             P106 2 pods must start together; 1 fits at the moment
-            P203 nothing is taken from others for 4 GPUs: a holds 0 GPUs (quota 2, fair share 2)
+            P203 nothing is taken from others for a: 0 + 4 GPUs would exceed its fair share of 2 (quota 2)
         "#]],
     );
 }
@@ -273,7 +273,7 @@ fn reclaimed_for_cores() {
     }
     w.run("submit a/x -g 0 --cpu 4; submit a/y -g 0 --cpu 4; submit b/t -g 0 --cpu 3");
     expect![[r#"
-        y E101 stopped so that b/t gets its quota: a holds 8 core(s) (quota 4, fair share 5); b holds 0 core(s) (quota 4, fair share 3) and asks for 3
+        y E101 stopped so that b/t gets its quota: a holds 8 cores (quota 4, fair share 5); b holds 0 cores (quota 4, fair share 3) and asks for 3
     "#]].assert_eq(&w.stopped());
 }
 
@@ -339,8 +339,8 @@ fn shrunk_and_grown() {
         "a:2 b:2",
         script,
         &expect![[r#"
-        e E104 shrunk from 4 to 2 GPU(s) for b/t
-    "#]],
+            e E104 shrunk from 4 to 2 GPUs for b/t
+        "#]],
     );
     let script = "submit a/x -g 2 --interactive; submit a/e -g 2 --elastic; delete x";
     check_stopped(
@@ -348,8 +348,8 @@ fn shrunk_and_grown() {
         "a:4 b:2",
         script,
         &expect![[r#"
-        e E104 grown from 2 to 4 GPU(s) that were idle
-    "#]],
+            e E104 grown from 2 to 4 GPUs that were idle
+        "#]],
     );
 }
 
@@ -379,8 +379,8 @@ fn a_search_cut_short_says_so() {
     w.policy.trials_max = 1;
     w.run("submit a/x -g 2; submit a/y -g 2; submit a/z -g 1; submit a/v -g 2");
     expect![[r#"
-        P102 needs 2 GPUs; every GPU of the 2 node(s) is in use
-        P203 nothing is taken from others for 2 GPUs: a holds 4 GPUs (quota 4, fair share 4)
+        P102 needs 2 GPUs; every GPU of 2 nodes is in use
+        P203 nothing is taken from others for a: 4 + 2 GPUs would exceed its fair share of 4 (quota 4)
         P303 the search stopped after 1 trial placements and goes on next time
     "#]]
     .assert_eq(&w.why("v"));
@@ -393,9 +393,9 @@ fn that_nodes_are_ruled_out_does_not_hide_what_the_others_lack() {
     let parts = "--required rack --set p -g 1 --pods 2 --min 1 --set q -g 0.5 --pods 2";
     w.run(&format!("submit a/x {parts}; submit a/y {parts}"));
     expect![[r#"
-        P107 of 2 node(s) 1 cordoned
+        P107 1 of 2 nodes is cordoned
         P106 3 pods must start together; 1 fits at the moment
-        P203 nothing is taken from others for 2 GPUs: a holds 3 GPUs (quota 8, fair share 4)
+        P203 nothing is taken from others for a: 3 + 2 GPUs would exceed its fair share of 4 (quota 8)
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -405,10 +405,10 @@ fn nodes_outside_the_pool_of_its_other_pods_are_ruled_out() {
     let mut w = World::new("n1:2 n2:1", "a:8");
     w.run("label n1 node-pool=p; submit a/g --pods 3 --min 2 --pools p,default");
     expect![[r#"
-        P102 needs 1 GPU; every GPU of the 1 node(s) is in use
-        P107 of 2 node(s) 1 in another node pool
-        P203 nothing is taken from others for 1 GPU: a holds 2 GPUs (quota 8, fair share 2)
-        P204 1 of 3 GPUs not counted as demand of a: 2 of 3 pod(s) would fit if everything were free
+        P102 needs 1 GPU; every GPU of 1 node is in use
+        P107 1 of 2 nodes is in another pool
+        P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 8)
+        P204 2 of 3 pods fit on an empty cluster, so 2 of its 3 GPUs count for the fair share of a
     "#]]
     .assert_eq(&w.why("g"));
 }
@@ -418,9 +418,9 @@ fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
     let mut w = World::new("n1:4 n2:3", "a:0 b:0");
     w.run("label n1 n=1; submit a/e -g 2 --elastic --on n=1; submit a/x; submit b/y -g 4 --on n=1");
     expect![[r#"
-        P102 needs 4 GPUs; every GPU of the 1 node(s) is in use
-        P107 of 2 node(s) 1 without a label it selects
-        P203 nothing is taken from others for 4 GPUs: b holds 0 GPUs (quota 0, fair share 2); a and b share the 4 GPUs of n1: their work can use no others
+        P102 needs 4 GPUs; every GPU of 1 node is in use
+        P107 1 of 2 nodes lacks a label that it selects
+        P203 nothing is taken from others for b: 0 + 4 GPUs would exceed its fair share of 2 (quota 0); a and b share the 4 GPUs of n1: their work can use no others
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -432,7 +432,7 @@ fn what_runs_is_demand_whatever_its_limit_is_now() {
     w.run("submit b/x -g 4; submit a/e -g 2 --pods 3 --min 1; limit a 0");
     expect![[r#"
         P201 a may hold 0 GPUs and holds 2; 2 more would pass its limit
-        P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
+        P102 needs 2 GPUs; every GPU of 1 node is in use
     "#]]
     .assert_eq(&w.why("e"));
 }

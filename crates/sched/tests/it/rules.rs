@@ -36,7 +36,7 @@ fn what_no_node_can_hold_says_so() {
     w.run("submit a/big -g 8");
     expect![[r#"
         P101 asks for 8 GPUs on one node; the largest node has 4
-        P204 8 of 8 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("big"));
 }
@@ -46,8 +46,8 @@ fn a_full_cluster_says_what_is_free() {
     let mut w = World::new("n1:2 n2:2", "a:4 b:0");
     w.run("submit a/x -g 2; submit a/y -g 1; submit b/z -g 2");
     expect![[r#"
-        P102 needs 2 GPUs on one node; 1 are free on 2 node(s), at most 1 on one
-        P203 nothing is taken from others for 2 GPUs: b holds 0 GPUs (quota 0, fair share 1)
+        P102 needs 2 GPUs on one node; 1 is free on 2 nodes, at most 1 on one
+        P203 nothing is taken from others for b: 0 + 2 GPUs would exceed its fair share of 1 (quota 0)
     "#]]
     .assert_eq(&w.why("z"));
 }
@@ -57,8 +57,8 @@ fn a_share_that_fits_nowhere_says_the_largest() {
     let mut w = World::new("n1:1", "a:1");
     w.run("submit a/f1 -g 0.6; submit a/f2 -g 0.5");
     expect![[r#"
-        P103 needs 0.5 of 1 GPU(s); the largest free share of a GPU is 0.4
-        P203 nothing is taken from others for 0.5 GPU: a holds 0.6 GPU (quota 1, fair share 1)
+        P103 needs 0.5 of a GPU; the largest free share of a GPU is 0.4
+        P203 nothing is taken from others for a: 0.6 + 0.5 GPU would exceed its fair share of 1 (quota 1)
     "#]]
     .assert_eq(&w.why("f2"));
 }
@@ -68,8 +68,8 @@ fn cpu_can_be_what_is_missing() {
     let mut w = World::new("n1:2:4", "a:2");
     w.run("submit a/t1 --cpu 3; submit a/t2 --cpu 2");
     expect![[r#"
-        P104 needs 2 CPU core(s) beside its GPUs; at most 1 are free on a node that has them
-        P203 nothing is taken from others for 2 core(s): a holds 3 core(s) (quota unlimited, fair share 4)
+        P104 needs 2 CPU cores beside its GPUs; at most 1 are free on a node that has them
+        P203 nothing is taken from others for a: 3 + 2 cores would exceed its fair share of 4 (quota unlimited)
     "#]]
     .assert_eq(&w.why("t2"));
 }
@@ -180,7 +180,7 @@ fn memory_requests_share_a_gpu_by_its_size() {
     assert_eq!(w.gpus(), "n1[m1:0.5+m2:0.5]");
     expect![[r#"
         P101 asks for 17GiB of GPU memory; no GPU of any node has that much
-        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("m4"));
 }
@@ -233,15 +233,15 @@ fn a_selector_is_kept_and_what_it_rules_out_is_said() {
     w.run("label n2 gpu=a100; submit a/t1 -g 2 --on gpu=a100; submit a/t2 --on gpu=a100");
     assert_eq!(w.gpus(), "n1[. .] n2[t1 t1]");
     expect![[r#"
-        P102 needs 1 GPU; every GPU of the 1 node(s) is in use
-        P107 of 2 node(s) 1 without a label it selects
-        P203 nothing is taken from others for 1 GPU: a holds 2 GPUs (quota 4, fair share 2); its work can use only the 2 GPUs of n2
+        P102 needs 1 GPU; every GPU of 1 node is in use
+        P107 1 of 2 nodes lacks a label that it selects
+        P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 4); its work can use only the 2 GPUs of n2
     "#]]
     .assert_eq(&w.why("t2"));
     w.run("submit a/t3 --on gpu=h100");
     expect![[r#"
-        P107 of 2 node(s) 2 without a label it selects
-        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P107 2 of 2 nodes lack a label that it selects
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("t3"));
 }
@@ -270,8 +270,8 @@ fn a_cordoned_node_keeps_its_pods_and_gets_no_more() {
     w.run("submit a/t1; cordon n1; submit a/t2");
     assert_eq!(w.gpus(), "n1[t1 .]");
     expect![[r#"
-        P107 of 1 node(s) 1 cordoned
-        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P107 the only node is cordoned
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("t2"));
     w.run("uncordon n1");
@@ -440,12 +440,12 @@ fn what_is_too_large_names_what_is_too_large() {
     w.run("submit a/x --devices 2 -g 0.5; submit a/z --mem 8GiB --cpu 1000");
     expect![[r#"
         P101 asks for 2 GPUs on one node; the largest node has 1
-        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("x"));
     expect![[r#"
-        P101 asks for 1000 core(s) and 0B of memory; no node with the GPUs has that much (largest: 100 core(s), 1TiB)
-        P204 0.5 of 0.5 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P101 asks for 1000 cores and 0B of memory; no node with the GPUs has that much (largest: 100 cores, 1TiB)
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]].assert_eq(&w.why("z"));
 }
 
@@ -456,7 +456,7 @@ fn cpu_and_memory_must_be_free_on_the_same_node() {
     w.run("submit a/x --cpu 5 --memory 100GiB");
     expect![[r#"
         P105 needs 100GiB of memory beside its GPUs; at most 24GiB are free on a node that has them
-        P203 nothing is taken from others for 100GiB of memory: a holds 1.9TiB of memory (quota unlimited, fair share 2TiB)
+        P203 nothing is taken from others for a: 1.9TiB + 100GiB of memory would exceed its fair share of 2TiB (quota unlimited)
     "#]].assert_eq(&w.why("x"));
 }
 
@@ -467,8 +467,8 @@ fn a_cpu_quota_is_told_in_cores() {
     w.queue("a", None, model::Share::new(cores(1000), units::Resources::UNLIMITED));
     w.run("submit a/i --interactive --cpu 2");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a has a quota of 1 core(s), its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-        P204 1 of 1 GPU not counted as demand of a: it could not have them if everything were free
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 core, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P204 cannot start even on an empty cluster, so it does not count for the fair share of a
     "#]].assert_eq(&w.why("i"));
 }
 

@@ -196,7 +196,7 @@ fn the_reason_names_the_domain_with_the_most_room() {
     w.run("submit a/x --on zone=a; submit a/g --pods 5 --required rack");
     expect_test::expect![[r#"
         P108 5 pods must start in one rack of topology net; a.2, the best of 4, has room for 4
-        P204 5 of 5 GPUs not counted as demand of a: 4 of 5 pod(s) would fit if everything were free
+        P204 4 of 5 pods fit on an empty cluster, so none of its 5 GPUs counts for the fair share of a
     "#]]
     .assert_eq(&w.why("g"));
 }
@@ -230,7 +230,7 @@ fn the_reason_says_that_labels_are_missing() {
     w.run("topology net zone rack; label n1 zone=a; submit a/g --required rack");
     expect_test::expect![[r#"
         P108 no node has every label of topology net, or none in one rack
-        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        P204 cannot fit even on an empty cluster, so it does not count for the fair share of a
     "#]]
     .assert_eq(&w.why("g"));
     w.run("label n1 zone=a rack=1");

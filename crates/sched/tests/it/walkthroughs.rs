@@ -25,7 +25,10 @@ fn w6_expansion_is_given_back_to_an_interactive_job() {
     assert_eq!(w.size("elastic1"), "2 (1)");
     w.run("submit team-a/filler1 -g 1 --interactive");
     assert_eq!(w.gpus(), "n1[elastic1 filler1]");
-    expect!["elastic1 E104 shrunk from 2 to 1 GPU(s) for team-a/filler1\n"].assert_eq(&w.stopped());
+    expect![[r#"
+        elastic1 E104 shrunk from 2 to 1 GPU for team-a/filler1
+    "#]]
+    .assert_eq(&w.stopped());
 }
 
 #[test]
@@ -35,7 +38,10 @@ fn w6_shrinks_to_fit_and_grows_back_when_there_is_room() {
     assert_eq!(w.gpus(), "n1[filler2 elastic2]");
     w.run("delete filler2");
     assert_eq!(w.size("elastic2"), "2 (2)");
-    expect!["elastic2 E104 grown from 1 to 2 GPU(s) that were idle\n"].assert_eq(&w.stopped());
+    expect![[r#"
+        elastic2 E104 grown from 1 to 2 GPUs that were idle
+    "#]]
+    .assert_eq(&w.stopped());
 }
 
 #[test]

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use model::{Effect, GpuRequest, Mismatch, PoolId, QueueId, Share, WorkloadId, priority_steps};
+use model::{
+    Constraints, Effect, GpuRequest, Mismatch, Node, PoolId, QueueId, Share, Taint, WorkloadId,
+    priority_steps,
+};
 use units::{GPU_MILLIS, Instant, Kind, Resources};
 
 use super::WhatIf;
@@ -14,9 +17,9 @@ use reasons::diagnosis::{Advice, Change, Obstacle, Part, Raise};
 const CANDIDATES_MAX: usize = 6;
 /// Shares of a GPU are suggested in steps of this.
 const SHARE_STEP_MILLIS: u64 = 50;
-const GPU_MEMORY_STEP_BYTES: u64 = GIB;
 const CORE_MILLIS: u64 = 1000;
 const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
 
 /// An amount that can be typed: whole cores and GiB.
 const fn step_up(kind: Kind, amount: u64) -> u64 {
@@ -31,10 +34,24 @@ impl WhatIf<'_> {
     /// Asking for less.
     pub(super) fn smaller(&mut self) {
         let spec = &self.cluster.workloads()[self.id].spec;
-        let [set] = spec.pod_sets.as_slice() else { return };
-        let (request, pods, pods_min) = (set.request, set.pods, set.pods_min);
-        let may_be_elastic = spec.may_be_elastic && !spec.elastic && pods == 1;
-        match request.gpu {
+        let alone = match spec.pod_sets.as_slice() {
+            [set] => Some((set.request, spec.may_be_elastic && !spec.elastic && set.pods == 1)),
+            _ => None,
+        };
+        if let Some((request, may_be_elastic)) = alone {
+            self.less_gpu(request.gpu, may_be_elastic);
+        }
+        self.fewer_pods();
+        if let Some((request, _)) = alone {
+            if let Some(most) = request.cpu_millis.checked_sub(1) {
+                self.most(1, most, |millis| Change::Cpu { millis });
+            }
+            self.fewer_bytes(request.memory_bytes, |bytes| Change::Memory { bytes });
+        }
+    }
+
+    fn less_gpu(&mut self, request: GpuRequest, may_be_elastic: bool) {
+        match request {
             GpuRequest::Whole(gpus) => {
                 self.most(1, u64::from(gpus).saturating_sub(1), |gpus| Change::Gpus {
                     gpus: u32::try_from(gpus).unwrap_or(u32::MAX),
@@ -48,24 +65,38 @@ impl WhatIf<'_> {
                 self.most(1, steps, |step| Change::Share { millis: step * SHARE_STEP_MILLIS });
             }
             GpuRequest::Memory { bytes, .. } => {
-                let steps = bytes.saturating_sub(1) / GPU_MEMORY_STEP_BYTES;
-                self.most(1, steps, |step| Change::GpuMemory {
-                    bytes: step * GPU_MEMORY_STEP_BYTES,
-                });
+                self.fewer_bytes(bytes, |bytes| Change::GpuMemory { bytes });
             }
             GpuRequest::Mig(_) => {}
         }
-        if pods > 1 && pods_min > 1 {
-            self.most(1, u64::from(pods_min) - 1, |pods| Change::Pods {
-                pods: u32::try_from(pods).unwrap_or(u32::MAX),
-            });
+    }
+
+    /// Fewer pods of each set that starts as a whole.
+    fn fewer_pods(&mut self) {
+        let spec = &self.cluster.workloads()[self.id].spec;
+        if !spec.groups.is_empty() {
+            return;
         }
-        if let Some(most) = request.cpu_millis.checked_sub(1) {
-            let cores = most / CORE_MILLIS;
-            self.most(0, cores, |cores| Change::Cpu { millis: cores * CORE_MILLIS });
+        let sets: Vec<_> =
+            spec.pod_sets.iter().map(|set| (set.name.clone(), set.pods, set.pods_min)).collect();
+        let alone = sets.len() == 1;
+        for (set, (name, pods, pods_min)) in sets.into_iter().enumerate() {
+            if pods > 1 && pods_min > 1 {
+                let role = if alone { String::new() } else { name };
+                self.most(1, u64::from(pods_min) - 1, |pods| Change::Pods {
+                    set,
+                    role: role.clone(),
+                    pods: u32::try_from(pods).unwrap_or(u32::MAX),
+                });
+            }
         }
-        if let Some(most) = request.memory_bytes.checked_sub(1) {
-            self.most(0, most / GIB, |gibs| Change::Memory { bytes: gibs * GIB });
+    }
+
+    /// The most GiB below an amount that start; below one GiB, the most MiB.
+    fn fewer_bytes(&mut self, asked: u64, change: impl Fn(u64) -> Change) {
+        let Some(most) = asked.checked_sub(1) else { return };
+        if !self.most(1, most / GIB, |gibs| change(gibs * GIB)) {
+            self.most(1, most.min(GIB - 1) / MIB, |mibs| change(mibs * MIB));
         }
     }
 
@@ -114,6 +145,9 @@ impl WhatIf<'_> {
             let demands = terms.into_iter().collect::<Vec<_>>().join(", or ");
             self.consider(&Change::WithoutAffinity { demands });
         }
+        if failing(Obstacle::Pool) {
+            self.another_pool(&constraints);
+        }
         // The first of pods that have to be near each other may go anywhere: no node fails for it.
         let minds_pods = constraints.iter().any(|constraints| {
             !constraints.pod_affinity.is_empty() || !constraints.pod_anti_affinity.is_empty()
@@ -122,16 +156,46 @@ impl WhatIf<'_> {
             self.consider(&Change::WithoutPodAffinity);
         }
         if failing(Obstacle::Taint) {
-            let nodes = self.cluster.nodes().iter().filter(|(_, node)| {
-                constraints.iter().any(|constraints| {
-                    constraints.check(&node.labels, &node.taints) == Err(Mismatch::Taint)
-                })
-            });
-            let taints = nodes.flat_map(|(_, node)| &node.taints);
-            let hard = taints.filter(|taint| taint.effect != Effect::PreferNoSchedule);
-            let taints: BTreeSet<_> = hard.cloned().collect();
-            for taint in taints.into_iter().take(CANDIDATES_MAX) {
-                self.consider(&Change::Tolerate { taint });
+            self.taints(&constraints);
+        }
+    }
+
+    /// A node pool that it does not name.
+    fn another_pool(&mut self, constraints: &[Constraints]) {
+        let named: BTreeSet<_> = constraints.iter().flat_map(|of| &of.pools).cloned().collect();
+        let nodes = self.cluster.nodes().iter();
+        let pools: BTreeSet<_> =
+            nodes.map(|(_, node)| self.cluster.pool_name(node.pool).to_owned()).collect();
+        let from: Vec<_> = named.iter().cloned().collect();
+        for to in pools.into_iter().filter(|pool| !named.contains(pool)).take(CANDIDATES_MAX) {
+            if self.consider(&Change::NodePool { from: from.clone(), to }) {
+                break;
+            }
+        }
+    }
+
+    /// Taints that it could tolerate, and the first that could be removed.
+    fn taints(&mut self, constraints: &[Constraints]) {
+        let tainted = self.cluster.nodes().iter().filter(|(_, node)| {
+            let check = |of: &Constraints| of.check(&node.labels, &node.taints);
+            constraints.iter().any(|of| check(of) == Err(Mismatch::Taint))
+        });
+        let hard = |node: &Node| -> Vec<Taint> {
+            let taints = node.taints.iter();
+            taints.filter(|taint| taint.effect != Effect::PreferNoSchedule).cloned().collect()
+        };
+        let on_nodes: Vec<_> = tainted.map(|(_, node)| (node.name.clone(), hard(node))).collect();
+        let all: BTreeSet<_> = on_nodes.iter().flat_map(|(_, taints)| taints).cloned().collect();
+        for taint in all.into_iter().take(CANDIDATES_MAX) {
+            self.consider(&Change::Tolerate { taint });
+        }
+        let alone = on_nodes.into_iter().filter_map(|(node, taints)| match &taints[..] {
+            [taint] => Some(Change::Untaint { node, taint: taint.clone() }),
+            _ => None,
+        });
+        for change in alone.take(CANDIDATES_MAX) {
+            if self.consider(&change) {
+                break;
             }
         }
     }
@@ -167,9 +231,12 @@ impl WhatIf<'_> {
         let lineage: Vec<_> = self.cluster.lineage(leaf).collect();
         let raise = |&id: &QueueId, kind: Kind, from: u64, to: u64| {
             let row = &self.cluster.queues()[id];
-            let name = (row.pool == PoolId::DEFAULT).then(|| row.name.clone());
+            let pool =
+                (row.pool != PoolId::DEFAULT).then(|| self.cluster.pool_name(row.pool).to_owned());
+            let unit = row.name.clone();
             let (queue, to) = (self.cluster.queue_name(id), step_up(kind, to));
-            Raise { queue, name, is_project: row.children.is_empty(), id, kind, from, to }
+            let is_project = row.children.is_empty();
+            Raise { queue, unit, pool, is_project, id, kind, from, to }
         };
         let raises = |of: fn(&Share) -> Resources| -> Vec<Raise> {
             let levels = lineage.iter().flat_map(|id| Kind::ALL.map(|kind| (id, kind)));

@@ -103,11 +103,11 @@ fn the_long_answer_speaks_of_the_first_pool() {
     w.run("submit b/y -g 2 --pools default; submit a/job -g 2 --pools default");
     expect![[r#"
         Why it waits:
-          P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
-          P107 of 2 node(s) 1 in another node pool
-          P203 nothing is taken from others for 2 GPUs: a in pool default holds 0 GPUs (quota 0, fair share 0)
+          P102 needs 2 GPUs; every GPU of 1 node is in use
+          P107 1 of 2 nodes is in another pool
+          P203 nothing is taken from others for a in pool default: 0 + 2 GPUs would exceed its fair share of 0 (quota 0)
         Where it does not fit:
-          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 is outside its affinity; 1 has too few free GPUs (needs 2, at most 0 on n2)
+          2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): 1 is in another node pool; 1 has too few free GPUs (needs 2, at most 0 on n2)
         Who holds what it needs:
           b in pool default holds 2 GPUs (quota 2, fair share 2)
           b/y holds 2 GPUs: nothing is taken from other projects for this one
@@ -116,6 +116,7 @@ fn the_long_answer_speaks_of_the_first_pool() {
           P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a in pool default holds 0 GPUs (quota 0, fair share 0)
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
+          ask for node pool a100 instead of default
           that b/y ends
             runai delete y -p b
     "#]].assert_eq(&w.diagnosed("job"));

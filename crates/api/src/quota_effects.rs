@@ -1,0 +1,272 @@
+//! Effects of a change on quotas. Owns: the sentences that say them, and that a change which leaves a
+//! project a smaller quota than it holds needs `force`. Does not know about: how a change is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::StatusCode;
+use http_kit::{Allowed, ApiError, takes};
+use orchestrator::OrgChange;
+use spec::Share;
+use units::{Kind, counted, format_bytes, format_millis, gpus};
+use view::{NodeView, OrgUnit, ProjectView, View};
+
+takes! {
+    /// `true` to make a change that leaves a project a smaller quota than it holds.
+    pub(crate) Forced: (
+        "force",
+        Allowed::Flag,
+        "Makes the change although a project would have a smaller quota than it holds"
+    );
+}
+
+/// Most names in a sentence.
+const NAMES_MAX: usize = 8;
+
+/// A label of nodes.
+type Label = (String, String);
+
+/// A change of node pools.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PoolEdit<'a> {
+    /// A new pool of the nodes with a label.
+    Create { name: &'a str, label: &'a Label },
+    /// Another label of the pool with this id.
+    Relabel { id: &'a str, label: &'a Label },
+    /// The pool with this id is deleted.
+    Delete { id: &'a str },
+}
+
+/// Effects of a change on quotas.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct QuotaEffects {
+    /// All changes, a sentence each.
+    lines: Vec<String>,
+    /// Those that leave a project a smaller quota than it holds.
+    losses: Vec<String>,
+}
+
+impl QuotaEffects {
+    /// Refuses a change with losses, unless it is forced.
+    pub(crate) fn check(&self, forced: bool) -> Result<(), ApiError> {
+        if forced || self.losses.is_empty() {
+            return Ok(());
+        }
+        let losses = self.losses.join("; ");
+        let why = format!("{losses}; with the parameter `force=true` the change is made");
+        Err(ApiError::new(StatusCode::CONFLICT, why))
+    }
+
+    /// As the wire shows them.
+    pub(crate) fn shown(self) -> api_types::QuotaEffects {
+        let needs_force = !self.losses.is_empty();
+        api_types::QuotaEffects { lines: [self.lines, self.losses].concat(), needs_force }
+    }
+}
+
+fn amount(kind: Kind, amount: u64) -> String {
+    match (kind, amount) {
+        (Kind::Gpu, millis) => gpus(millis),
+        (Kind::Cpu, u64::MAX) => "unlimited cores".to_owned(),
+        (Kind::Cpu, 1000) => "1 core".to_owned(),
+        (Kind::Cpu, millis) => format!("{} cores", format_millis(millis)),
+        (Kind::Memory, u64::MAX) => "unlimited memory".to_owned(),
+        (Kind::Memory, bytes) => format!("{} of memory", format_bytes(bytes)),
+    }
+}
+
+fn quota(share: &Share, kind: Kind) -> u64 {
+    match kind {
+        Kind::Gpu => share.gpu_quota_millis,
+        Kind::Cpu => share.cpu_quota_millis.unwrap_or(u64::MAX),
+        Kind::Memory => share.memory_quota_bytes.unwrap_or(u64::MAX),
+    }
+}
+
+/// The effects of other shares of a project or a department.
+pub(crate) fn of_shares(unit: &OrgUnit, change: &OrgChange) -> QuotaEffects {
+    let mut effects = QuotaEffects::default();
+    for pool in &unit.pools {
+        let before = if change.replaces_shares { pool.usual } else { pool.share };
+        let given = change.shares.get(&*pool.id).copied().unwrap_or_default();
+        let after = given.made_to(before);
+        for kind in Kind::ALL {
+            let (now, then) = (quota(&pool.share, kind), quota(&after, kind));
+            if then == now {
+                continue;
+            }
+            let (name, pool_name) = (&unit.name, &pool.name);
+            let (now, shown) = (amount(kind, now), amount(kind, then));
+            effects.lines.push(format!(
+                "quota of {name} in node pool {pool_name}: {shown} instead of {now}"
+            ));
+            let held = pool.status.allocated[kind];
+            if then < held && then < quota(&pool.share, kind) {
+                let held = amount(kind, held);
+                effects.losses.push(format!(
+                    "{name} holds {held} in node pool {pool_name} and would have a quota of {shown} \
+                     there"
+                ));
+            }
+        }
+    }
+    effects
+}
+
+/// Node pools after a change: their names and labels, in the order in which they take nodes.
+struct PoolsAfter<'v>(Vec<(&'v str, Option<&'v Label>)>);
+
+impl<'v> PoolsAfter<'v> {
+    fn new(view: &'v View, edit: PoolEdit<'v>) -> Self {
+        let kept = view.pools.iter().filter_map(|pool| {
+            let label = pool.settings.label.as_ref();
+            match edit {
+                PoolEdit::Delete { id } if pool.id == id => None,
+                PoolEdit::Relabel { id, label } if pool.id == id => {
+                    Some((&*pool.name, Some(label)))
+                }
+                _ => Some((&*pool.name, label)),
+            }
+        });
+        let mut all: Vec<_> = kept.collect();
+        if let PoolEdit::Create { name, label } = edit {
+            all.push((name, Some(label)));
+        }
+        Self(all)
+    }
+
+    fn of(&self, node: &NodeView) -> &'v str {
+        let takes = |(_, label): &&(&str, Option<&Label>)| {
+            label.is_some_and(|(key, value)| node.labels.get(key) == Some(value))
+        };
+        self.0.iter().find(takes).or_else(|| self.0.first()).map_or("", |(name, _)| name)
+    }
+}
+
+/// A node that goes from one pool to another.
+struct Moved<'v> {
+    node: &'v NodeView,
+    from: &'v str,
+    to: &'v str,
+}
+
+/// The effects of other node pools.
+pub(crate) fn of_pools(view: &View, edit: PoolEdit<'_>) -> QuotaEffects {
+    let after = PoolsAfter::new(view, edit);
+    let moved = view.nodes.iter().map(AsRef::as_ref).map(|node| {
+        let (from, to) = (node.pool.as_str(), after.of(node));
+        Moved { node, from, to }
+    });
+    let moved: Vec<_> = moved.filter(|moved| moved.from != moved.to).collect();
+    let gone =
+        view.pools.iter().find(|pool| matches!(edit, PoolEdit::Delete { id } if pool.id == id));
+    let gone = gone.map(|pool| pool.name.as_str());
+    let mut lines = of_nodes(&moved);
+    lines.extend(gone.and_then(|pool| dropped(view, pool)));
+    lines.extend(after.0.iter().filter_map(|(pool, _)| too_few_gpus(view, pool, &moved)));
+    let losses = losses(view, &moved, gone);
+    QuotaEffects { lines, losses }
+}
+
+/// Which nodes go where.
+fn of_nodes(moved: &[Moved<'_>]) -> Vec<String> {
+    let mut by_way: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for Moved { node, from, to } in moved {
+        by_way.entry((from, to)).or_default().push(&node.name);
+    }
+    let sentence = |((from, to), nodes): ((&str, &str), Vec<&str>)| {
+        let count = counted(nodes.len(), "node");
+        format!("{count} of node pool {from} would be in {to}: {}", some(nodes.into_iter()))
+    };
+    by_way.into_iter().map(sentence).collect()
+}
+
+fn some<T: ToString>(all: impl ExactSizeIterator<Item = T>) -> String {
+    let others = all.len().saturating_sub(NAMES_MAX);
+    let mut names: Vec<String> = all.take(NAMES_MAX).map(|one| one.to_string()).collect();
+    if others > 0 {
+        names.push(format!("{others} more"));
+    }
+    names.join(", ")
+}
+
+/// The GPU quotas of projects in a node pool, where they have any.
+fn quotas_in<'v>(view: &'v View, pool: &str) -> Vec<(&'v ProjectView, u64)> {
+    let in_pool = |project: &'v ProjectView| {
+        let share = project.unit.pools.iter().find(|share| *share.name == *pool)?;
+        Some((project, share.share.gpu_quota_millis)).filter(|(_, quota)| *quota > 0)
+    };
+    view.projects.values().filter_map(|project| in_pool(project)).collect()
+}
+
+fn named(quotas: &[(&ProjectView, u64)]) -> String {
+    let name =
+        |(of, quota): &(&ProjectView, u64)| format!("{} {}", of.unit.name, format_millis(*quota));
+    some(quotas.iter().map(name))
+}
+
+/// The quotas that are deleted with a pool.
+fn dropped(view: &View, pool: &str) -> Option<String> {
+    let quotas = quotas_in(view, pool);
+    (!quotas.is_empty()).then(|| {
+        format!("the GPU quotas in node pool {pool} would be deleted with it: {}", named(&quotas))
+    })
+}
+
+/// A pool that would have fewer GPUs than quotas.
+fn too_few_gpus(view: &View, pool: &str, moved: &[Moved<'_>]) -> Option<String> {
+    let sum = |which: &dyn Fn(&Moved<'_>) -> bool| -> u64 {
+        moved.iter().filter(|one| which(one)).map(|one| one.node.capacity.gpu_millis).sum()
+    };
+    let (leave, come) = (sum(&|one| one.from == pool), sum(&|one| one.to == pool));
+    let there = view.pools.iter().find(|one| one.name == pool)?.capacity.gpu_millis;
+    let then = there.saturating_add(come).saturating_sub(leave);
+    let quotas = quotas_in(view, pool);
+    let wanted = quotas.iter().fold(0_u64, |sum, (_, quota)| sum.saturating_add(*quota));
+    (then < there && then < wanted).then(|| {
+        format!(
+            "node pool {pool} would have {}, fewer than the quotas there: {}",
+            gpus(then),
+            named(&quotas)
+        )
+    })
+}
+
+/// Projects that would hold more in a pool than their quota there, because of the change.
+fn losses(view: &View, moved: &[Moved<'_>], gone: Option<&str>) -> Vec<String> {
+    let on_moved: BTreeMap<&str, &Moved<'_>> =
+        moved.iter().map(|one| (one.node.name.as_str(), one)).collect();
+    let mut moves: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
+    for workload in view.workloads.values() {
+        for pod in &workload.pods {
+            let node = pod.node_name.as_deref().and_then(|node| on_moved.get(node));
+            let Some(Moved { from, to, .. }) = node else { continue };
+            let held: u64 = pod.gpus.iter().map(|(_, millis)| millis).sum();
+            let project = workload.project_id;
+            moves.entry((project, from)).or_default().0 += held;
+            moves.entry((project, to)).or_default().1 += held;
+        }
+    }
+    let projects: BTreeSet<u64> = moves.keys().map(|(project, _)| *project).collect();
+    let projects = projects.into_iter().filter_map(|id| view.projects.get(&id));
+    let mut losses = Vec::new();
+    for project in projects {
+        let ways =
+            moves.range((project.unit.id, "")..).take_while(|((id, _), _)| *id == project.unit.id);
+        for ((_, pool), (leave, come)) in ways.filter(|((_, pool), _)| Some(*pool) != gone) {
+            let there = project.unit.pools.iter().find(|share| *share.name == **pool);
+            let (held, quota) = there.map_or((0, 0), |share| {
+                (share.status.allocated.gpu_millis, share.share.gpu_quota_millis)
+            });
+            let then = held.saturating_add(*come).saturating_sub(*leave);
+            if then > quota && then > held {
+                losses.push(format!(
+                    "{} would hold {} in node pool {pool} and have a quota of {} there",
+                    project.unit.name,
+                    gpus(then),
+                    gpus(quota)
+                ));
+            }
+        }
+    }
+    losses
+}

@@ -1,0 +1,150 @@
+//! Advice for one caller. Owns: the rights that following it requires, commands that depend on the
+//! nodes there are, and who else may follow it. Does not know about: roles.
+
+use reasons::WorkloadRef;
+use reasons::diagnosis::{Advice, Change, HowTo, Raise};
+use spec::NodeSpec;
+use units::{format_bytes, format_millis, parse_bytes};
+use uuid::Uuid;
+use view::{View, WorkloadView};
+
+/// A right that following an advice requires.
+#[derive(Debug, Clone, Copy)]
+pub enum Requirement<'v> {
+    /// Delete the workload that waits, and submit it again.
+    Resubmit(&'v WorkloadView),
+    /// Change the workload that waits.
+    Update(&'v WorkloadView),
+    /// Delete another workload.
+    Delete(&'v WorkloadView),
+    /// Change a project.
+    Project(u64),
+    /// Change a department.
+    Department(u64),
+    /// Change nodes.
+    Nodes,
+}
+
+/// Tells if a caller has a right.
+pub type May<'a> = dyn Fn(Requirement<'_>) -> bool + 'a;
+
+/// Commands for an advice; the owner of the right instead, where the caller lacks it.
+pub(crate) fn how_to(
+    advice: &Advice,
+    view: &View,
+    find: &dyn Fn(&WorkloadRef) -> Option<Uuid>,
+    may: &May<'_>,
+) -> HowTo {
+    let workload = |of: &WorkloadRef| view.workloads.get(&find(of)?).map(AsRef::as_ref);
+    let requirements = requirements(advice, view, &workload);
+    match requirements.iter().find(|requirement| !may(**requirement)) {
+        Some(requirement) => HowTo { commands: Vec::new(), ask: Some(who_may(*requirement, view)) },
+        None => HowTo { commands: commands(advice, view), ask: None },
+    }
+}
+
+fn requirements<'v>(
+    advice: &Advice,
+    view: &'v View,
+    workload: &dyn Fn(&WorkloadRef) -> Option<&'v WorkloadView>,
+) -> Vec<Requirement<'v>> {
+    let of_unit = |raise: &Raise| {
+        let Raise { unit, is_project, .. } = raise;
+        if *is_project {
+            let mut projects = view.projects.values();
+            projects.find(|one| one.unit.name == *unit).map(|one| Requirement::Project(one.unit.id))
+        } else {
+            let name = unit.strip_prefix(model::DEPARTMENT_PREFIX).unwrap_or(unit);
+            let mut departments = view.departments.values();
+            departments.find(|one| one.name == name).map(|one| Requirement::Department(one.id))
+        }
+    };
+    match &advice.change {
+        Change::Wait { .. } => Vec::new(),
+        Change::Quota(raises) | Change::Limit(raises) => {
+            raises.iter().filter_map(of_unit).collect()
+        }
+        Change::Uncordon { .. } | Change::Untaint { .. } | Change::Nodes { .. } => {
+            vec![Requirement::Nodes]
+        }
+        Change::End { workload: other } => {
+            workload(other).map(Requirement::Delete).into_iter().collect()
+        }
+        Change::Preemptible | Change::Priority { .. } => {
+            workload(&advice.workload).map(Requirement::Update).into_iter().collect()
+        }
+        _ => workload(&advice.workload).map(Requirement::Resubmit).into_iter().collect(),
+    }
+}
+
+fn who_may(requirement: Requirement<'_>, view: &View) -> String {
+    match requirement {
+        Requirement::Resubmit(workload)
+        | Requirement::Update(workload)
+        | Requirement::Delete(workload) => {
+            let WorkloadView { project_name, spec, .. } = workload;
+            match &*spec.submitted_by {
+                "" => format!("an administrator of project {project_name}"),
+                owner => {
+                    format!("its owner {owner}, or an administrator of project {project_name}")
+                }
+            }
+        }
+        Requirement::Project(id) => {
+            let name = view.projects.get(&id).map_or("", |project| &project.unit.name);
+            format!("an administrator of project {name}")
+        }
+        Requirement::Department(id) => {
+            let name = view.departments.get(&id).map_or("", |department| &department.name);
+            format!("an administrator of department {name}")
+        }
+        Requirement::Nodes => "an administrator of the cluster".to_owned(),
+    }
+}
+
+fn commands(advice: &Advice, view: &View) -> Vec<String> {
+    let Change::Nodes { like, count } = &advice.change else { return advice.commands() };
+    let Some(node) = view.nodes.iter().find(|node| node.name == *like) else { return Vec::new() };
+    // Beside real GPUs none are simulated.
+    let all_simulated = view.nodes.iter().all(|node| !node.spec.has_real_gpus());
+    let Some(flags) = simulated_like(&node.spec, &node.labels).filter(|_| all_simulated) else {
+        return Vec::new();
+    };
+    let is_free = |name: &String| view.nodes.iter().all(|node| node.name != *name);
+    let names = (2..).map(|number| format!("{like}-{number}")).filter(is_free);
+    let add = |name: String| {
+        let taints = node.taints.iter().map(|taint| format!("elastane node taint {name} {taint}"));
+        let taints: Vec<_> = taints.collect();
+        std::iter::once(format!("elastane simulate node-add {name}{flags}")).chain(taints)
+    };
+    names.take(usize::try_from(*count).unwrap_or(usize::MAX)).flat_map(add).collect()
+}
+
+/// The flags by which a simulated node like this is added; none where no flag says what its GPUs are.
+fn simulated_like(
+    node: &NodeSpec,
+    labels: &std::collections::BTreeMap<String, String>,
+) -> Option<String> {
+    let exact = |bytes: u64| {
+        let short = format_bytes(bytes);
+        let is_exact = parse_bytes(&short).is_ok_and(|parsed| parsed == bytes);
+        if is_exact { short } else { bytes.to_string() }
+    };
+    if node.gpus.iter().any(|gpu| gpu.instance.is_some()) {
+        return None;
+    }
+    let memory_bytes = node.gpus.first().map(|gpu| gpu.memory_bytes);
+    if node.gpus.iter().any(|gpu| Some(gpu.memory_bytes) != memory_bytes) {
+        return None;
+    }
+    let gpu_memory =
+        memory_bytes.map_or_else(String::new, |bytes| format!(" --gpu-memory {}", exact(bytes)));
+    let labels = labels.iter().filter(|(key, _)| *key != model::HOST_LABEL);
+    let labels: String = labels.map(|(key, value)| format!(" --label {key}={value}")).collect();
+    Some(format!(
+        " --gpus {}{gpu_memory} --cpu {} --memory {}{labels}",
+        node.gpus.len(),
+        format_millis(node.cpu_millis),
+        exact(node.memory_bytes)
+    ))
+}
