@@ -4,56 +4,55 @@
 
 use model::UsageWindow;
 use records::{
-    AllocationRow, Archived, Change, PodBody, PodRow, Snapshot, WorkloadRow, WorkloadState,
+    AllocationRow, Archived, Change, PodBody, PodRow, Snapshot, Step, WorkloadRow, WorkloadState,
 };
 use spec::WorkloadPast;
 use units::Instant;
 
-use crate::moment::Step;
-
-impl Step {
-    /// Shifts the dates of the state; the changes are those that no row of it will make by itself.
-    pub(crate) fn shift(self, snapshot: &mut Snapshot, usage: Option<UsageWindow>) -> Vec<Change> {
-        each_since(snapshot, |at| self.since(at));
-        for workload in &mut snapshot.workloads {
-            let not_before = &mut workload.state.not_before;
-            *not_before = not_before.map(|at| self.due(at));
-        }
-        for pod in &mut snapshot.pods {
-            let restart_at_ms = &mut pod.body.restart_at_ms;
-            *restart_at_ms = restart_at_ms.map(|at| self.due(Instant(at)).0);
-        }
-        let pasts = snapshot.pasts.iter();
-        let mut changes: Vec<_> =
-            pasts.map(|(id, past)| Change::WorkloadPast(*id, *past)).collect();
-        // What is held is one entry until the step and another from now on: no time is in both,
-        // except what is gone through twice after the clock was set back while no server ran.
-        changes.extend(snapshot.allocations.drain(..).map(|row| {
-            let ended_at = Some(self.before.max(row.started_at));
-            Change::Allocation(AllocationRow { ended_at, ..row })
-        }));
-        if let Some(window) = usage.filter(|_| !snapshot.usage.is_empty()) {
-            let last = snapshot.usage.iter().map(|row| row.step_start.0).max().unwrap_or_default();
-            changes.push(Change::UsageGone(Instant(last + 1)));
-            for row in &mut snapshot.usage {
-                row.step_start = window.step_start(self.since(row.step_start));
-                changes.push(Change::Usage(row.clone()));
-            }
-        }
-        changes
+/// Shifts the dates of the state; the changes are those that no row of it will make by itstep.
+pub(crate) fn shift(
+    step: Step,
+    snapshot: &mut Snapshot,
+    usage: Option<UsageWindow>,
+) -> Vec<Change> {
+    each_since(snapshot, |at| step.since(at));
+    for workload in &mut snapshot.workloads {
+        let not_before = &mut workload.state.not_before;
+        *not_before = not_before.map(|at| step.due(at));
     }
-
-    /// The step of a clock that was set back while the machine was off, if something has happened
-    /// that would still be to come: at least so far that the newest of it happens now.
-    pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Self> {
-        let mut newest = now;
-        each_since(snapshot, |at| {
-            newest = newest.max(at);
-            at
-        });
-        let ms = -newest.since_ms(now).cast_signed();
-        (newest > now).then_some(Self { before: newest, ms })
+    for pod in &mut snapshot.pods {
+        let restart_at_ms = &mut pod.body.restart_at_ms;
+        *restart_at_ms = restart_at_ms.map(|at| step.due(Instant(at)).0);
     }
+    let pasts = snapshot.pasts.iter();
+    let mut changes: Vec<_> = pasts.map(|(id, past)| Change::WorkloadPast(*id, *past)).collect();
+    // What is held is one entry until the step and another from now on: no time is in both,
+    // except what is gone through twice after the clock was set back while no server ran.
+    changes.extend(snapshot.allocations.drain(..).map(|row| {
+        let ended_at = Some(step.before.max(row.started_at));
+        Change::Allocation(AllocationRow { ended_at, ..row })
+    }));
+    if let Some(window) = usage.filter(|_| !snapshot.usage.is_empty()) {
+        let last = snapshot.usage.iter().map(|row| row.step_start.0).max().unwrap_or_default();
+        changes.push(Change::UsageGone(Instant(last + 1)));
+        for row in &mut snapshot.usage {
+            row.step_start = window.step_start(step.since(row.step_start));
+            changes.push(Change::Usage(row.clone()));
+        }
+    }
+    changes
+}
+
+/// The step of a clock that was set back while the machine was off, if something has happened
+/// that would still be to come: at least so far that the newest of it happens now.
+pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Step> {
+    let mut newest = now;
+    each_since(snapshot, |at| {
+        newest = newest.max(at);
+        at
+    });
+    let ms = -newest.since_ms(now).cast_signed();
+    (newest > now).then_some(Step { before: newest, ms })
 }
 
 /// What has left memory is not shifted when the clock is set back: when it comes back, nothing of it

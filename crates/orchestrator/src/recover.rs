@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::UsageWindow;
-use records::{Change, PlacementBody, PodRow, Snapshot};
+use records::{Change, Ids, Moment, PlacementBody, PodRow, Settled, Snapshot};
 use sched::Policy;
 use spec::UserLimits;
 use units::Instant;
 
 use crate::Error;
+use crate::clock_shift;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::moment::{Ids, Moment, Settled, Step};
 use crate::node_list::NodeList;
 use crate::nodes::{self, Nodes};
 use crate::org::Org;
@@ -95,8 +95,9 @@ impl State {
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
-        let step = step.or_else(|| Step::unseen(&mut snapshot, at.now));
-        let mut changes = step.map(|step| step.shift(&mut snapshot, usage)).unwrap_or_default();
+        let step = step.or_else(|| clock_shift::unseen(&mut snapshot, at.now));
+        let mut changes =
+            step.map(|step| clock_shift::shift(step, &mut snapshot, usage)).unwrap_or_default();
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }

@@ -14,12 +14,12 @@ use crate::effect::Outbox;
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
-use crate::moment::{Ids, Moment};
 use crate::nodes::Nodes;
 use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::workloads::{Runs, Workloads};
+use records::{Ids, Moment};
 use view::GpuFaults;
 
 /// Everything the dispatcher knows.

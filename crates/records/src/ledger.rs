@@ -73,3 +73,31 @@ pub struct LedgerRow {
     /// Of it, in use.
     pub memory_used: u64,
 }
+
+/// Department or project that a row of lags belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LagUnit {
+    /// The department of this id.
+    Department(u64),
+    /// The project of this id.
+    Project(u64),
+}
+
+/// How far a department or a project is behind its fair share of the GPUs in a node pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LagRow {
+    /// The department or project.
+    pub unit: LagUnit,
+    /// Id of the node pool; empty for `default`.
+    pub pool: String,
+    /// GPU thousandths × milliseconds at `since`; negative where it has had more than its share.
+    pub value: i64,
+    /// When its share or what it holds last changed.
+    pub since: Instant,
+    /// Its fair share since then, in GPU thousandths.
+    pub fair_millis: u64,
+    /// Held since then, in GPU thousandths.
+    pub held_millis: u64,
+    /// When its turn began; none while it has none.
+    pub turn_since: Option<Instant>,
+}

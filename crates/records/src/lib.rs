@@ -2,18 +2,20 @@
 //! Does not know how a database keeps them, nor what they mean.
 
 mod ledger;
+mod moment;
 mod past;
 mod rows;
 mod snapshot;
 
-pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
+pub use ledger::{AllocationRow, GpuUseRow, LagRow, LagUnit, LedgerRow};
+pub use moment::{Ids, Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use past::{
     Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past, PastFilter,
 };
 pub use rows::{
     ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, LagRow, LagUnit, Log, ObjectRow,
-    PlacementBody, PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Relaunch, SampleFilter,
-    SampleRow, UsageRow, WorkloadRow, WorkloadState,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
+    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Relaunch, SampleFilter, SampleRow,
+    UsageRow, WorkloadRow, WorkloadState,
 };
 pub use snapshot::Snapshot;

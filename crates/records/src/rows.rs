@@ -11,7 +11,7 @@ use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSp
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::ledger::{AllocationRow, GpuUseRow};
+use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
 /// Who this database belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -465,34 +465,6 @@ pub struct UsageRow {
     pub pool: String,
     /// How much.
     pub held: Resources,
-}
-
-/// What a row of lags is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum LagUnit {
-    /// The department of this id.
-    Department(u64),
-    /// The project of this id.
-    Project(u64),
-}
-
-/// How far a department or a project is behind its fair share of the GPUs in a node pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LagRow {
-    /// The department or project.
-    pub unit: LagUnit,
-    /// Id of the node pool; empty for `default`.
-    pub pool: String,
-    /// GPU thousandths × milliseconds at `since`; negative where it has had more than its share.
-    pub value: i64,
-    /// When its share or what it holds last changed.
-    pub since: Instant,
-    /// Its fair share since then, in GPU thousandths.
-    pub fair_millis: u64,
-    /// Held since then, in GPU thousandths.
-    pub held_millis: u64,
-    /// When its turn began; none while it has none.
-    pub turn_since: Option<Instant>,
 }
 
 /// What was measured of something: one look at it, or the mean of the looks in a step of time.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use spec::WorkloadPast;
 use uuid::Uuid;
 
-use crate::ledger::AllocationRow;
+use crate::ledger::{AllocationRow, LagRow};
 use crate::rows::{
-    ArchivedKey, ClockRow, ClusterRow, DepartmentRow, LagRow, ObjectRow, PodRow, ProjectRow,
-    UsageRow, WorkloadRow,
+    ArchivedKey, ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow, UsageRow,
+    WorkloadRow,
 };
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.

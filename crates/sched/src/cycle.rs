@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::Cluster;
+use model::{Change, Cluster};
 use units::Instant;
 
 use crate::actions::{self, drain, explain};
@@ -148,7 +148,7 @@ fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
     match s.policy.profile {
         Profile::Default => {
             leave_running(s);
-            s.start_whole();
+            start_whole(s);
         }
         Profile::Kai(_) => {
             #[cfg(feature = "kai")]
@@ -166,6 +166,28 @@ fn leave_running(s: &mut Session<'_>) {
     stopped.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
     for id in stopped {
         while s.put_back(id, &[]) {}
+    }
+}
+
+/// Makes pods of a gang that got places in this cycle wait as long as one of its pods waits for its
+/// place and those that do not are fewer than its minimum: a gang never starts in part.
+fn start_whole(s: &mut Session<'_>) {
+    let started = |change: &Change| {
+        let row = &s.cluster.pods()[change.pod];
+        (change.before.current.is_none() && row.runs()).then_some(row.workload)
+    };
+    let started: BTreeSet<_> = s.cluster.proposed().iter().filter_map(started).collect();
+    for id in started {
+        let pods = s.cluster.workloads()[id].pods.clone();
+        let one_waits = pods.iter().any(|&pod| s.cluster.pods()[pod].binding.next.is_some());
+        if !one_waits || s.cluster.runs(id) {
+            continue;
+        }
+        for pod in pods {
+            if let Some(to) = s.cluster.pods()[pod].binding.effective().cloned() {
+                s.set_target(pod, Some(to), false);
+            }
+        }
     }
 }
 

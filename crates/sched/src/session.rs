@@ -387,28 +387,6 @@ impl Session<'_> {
         next_pods(self.cluster, id, full)
     }
 
-    /// Makes pods of a gang that got places in this cycle wait as long as one of its pods waits for its
-    /// place and those that do not are fewer than its minimum: a gang never starts in part.
-    pub(crate) fn start_whole(&mut self) {
-        let started = |change: &model::Change| {
-            let row = &self.cluster.pods()[change.pod];
-            (change.before.current.is_none() && row.runs()).then_some(row.workload)
-        };
-        let started: BTreeSet<_> = self.cluster.proposed().iter().filter_map(started).collect();
-        for id in started {
-            let pods = self.cluster.workloads()[id].pods.clone();
-            let one_waits = pods.iter().any(|&pod| self.cluster.pods()[pod].binding.next.is_some());
-            if !one_waits || self.cluster.runs(id) {
-                continue;
-            }
-            for pod in pods {
-                if let Some(to) = self.cluster.pods()[pod].binding.effective().cloned() {
-                    self.set_target(pod, Some(to), false);
-                }
-            }
-        }
-    }
-
     /// Makes `target` the place the pod will be at. What happens to its processes follows from
     /// where they were when the cycle began, so a pod stopped and put back was never stopped.
     pub(crate) fn set_target(&mut self, pod: PodId, target: Option<Placement>, at_once: bool) {

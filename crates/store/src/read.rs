@@ -7,19 +7,18 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use spec::WorkloadKind;
 use spec::document::{self, Document, Unreadable};
-use units::{Instant, Resources};
+use units::Instant;
 use uuid::Uuid;
 
 use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::write::CLOCK;
-use crate::{pasts, release};
+use crate::{ledger, pasts, release};
 use records::{
-    AllocationRow, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
-    DepartmentRow, Desired, EventFilter, EventRow, LagRow, LagUnit, LedgerRow, Log, ObjectRow,
-    Past, PastFilter, PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow,
-    WorkloadState,
+    ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
+    Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow,
+    ProjectRow, SampleFilter, SampleRow, Snapshot, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -45,7 +44,7 @@ impl Reading<'_> {
         self.maybe_number(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
-    fn signed(&self, column: &str) -> Result<i64> {
+    pub(crate) fn signed(&self, column: &str) -> Result<i64> {
         self.row.int(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
@@ -99,7 +98,7 @@ impl Reading<'_> {
     }
 }
 
-async fn read<T>(
+pub(crate) async fn read<T>(
     db: &mut Connection<'_>,
     table: &'static str,
     sql: &'static str,
@@ -176,69 +175,15 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
             read_object,
         )
         .await?,
-        usage: usage(db).await?,
-        lags: lags(db).await?,
-        allocations: open_allocations(db).await?,
+        usage: ledger::usage(db).await?,
+        lags: ledger::lags(db).await?,
+        allocations: ledger::open_allocations(db).await?,
         last_department_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM departments").await?,
         last_project_id: last(db, "SELECT COALESCE(MAX(id), 0) AS n FROM projects").await?,
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
         last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
     })
-}
-
-async fn usage(db: &mut Connection<'_>) -> Result<Vec<UsageRow>> {
-    let sql = "SELECT * FROM usage ORDER BY step_start, project_id, pool";
-    read(db, "usage", sql, |r| {
-        Ok(UsageRow {
-            step_start: Instant(r.number("step_start")?),
-            project_id: Some(r.number("project_id")?).filter(|id| *id > 0),
-            pool: r.text("pool")?,
-            held: Resources {
-                gpu_millis: r.number("gpu_millis")?,
-                cpu_millis: r.number("cpu_millis")?,
-                memory_bytes: r.number("memory_bytes")?,
-            },
-        })
-    })
-    .await
-}
-
-async fn lags(db: &mut Connection<'_>) -> Result<Vec<LagRow>> {
-    let sql = "SELECT * FROM lags ORDER BY department_id, project_id, pool";
-    read(db, "lags", sql, |r| {
-        let unit = match r.number("department_id")? {
-            0 => LagUnit::Project(r.number("project_id")?),
-            id => LagUnit::Department(id),
-        };
-        Ok(LagRow {
-            unit,
-            pool: r.text("pool")?,
-            value: r.signed("value")?,
-            since: Instant(r.number("since")?),
-            fair_millis: r.number("fair_millis")?,
-            held_millis: r.number("held_millis")?,
-            turn_since: r.maybe_number("turn_since")?.map(Instant),
-        })
-    })
-    .await
-}
-
-async fn open_allocations(db: &mut Connection<'_>) -> Result<Vec<AllocationRow>> {
-    let sql = "SELECT * FROM allocations WHERE ended_at IS NULL ORDER BY pod_id, started_at";
-    read(db, "allocations", sql, |r| {
-        Ok(AllocationRow {
-            pod_id: r.uuid("pod_id")?,
-            started_at: Instant(r.number("started_at")?),
-            ended_at: None,
-            project_id: r.number("project_id")?,
-            project_name: r.text("project_name")?,
-            owner: r.text("owner")?,
-            gpu_model: r.text("gpu_model")?,
-            gpu_millis: r.number("gpu_millis")?,
-        })
-    })
-    .await
 }
 
 /// Reads what was deleted.

@@ -12,7 +12,7 @@ mod volumes;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use records::ObjectRow;
+use records::{Ids, ObjectRow};
 use serde_json::Value;
 use spec::UserLimits;
 use units::Instant;
@@ -20,7 +20,6 @@ use view::{Object, Objects, SECRETS, Scope};
 
 use crate::Error;
 use crate::effect::Outbox;
-use crate::moment::Ids;
 use crate::org::Org;
 use sizes::Sizes;
 
@@ -183,7 +182,7 @@ impl DocumentsMut<'_> {
         self.documents.may_be_more(&[&new], self.limits)?;
         let seq = self.documents.last_seq + 1;
         let id = match new.id {
-            NewId::Any => self.ids.next().to_string(),
+            NewId::Any => self.ids.next_id().to_string(),
             NewId::Number => seq.to_string(),
             NewId::Given(id) => id.to_string(),
         };

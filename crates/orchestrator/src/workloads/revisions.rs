@@ -222,7 +222,7 @@ impl State {
         let new: Vec<u32> =
             wanted.iter().copied().filter(|&number| known.get(number as usize).is_none()).collect();
         for number in new {
-            let pod = Pod::new(self.ids.next(), number);
+            let pod = Pod::new(self.ids.next_id(), number);
             self.workloads.insert_pod(id, pod);
         }
         let pods = self.workloads.get_mut(&id).into_iter().flat_map(|w| w.pods.iter_mut());
@@ -346,8 +346,8 @@ impl State {
         spec: WorkloadSpec,
         pods: u32,
     ) -> Workload {
-        let (id, seq) = (self.ids.next(), self.workloads.last_seq + 1);
-        let pods = (0..pods).map(|index| Pod::new(self.ids.next(), index)).collect();
+        let (id, seq) = (self.ids.next_id(), self.workloads.last_seq + 1);
+        let pods = (0..pods).map(|index| Pod::new(self.ids.next_id(), index)).collect();
         Workload { pods, ..Workload::new(id, seq, project_id, Arc::new(spec), self.now) }
     }
 

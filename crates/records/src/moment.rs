@@ -1,9 +1,10 @@
 //! Time: an input of the state.
 
-use records::ClockRow;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
+
+use crate::ClockRow;
 
 /// The wall clock was set: what was `before` until then is later, or earlier, by `ms` from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,19 +75,20 @@ pub struct Settled {
 
 /// Ids that follow from a seed, so that the same inputs make the same things.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ids(u128);
+pub struct Ids(u128);
 
 impl Ids {
     /// The bits that are random in a UUID of version 7, and not only there to keep an order.
     const RANDOM: u128 = (1 << 62) - 1;
 
     /// Those that follow a UUID of version 7, which is the first.
-    pub(crate) const fn from_seed(seed: Uuid) -> Self {
+    #[must_use]
+    pub const fn from_seed(seed: Uuid) -> Self {
         Self(seed.as_u128())
     }
 
     /// The next; the ids of a seed are in the order in which they were made.
-    pub(crate) fn next(&mut self) -> Uuid {
+    pub fn next_id(&mut self) -> Uuid {
         let next = Uuid::from_u128(self.0);
         self.0 = (self.0 & !Self::RANDOM) | (self.0.wrapping_add(1) & Self::RANDOM);
         next
