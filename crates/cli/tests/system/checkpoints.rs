@@ -50,7 +50,7 @@ fn a_script_reports_checkpoints_and_is_stopped_after_one() {
          && runai submit saves -i x -g 1 --command -- sh -c \"$(cat saves.sh)\"",
     );
     assert_eq!(made.code, Some(0), "{}", made.text);
-    says(&sandbox, "runai explain saves", "since its last checkpoint");
+    says(&sandbox, "runai explain saves", "from its last checkpoint");
     // The channel goes on with the next server.
     sandbox.kill_server();
     sandbox.start_server(UP);

@@ -472,6 +472,7 @@ fn questions_faults_and_texts_have_their_place() {
 
 
             team-a holds 1.5 GPUs, of a quota of 1 and a fair share of 1.5, and waits for 0
+
             delete a2? y to do it, any other key to leave it
         "#]],
     );
