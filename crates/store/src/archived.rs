@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::connection::Connection;
 use crate::fault::Result;
-use crate::read::{Reading, read_pod, read_with, read_workload};
+use crate::read::{read_pod, read_workload};
+use crate::reading::{Reading, read_with};
 use crate::statement::Statement;
 
 /// Most values of a list in one statement.

@@ -5,7 +5,7 @@ use units::{Instant, Resources};
 
 use crate::connection::Connection;
 use crate::fault::Result;
-use crate::read::read;
+use crate::reading::read;
 
 /// Reads what projects held, by step of time.
 pub(crate) async fn usage(db: &mut Connection<'_>) -> Result<Vec<UsageRow>> {

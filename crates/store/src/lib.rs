@@ -15,6 +15,7 @@ mod lock;
 mod pasts;
 mod postgres;
 mod read;
+mod reading;
 mod release;
 mod schema;
 mod sqlite;

@@ -10,7 +10,7 @@ fn full() -> Sandbox {
                  runai workspace submit one -i ubuntu -g 1 --command -- sleep 1000\n\
                  runai workspace submit two -i ubuntu -g 1 --command -- sleep 1000";
     assert_eq!(sandbox.shell(lines).code, Some(0));
-    let both = || sandbox.shell("runai workspace list | grep -c Running").text == "2\n";
+    let both = || sandbox.shell("runai workspace list | grep -c ' Running '").text == "2\n";
     assert!(wait_until(both), "{}", sandbox.shell("runai workspace list").text);
     sandbox
 }
@@ -57,7 +57,7 @@ fn quotas_are_given_shown_and_deleted_by_node_pool() {
         ("project list", 0, "team-a 2.00 default 1, left 1 2.00"),
         ("department list", 0, "default 2 default 1, left 1 2"),
         ("project update team-a --node-pool left", 2, "give one, such as --gpu-quota 2"),
-        ("project update team-a --node-pool lift --gpu-quota 1", 1, "did you mean `left`?"),
+        ("project update team-a --node-pool lift --gpu-quota 1", 4, "did you mean `left`?"),
         (
             "project update team-a --gpu-quota 0 --node-pool left",
             1,
