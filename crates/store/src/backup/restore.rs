@@ -132,9 +132,10 @@ fn row(line: &str) -> Result<Statement<'static>, String> {
     for (name, value) in columns {
         statement = match value {
             Json::String(text) => statement.text(text),
-            Json::Number(number) => match number.as_u64() {
-                Some(number) => statement.int(number),
-                None => return Err(format!("`{name}` holds {number}")),
+            Json::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => statement.int(number),
+                (None, Some(number)) => statement.signed(number),
+                (None, None) => return Err(format!("`{name}` holds {number}")),
             },
             _ => return Err(format!("`{name}` holds neither a number nor a text")),
         };

@@ -10,7 +10,7 @@ use records::*;
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 12] = [
+const RELEASED: [&str; 13] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
@@ -23,6 +23,7 @@ const RELEASED: [&str; 12] = [
     include_str!("released/0010.sql"),
     include_str!("released/0011.sql"),
     include_str!("released/0012.sql"),
+    include_str!("released/0013.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -60,7 +61,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     let past = (past.last_start, past.last_eviction, past.stale_since, past.restarts);
     let (at, before) = (|at| Some(Instant(at)), (Some(Instant(6)), None, None, 1));
     assert_eq!(past, if version < 11 { before } else { (at(5), at(4), at(6), 3) }, "{version}");
-    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3][version - 1], "{version}");
+    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3][version - 1], "{version}");
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
     assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);
@@ -77,6 +78,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(ledger.len(), if version < 7 { 0 } else { 2 }, "{version}");
     let memory: u64 = ledger.iter().map(|row| row.memory_used).sum();
     assert_eq!(memory, if version < 12 { 0 } else { 10_000 }, "{version}");
+    assert_eq!(state.lags.len(), usize::from(version >= 13), "{version}");
     assert_eq!(store.credentials().await.unwrap()[0].subject, "ann", "{version}");
     assert_eq!(store.audit(9).await.unwrap()[0].detail, AuditDetail::default(), "{version}");
     assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 2, "{version}");
