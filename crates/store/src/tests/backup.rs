@@ -196,7 +196,7 @@ pub(super) async fn names_are_looked_at_closely(lab: &Lab) {
         r#"{"meta":{"key) VALUES ('x'); DROP TABLE pods; --":"k"}}"#,
         r#"{"meta":{}}"#,
         r#"{"meta":{"key":["a"]}}"#,
-        r#"{"projects":{"id":-1}}"#,
+        r#"{"projects":{"id":1.5}}"#,
         r#"{"_sqlx_migrations":{"version":1}}"#,
         r#"{"meta":{"key":"a","value":"b"},"pods":{"id":"c"}}"#,
     ] {

@@ -61,7 +61,11 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     let past = (past.last_start, past.last_eviction, past.stale_since, past.restarts);
     let (at, before) = (|at| Some(Instant(at)), (Some(Instant(6)), None, None, 1));
     assert_eq!(past, if version < 11 { before } else { (at(5), at(4), at(6), 3) }, "{version}");
-    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3][version - 1], "{version}");
+    assert_eq!(
+        state.usage.len(),
+        [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3][version - 1],
+        "{version}"
+    );
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
     assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);
