@@ -41,7 +41,7 @@ pub(crate) enum PoolEdit<'a> {
 pub(crate) struct QuotaEffects {
     /// All changes, a sentence each.
     lines: Vec<String>,
-    /// Those that leave a project a smaller quota than it holds.
+    /// Effects that leave a project a smaller quota than it holds.
     losses: Vec<String>,
 }
 

@@ -51,7 +51,7 @@ pub enum Error {
 pub const AWAY_MAX: Duration = Duration::from_secs(300);
 
 impl Error {
-    /// Whether the server has gone, perhaps in the middle of its answer, and may come again.
+    /// True if the server has gone, perhaps in the middle of its answer, and may come again.
     #[must_use]
     pub const fn is_away(&self) -> bool {
         use client::Error as C;
@@ -67,7 +67,7 @@ impl Error {
         )
     }
 
-    /// Whether it is worth asking again: the server is away, not for too long, or the login has run
+    /// True if it is worth asking again: the server is away, not for too long, or the login has run
     /// out. `lost`: since when no answer came.
     #[must_use]
     pub fn is_lost(&self, lost: Option<Instant>) -> bool {

@@ -27,7 +27,7 @@ pub(super) async fn show_effects(
     agreed(&effects, yes)
 }
 
-/// The same of shares, which are shown only where a project would have less than it holds.
+/// Effects of other shares, shown only where a project would have less than it holds.
 pub(super) async fn check_shares(
     client: &Client,
     change: &QuotaChange,

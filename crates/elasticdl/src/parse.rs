@@ -221,7 +221,7 @@ pub fn completed() -> Command {
     if first.is_some_and(|first| is_of_first_form(first)) { flat() } else { tree() }
 }
 
-/// Whether a line whose first word this is has no command.
+/// True of the first word of a line without a command.
 fn is_of_first_form(first: &str) -> bool {
     let of_program = ["--help", "-h", "--version", "-V"].contains(&first);
     first.starts_with("--") && !of_program

@@ -197,7 +197,7 @@ impl Error {
         }
     }
 
-    /// `true` if the version or the page that was asked for is compacted: list again.
+    /// `true` if the version or the page in the request is compacted: list again.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         matches!(self.reason(), Some(Reason::Expired | Reason::Gone))
@@ -243,7 +243,7 @@ pub enum ConfigError {
         /// The cause, as the system names it.
         fault: String,
     },
-    /// A kubeconfig names no context, and none was asked for.
+    /// Neither a kubeconfig nor the caller names a context.
     #[error("the kubeconfig has no current-context; name one with --context: {}", joined(.known))]
     NoContext {
         /// Contexts that there are.

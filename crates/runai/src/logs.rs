@@ -61,7 +61,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Whether the answer is empty only if the newest run wrote nothing.
+/// True if the answer is empty only if the newest run wrote nothing.
 const fn is_all(which: &client::Logs) -> bool {
     !which.previous && which.since.is_none() && !matches!(which.tail_lines, Some(0))
 }

@@ -152,7 +152,7 @@ impl Controller {
         (now != wanted).then_some(Order::Scale { revision: revision.id, wanted, why })
     }
 
-    /// Whether an old revision that gave its room away serves again if the newest is not ready in time.
+    /// True if an old revision that gave its room away serves again if the newest is not ready in time.
     fn may_return(&self, newest: &Serving) -> bool {
         newest.recreate && self.active.as_ref().is_some_and(|it| !it.was_ready && it.replicas > 0)
     }

@@ -45,7 +45,7 @@ pub struct Serving {
     pub audience: Audience,
     /// How a replica shows that it is ready.
     pub probe: Probe,
-    /// Whether the only replica of the revision before may go before one of this is ready, if there is
+    /// True if the only replica of the revision before may go before one of this is ready, if there is
     /// no room for both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,

@@ -118,7 +118,7 @@ pub(super) async fn what_if(
     Ok(Json(foretell(&state, what_if::asked(&steps, submitted)?).await?))
 }
 
-/// What would come of it. Changes nothing.
+/// Answers a what-if and changes nothing.
 pub(super) async fn foretell(
     state: &Shared,
     asked: Vec<sim::what_if::Asked>,

@@ -92,7 +92,7 @@ pub struct Update {
     pub spec: Spec,
     /// What becomes different of how it serves.
     pub serving: Serving,
-    /// Whether its only replica may stop before the next one is ready.
+    /// Set if its only replica may stop before the next one is ready.
     pub recreate: bool,
     /// Labels that are removed.
     pub labels_gone: Vec<String>,

@@ -69,7 +69,7 @@ pub(crate) struct Exec {
 }
 
 impl Config {
-    /// The settings for this process: the kubeconfig that was asked for, else the service account
+    /// The settings for this process: the kubeconfig that is named, else the service account
     /// of the pod that it runs in, else the kubeconfig of `$KUBECONFIG` or of the home directory.
     ///
     /// # Errors

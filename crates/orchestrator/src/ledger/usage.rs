@@ -10,7 +10,7 @@ use crate::pools::Pool;
 use crate::state::State;
 
 impl Pool {
-    /// What rows of usage and of lags call it.
+    /// Id of the node pool in rows of usage and of lags; empty for the default one.
     pub(super) fn kept_as(&self) -> &str {
         if self.model == PoolId::DEFAULT { "" } else { self.id() }
     }

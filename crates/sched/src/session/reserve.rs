@@ -221,7 +221,7 @@ impl Session<'_> {
         })
     }
 
-    /// What the siblings of a queue are guaranteed and ask for.
+    /// Resources that the siblings of a queue are guaranteed and ask for.
     fn guaranteed_beside(&self, queue: QueueId) -> Resources {
         let guaranteed = |sibling: QueueId| {
             let requested = self.known.entitlements.requested.get(&sibling).copied();
