@@ -110,14 +110,16 @@ fn commands(advice: &Advice, view: &View) -> Vec<String> {
     let Some(flags) = simulated_like(&node.spec, &node.labels).filter(|_| all_simulated) else {
         return Vec::new();
     };
+    // Nodes come one by one, and a decision between two may give the first one to others.
+    if *count != 1 {
+        return Vec::new();
+    }
     let is_free = |name: &String| view.nodes.iter().all(|node| node.name != *name);
-    let names = (2..).map(|number| format!("{like}-{number}")).filter(is_free);
-    let add = |name: String| {
-        let taints = node.taints.iter().map(|taint| format!("elastane node taint {name} {taint}"));
-        let taints: Vec<_> = taints.collect();
-        std::iter::once(format!("elastane simulate node-add {name}{flags}")).chain(taints)
+    let Some(name) = (2..).map(|number| format!("{like}-{number}")).find(is_free) else {
+        return Vec::new();
     };
-    names.take(usize::try_from(*count).unwrap_or(usize::MAX)).flat_map(add).collect()
+    let taints = node.taints.iter().map(|taint| format!("elastane node taint {name} {taint}"));
+    std::iter::once(format!("elastane simulate node-add {name}{flags}")).chain(taints).collect()
 }
 
 /// The flags by which a simulated node like this is added; none where no flag says what its GPUs are.

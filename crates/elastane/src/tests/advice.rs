@@ -324,8 +324,8 @@ fn chosen() -> Vec<Vec<String>> {
         [v1, v2].map(|head| format!("{head} {flags}"))
     };
     let (one, on_n2) = ("-g 1", format!("-g 1 {n2}"));
-    let [with_master, _] = together("-g 2 --workers 2");
-    let [_, without] = together("-g 2 --workers 3 --no-master");
+    let [with_master, _] = together("-g 1 --workers 4");
+    let [_, without] = together("-g 1 --workers 5 --no-master");
     let without_master = [with_master, without];
     let workspace = ["runai submit w --interactive -g 1", "runai workspace submit w -g 1"];
     let workspace = workspace.map(str::to_owned);
@@ -429,7 +429,7 @@ const KINDS: [(&str, [Form; 2]); 21] = [
     ("quota", [Typed; 2]),
     ("limit", [Typed; 2]),
     ("uncordon", [Typed; 2]),
-    ("more_nodes", [Typed; 2]),
+    ("more_nodes", [TypedUnless("several nodes come one by one"); 2]),
     ("node_pool", [Typed; 2]),
     ("untaint", [Typed; 2]),
 ];

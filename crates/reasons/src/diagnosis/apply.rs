@@ -3,7 +3,7 @@
 
 use model::{
     Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, PodBinding, Share, Toleration,
-    WorkloadId, WorkloadSpec,
+    WorkloadId, WorkloadSpec, is_host,
 };
 use units::Instant;
 
@@ -112,8 +112,11 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
         Change::Nodes { like, count } => {
             let spec = spec_of(&cluster.nodes()[named(cluster, like)?]);
             for number in 0..*count {
-                let name = format!("{like}+{number}");
-                cluster.add_node(NodeSpec { name, ..spec.clone() });
+                let (name, mut labels) = (format!("{like}+{number}"), spec.labels.clone());
+                // A label with a value of its own for each node is not copied.
+                let own = labels.iter_mut().filter(|(label, _)| is_host(label));
+                own.for_each(|(_, value)| value.clone_from(&name));
+                cluster.add_node(NodeSpec { name, labels, ..spec.clone() });
             }
         }
         _ => {}
