@@ -12,8 +12,9 @@ use tokio::sync::{mpsc as channel, oneshot};
 use units::Instant;
 
 use crate::{DecisionFault, SchedulingState, culprits};
+use model::Op;
 use orchestrator::Error;
-use orchestrator::{Culprits, Decision, Op};
+use orchestrator::{Culprits, Decision};
 
 /// What the thread is asked, in order.
 pub(crate) enum Order {

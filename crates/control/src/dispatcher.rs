@@ -21,8 +21,9 @@ use crate::secrets::Completion;
 use crate::shared::Shared;
 use crate::time::MonotonicClock;
 use crate::{BatchFault, Options, archived, deleted, stored};
+use model::Op;
 use orchestrator::{
-    Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
+    Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, State, Subject,
 };
 use view::{GpuFaults, WorkloadView};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::Op;
 use records::Change;
 use uuid::Uuid;
 
 use crate::effect::{Action, Note, Sent, Tally};
-use crate::primary::Op;
 use crate::state::State;
 use crate::workloads::Workload;
 use view::{Event, View, WorkloadView};

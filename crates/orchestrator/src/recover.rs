@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::UsageWindow;
+use model::{Primary, UsageWindow};
 use records::{Change, Ids, Moment, PlacementBody, PodRow, Settled, Snapshot};
 use sched::Policy;
 use spec::UserLimits;
@@ -20,7 +20,6 @@ use crate::node_list::NodeList;
 use crate::nodes::{self, Nodes};
 use crate::org::Org;
 use crate::pools::Pools;
-use crate::primary::Primary;
 use crate::state::State;
 use crate::workloads::{Runs, Workloads};
 use view::GpuFaults;

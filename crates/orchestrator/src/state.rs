@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Cluster, WorkloadId};
+use model::{Cluster, Primary, WorkloadId};
 use spec::UserLimits;
 use units::Instant;
 
@@ -17,7 +17,6 @@ use crate::limits::{IdleSince, Limits};
 use crate::nodes::Nodes;
 use crate::org::Org;
 use crate::pools::Pools;
-use crate::primary::Primary;
 use crate::workloads::{Runs, Workloads};
 use records::{Ids, Moment};
 use view::GpuFaults;

@@ -49,6 +49,14 @@ impl State {
         self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
     }
 
+    /// Whether a plan holds still: nothing that it depends on has changed since it was asked for.
+    fn admits(&self, plan: &Plan) -> bool {
+        let pods = plan.steps.iter().map(|step| self.cluster.pods().get(step.pod()));
+        let moved = pods.map(|pod| pod.map(|pod| pod.workload));
+        let stale = plan.stale.keys().copied().map(Some);
+        plan.steps.is_empty() && plan.stale.is_empty() || self.cluster.holds_for(moved.chain(stale))
+    }
+
     /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan
     /// depends on, nothing of it is done, and the scheduler is asked again.
     pub(crate) fn decided(&mut self, decision: Decision) {
@@ -61,7 +69,7 @@ impl State {
             self.outbox.entitle([self.cluster.project_of(queue)]);
             self.org.set_fair_share(queue, share);
         }
-        if self.may_decide() && self.cluster.admits(&plan) {
+        if self.may_decide() && self.admits(&plan) {
             self.decisions.plans_dropped = 0;
         } else {
             Arc::make_mut(&mut plan).drop_steps(&self.cluster);
@@ -88,7 +96,8 @@ impl State {
 
     fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
-            self.cluster.carry(self.now, plan);
+            let (now, carried) = (self.now, plan.clone());
+            self.cluster.carry(move |cluster| sched::carry(cluster, now, &carried));
             let stale = plan.stale.keys().filter_map(|model| self.workloads.of_model(*model));
             stale.collect::<Vec<_>>().into_iter().for_each(|id| self.touch(id));
             // It is the first in which these have their places: what is best for others, or for

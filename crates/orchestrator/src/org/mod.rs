@@ -6,14 +6,13 @@ mod unit;
 
 use std::collections::BTreeMap;
 
-use model::{Cluster, QueueId};
+use model::{Cluster, Primary, QueueId};
 use records::{Change, DepartmentRow, ProjectRow};
 use units::{Instant, Resources};
 
 use crate::command::OrgChange;
 use crate::effect::Outbox;
 use crate::pools::Pools;
-use crate::primary::Primary;
 use crate::{Error, admission};
 use spec::{NodeTypes, Rules, Share};
 

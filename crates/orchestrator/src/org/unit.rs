@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::QueueId;
+use model::{Primary, QueueId};
 use records::{DepartmentBody, DepartmentRow, ProjectBody, ProjectRow};
 use units::{Instant, Resources};
 
@@ -10,7 +10,6 @@ use super::internal;
 use crate::Error;
 use crate::command::OrgChange;
 use crate::pools::{POOL_DEFAULT_ID, Pools};
-use crate::primary::Primary;
 use spec::{NodeTypes, Rules, Share, ShareChange};
 
 /// What departments and projects have in common, beside their place in the model.

@@ -10,13 +10,12 @@ mod topologies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Fill, POOL_LABEL, PoolId};
+use model::{Fill, POOL_LABEL, PoolId, Primary};
 use sched::Placement;
 use serde::{Deserialize, Serialize};
 use spec::{NodeTypes, PoolFractions, PoolSettings, TimeSlicing};
 
 use crate::node_constraints::NODE_TYPE_LABEL;
-use crate::primary::Primary;
 use crate::words::given;
 use crate::{Error, admission};
 use view::Object;

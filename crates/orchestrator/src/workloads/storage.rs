@@ -113,7 +113,9 @@ impl State {
         for (id, past) in pasts {
             let Some(workload) = self.workloads.get_mut(&id) else { continue };
             workload.past = Some(Box::new(past));
-            workload.model.into_iter().for_each(|model| self.cluster.set_past(model, past));
+            if let Some(model) = workload.model {
+                self.cluster.change_workload(model, move |cluster| past.restore(cluster, model));
+            }
         }
     }
 

@@ -4,15 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
-use model::{
+use units::{Instant, Resources};
+
+use crate::{
     Cluster, Error, Lag, NodeId, NodeSpec, PodBinding, PodId, PoolId, QueueId, QueueSpec, Share,
     Taint, TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
-use sched::Plan;
-use spec::WorkloadPast;
-use units::{Instant, Resources};
 
 /// A change, to be made to a replica.
 pub type Op = Box<dyn FnOnce(&mut Cluster) + Send + Sync>;
@@ -28,7 +26,7 @@ enum About {
 
 /// A cluster that is read as one, and changed by the methods here.
 #[derive(Default)]
-pub(crate) struct Primary {
+pub struct Primary {
     cluster: Cluster,
     /// What replicas have not been sent.
     ops: Vec<Op>,
@@ -57,59 +55,55 @@ impl fmt::Debug for Primary {
 impl Primary {
     /// Whether there is something to decide about that was not there when this was last called.
     /// Plans that are asked for now have to fit what changes from now on.
-    pub(crate) fn take_news(&mut self) -> bool {
+    pub fn take_news(&mut self) -> bool {
         self.touched.clear();
         self.is_restructured = false;
         std::mem::take(&mut self.has_news)
     }
 
     /// Whether there is, and it has not been taken.
-    pub(crate) const fn has_news(&self) -> bool {
+    pub const fn has_news(&self) -> bool {
         self.has_news
     }
 
     /// What replicas have to be sent.
-    pub(crate) fn take_ops(&mut self) -> Vec<Op> {
+    pub fn take_ops(&mut self) -> Vec<Op> {
         std::mem::take(&mut self.ops)
     }
 
     /// There is something to decide about, though nothing has changed.
-    pub(crate) const fn renew(&mut self) {
+    pub const fn renew(&mut self) {
         self.has_news = true;
     }
 
     /// A new replica, which needs nothing of what happened before.
-    pub(crate) fn replica(&mut self) -> Cluster {
+    pub fn replica(&mut self) -> Cluster {
         self.ops.clear();
         self.has_news = true;
         self.cluster.clone()
     }
 
-    /// Whether a plan that was made of the cluster as it was when [`Primary::take_news`] was last
-    /// called holds still: nothing that it depends on has changed.
-    pub(crate) fn admits(&self, plan: &Plan) -> bool {
-        let pods = plan.steps.iter().map(|step| self.cluster.pods().get(step.pod()));
-        let mut workloads = pods.map(|pod| pod.map(|pod| pod.workload));
-        plan.steps.is_empty() && plan.stale.is_empty()
-            || !self.is_restructured
-                && workloads.all(|id| id.is_some_and(|id| !self.touched.contains(&id)))
-                && plan.stale.keys().all(|id| !self.touched.contains(id))
+    /// Whether nothing that a plan depends on has changed since [`Primary::take_news`] was last
+    /// called: neither what every plan does, nor the workloads that it is about.
+    pub fn holds_for(&self, mut workloads: impl Iterator<Item = Option<WorkloadId>>) -> bool {
+        !self.is_restructured
+            && workloads.all(|id| id.is_some_and(|id| !self.touched.contains(&id)))
     }
 
     /// No decision is asked for because of this, and no plan depends on it.
-    pub(crate) fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
+    pub fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
         self.cluster.set_checkpointed(workload, at);
         self.ops.push(Box::new(move |cluster| cluster.set_checkpointed(workload, at)));
     }
 
     /// Records a lag: no decision is asked for because of it, and no plan depends on it.
-    pub(crate) fn set_lag(&mut self, queue: QueueId, lag: Lag) {
+    pub fn set_lag(&mut self, queue: QueueId, lag: Lag) {
         self.cluster.set_lag(queue, lag);
         self.ops.push(Box::new(move |cluster| cluster.set_lag(queue, lag)));
     }
 
     /// Follows what queues hold and are entitled to; returns those whose lag goes on in another way.
-    pub(crate) fn follow_lags<'a>(
+    pub fn follow_lags<'a>(
         &mut self,
         now: Instant,
         fair: impl Iterator<Item = (&'a QueueId, &'a Resources)>,
@@ -124,10 +118,10 @@ impl Primary {
         queues
     }
 
-    pub(crate) fn carry(&mut self, now: Instant, plan: &Arc<Plan>) {
-        sched::carry(&mut self.cluster, now, plan);
-        let plan = plan.clone();
-        self.ops.push(Box::new(move |cluster| sched::carry(cluster, now, &plan)));
+    /// Makes changes that a decision has asked for: no other is asked for because of them.
+    pub fn carry(&mut self, op: impl Fn(&mut Cluster) + Send + Sync + 'static) {
+        op(&mut self.cluster);
+        self.ops.push(Box::new(op));
     }
 }
 
@@ -157,15 +151,18 @@ impl Primary {
         self.change(About::Workload(self.cluster.pods()[pod].workload), op)
     }
 
-    pub(crate) fn add_node(&mut self, spec: NodeSpec) -> NodeId {
+    /// [`Cluster::add_node`], here and on replicas.
+    pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
         self.change(About::Structure, move |cluster| cluster.add_node(spec.clone()))
     }
 
-    pub(crate) fn remove_node(&mut self, node: NodeId) {
+    /// [`Cluster::remove_node`], here and on replicas.
+    pub fn remove_node(&mut self, node: NodeId) {
         self.change(About::Structure, move |cluster| cluster.remove_node(node));
     }
 
-    pub(crate) fn set_hardware(
+    /// [`Cluster::set_hardware`], here and on replicas.
+    pub fn set_hardware(
         &mut self,
         node: NodeId,
         gpu_memory_bytes: Vec<u64>,
@@ -178,15 +175,18 @@ impl Primary {
         self.change(About::Structure, op);
     }
 
-    pub(crate) fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
+    /// [`Cluster::set_schedulable`], here and on replicas.
+    pub fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
         self.change(About::Structure, move |cluster| cluster.set_schedulable(node, schedulable));
     }
 
-    pub(crate) fn drain(&mut self, node: NodeId) {
+    /// [`Cluster::drain`], here and on replicas.
+    pub fn drain(&mut self, node: NodeId) {
         self.change(About::Structure, move |cluster| cluster.drain(node));
     }
 
-    pub(crate) fn set_labels(
+    /// [`Cluster::set_labels`], here and on replicas.
+    pub fn set_labels(
         &mut self,
         node: NodeId,
         labels: BTreeMap<String, String>,
@@ -197,51 +197,57 @@ impl Primary {
         self.change(About::Structure, op);
     }
 
-    pub(crate) fn set_in_service(&mut self, node: NodeId, gpu: u32, is: bool) -> Vec<PodId> {
+    /// [`Cluster::set_in_service`], here and on replicas.
+    pub fn set_in_service(&mut self, node: NodeId, gpu: u32, is: bool) -> Vec<PodId> {
         self.change(About::Structure, move |cluster| cluster.set_in_service(node, gpu, is))
     }
 
-    pub(crate) fn divide_by_pool(&mut self) {
+    /// [`Cluster::divide_by_pool`], here and on replicas.
+    pub fn divide_by_pool(&mut self) {
         self.change(About::Structure, Cluster::divide_by_pool);
     }
 
-    pub(crate) fn add_pool(&mut self, name: &str) -> PoolId {
+    /// [`Cluster::add_pool`], here and on replicas.
+    pub fn add_pool(&mut self, name: &str) -> PoolId {
         let name = name.to_owned();
         self.change(About::Structure, move |cluster| cluster.add_pool(&name))
     }
 
-    pub(crate) fn remove_pool(&mut self, name: &str) -> Result<(), Error> {
+    /// [`Cluster::remove_pool`], here and on replicas.
+    pub fn remove_pool(&mut self, name: &str) -> Result<(), Error> {
         let name = name.to_owned();
         self.change(About::Structure, move |cluster| cluster.remove_pool(&name))
     }
 
-    pub(crate) fn add_topology(
-        &mut self,
-        name: &str,
-        levels: Vec<String>,
-    ) -> Result<TopologyId, Error> {
+    /// [`Cluster::add_topology`], here and on replicas.
+    pub fn add_topology(&mut self, name: &str, levels: Vec<String>) -> Result<TopologyId, Error> {
         let name = name.to_owned();
         self.change(About::Structure, move |cluster| cluster.add_topology(&name, levels.clone()))
     }
 
-    pub(crate) fn retire_topology(&mut self, name: &str) {
+    /// [`Cluster::retire_topology`], here and on replicas.
+    pub fn retire_topology(&mut self, name: &str) {
         let name = name.to_owned();
         self.change(About::Structure, move |cluster| cluster.retire_topology(&name));
     }
 
-    pub(crate) fn add_queue(&mut self, spec: QueueSpec) -> Result<QueueId, Error> {
+    /// [`Cluster::add_queue`], here and on replicas.
+    pub fn add_queue(&mut self, spec: QueueSpec) -> Result<QueueId, Error> {
         self.change(About::Structure, move |cluster| cluster.add_queue(spec.clone()))
     }
 
-    pub(crate) fn rename_queue(&mut self, queue: QueueId, name: String) -> Result<(), Error> {
+    /// [`Cluster::rename_queue`], here and on replicas.
+    pub fn rename_queue(&mut self, queue: QueueId, name: String) -> Result<(), Error> {
         self.change(About::Structure, move |cluster| cluster.rename_queue(queue, name.clone()))
     }
 
-    pub(crate) fn remove_queue(&mut self, queue: QueueId) -> Result<(), Error> {
+    /// [`Cluster::remove_queue`], here and on replicas.
+    pub fn remove_queue(&mut self, queue: QueueId) -> Result<(), Error> {
         self.change(About::Structure, move |cluster| cluster.remove_queue(queue))
     }
 
-    pub(crate) fn set_share_in(
+    /// [`Cluster::set_share_in`], here and on replicas.
+    pub fn set_share_in(
         &mut self,
         project: QueueId,
         pool: PoolId,
@@ -256,30 +262,34 @@ impl Primary {
     }
 
     /// Says what queues used; plans made without it are as good.
-    pub(crate) fn set_usages(&mut self, usages: Vec<(QueueId, Usage)>) {
+    pub fn set_usages(&mut self, usages: Vec<(QueueId, Usage)>) {
         self.change(About::New, move |cluster| {
             usages.iter().for_each(|&(queue, usage)| cluster.set_usage(queue, usage));
         });
     }
 
-    pub(crate) fn add_empty_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
+    /// [`Cluster::add_empty_workload`], here and on replicas.
+    pub fn add_empty_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
         self.change(About::New, move |cluster| cluster.add_empty_workload(spec.clone()))
     }
 
-    pub(crate) fn join(&mut self, id: WorkloadId, index: u32) -> Option<PodId> {
+    /// [`Cluster::join`], here and on replicas.
+    pub fn join(&mut self, id: WorkloadId, index: u32) -> Option<PodId> {
         self.change(About::Workload(id), move |cluster| cluster.join(id, index))
     }
 
     /// A plan about a pod that has left is not admitted.
-    pub(crate) fn leave(&mut self, pod: PodId) -> Result<(), Error> {
+    pub fn leave(&mut self, pod: PodId) -> Result<(), Error> {
         self.change_pod(pod, move |cluster| cluster.leave(pod))
     }
 
-    pub(crate) fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {
+    /// [`Cluster::remove_workload`], here and on replicas.
+    pub fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {
         self.change(About::Workload(id), move |cluster| cluster.remove_workload(id))
     }
 
-    pub(crate) fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
+    /// [`Cluster::set_precedence`], here and on replicas.
+    pub fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
         let now = &self.cluster.workloads()[id].spec;
         if (now.priority, now.preemptible) != (priority, preemptible) {
             self.change(About::Structure, move |cluster| {
@@ -288,50 +298,63 @@ impl Primary {
         }
     }
 
-    pub(crate) fn set_time_limit(&mut self, id: WorkloadId, limit_ms: Option<u64>) {
+    /// [`Cluster::set_time_limit`], here and on replicas.
+    pub fn set_time_limit(&mut self, id: WorkloadId, limit_ms: Option<u64>) {
         if self.cluster.workloads()[id].spec.time_limit_ms != limit_ms {
             self.change(About::Workload(id), move |cluster| cluster.set_time_limit(id, limit_ms));
         }
     }
 
-    pub(crate) fn set_not_before(&mut self, id: WorkloadId, at: Instant) {
+    /// [`Cluster::set_not_before`], here and on replicas.
+    pub fn set_not_before(&mut self, id: WorkloadId, at: Instant) {
         if self.cluster.workloads()[id].not_before != at {
             self.change(About::Workload(id), move |cluster| cluster.set_not_before(id, at));
         }
     }
 
-    pub(crate) fn set_past(&mut self, id: WorkloadId, past: WorkloadPast) {
-        self.change(About::Workload(id), move |cluster| past.restore(cluster, id));
+    /// Makes changes to a workload that have no method of their own.
+    pub fn change_workload(
+        &mut self,
+        id: WorkloadId,
+        op: impl Fn(&mut Cluster) + Send + Sync + 'static,
+    ) {
+        self.change(About::Workload(id), op);
     }
 
-    pub(crate) fn set_wants(&mut self, pod: PodId, wants: bool) {
+    /// [`Cluster::set_wants`], here and on replicas.
+    pub fn set_wants(&mut self, pod: PodId, wants: bool) {
         let now = &self.cluster.pods()[pod];
         if now.wants != wants || (wants && now.succeeded) {
             self.change_pod(pod, move |cluster| cluster.set_wants(pod, wants));
         }
     }
 
-    pub(crate) fn set_gated(&mut self, pod: PodId, gated: bool) {
+    /// [`Cluster::set_gated`], here and on replicas.
+    pub fn set_gated(&mut self, pod: PodId, gated: bool) {
         if self.cluster.pods()[pod].gated != gated {
             self.change_pod(pod, move |cluster| cluster.set_gated(pod, gated));
         }
     }
 
-    pub(crate) fn set_succeeded(&mut self, pod: PodId, succeeded: bool) {
+    /// [`Cluster::set_succeeded`], here and on replicas.
+    pub fn set_succeeded(&mut self, pod: PodId, succeeded: bool) {
         if self.cluster.pods()[pod].succeeded != succeeded {
             self.change_pod(pod, move |cluster| cluster.set_succeeded(pod, succeeded));
         }
     }
 
-    pub(crate) fn vacate(&mut self, pod: PodId) {
+    /// [`Cluster::vacate`], here and on replicas.
+    pub fn vacate(&mut self, pod: PodId) {
         self.change_pod(pod, move |cluster| cluster.vacate(pod));
     }
 
-    pub(crate) fn release(&mut self, pod: PodId) {
+    /// [`Cluster::release`], here and on replicas.
+    pub fn release(&mut self, pod: PodId) {
         self.change_pod(pod, move |cluster| cluster.release(pod));
     }
 
-    pub(crate) fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
+    /// [`Cluster::set_binding`], here and on replicas.
+    pub fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
         self.change_pod(pod, move |cluster| cluster.set_binding(pod, binding.clone()));
     }
 }
