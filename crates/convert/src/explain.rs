@@ -17,7 +17,7 @@ use view::{Phase, PodView, ProjectView, ReasonView, View, WorkloadView};
 use super::Context;
 use super::advice::{self, May};
 use super::cluster::{fraction_limit, fractions_on, share_on};
-use super::pod::IMAGE_PULL;
+use super::pod::{IMAGE_PULL, PLACES_KEPT};
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
@@ -222,6 +222,9 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
         (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
         (Phase::Initializing, Some(why)) if why.code == IMAGE_PULL => {
             waits_for_image(view, why, &nodes(), &gpus)
+        }
+        (Phase::Initializing, Some(why)) if why.code == PLACES_KEPT => {
+            format!("{name} has lost pods: {} ({})", why.message, why.code)
         }
         (Phase::Initializing, Some(why)) => {
             format!("{name} is being started on {}: {} ({})", nodes(), why.message, why.code)

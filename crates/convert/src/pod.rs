@@ -14,6 +14,8 @@ use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
 
 /// The code of an image that cannot be pulled now.
 pub(crate) const IMAGE_PULL: &str = "E209";
+/// Code of the reason of pods that hold their places until others of their gang are back.
+pub(crate) const PLACES_KEPT: &str = "P309";
 
 /// A pod together with its workload.
 #[derive(Debug, Clone)]
@@ -55,9 +57,10 @@ impl PodRow {
 }
 
 fn state_name(pod: &PodView) -> &'static str {
-    let image = || pod.condition.as_ref().is_some_and(|why| why.code == IMAGE_PULL);
+    let is = |code: &str| pod.condition.as_ref().is_some_and(|why| why.code == code);
     match pod.state {
-        PodState::Starting if image() => "ImagePullBackOff",
+        PodState::Starting if is(IMAGE_PULL) => "ImagePullBackOff",
+        PodState::Starting if is(PLACES_KEPT) => "Pending",
         PodState::Starting | PodState::Pending if pod.restart_at.is_some() => "CrashLoopBackOff",
         PodState::Pending | PodState::Later => "Pending",
         PodState::Reserved => "Reserved",

@@ -331,6 +331,7 @@ impl Cluster {
             pods: Vec::new(),
             not_before: Instant::default(),
             last_start: None,
+            idle: false,
             last_resize: None,
             last_eviction: None,
             checkpointed_at: None,
@@ -398,6 +399,12 @@ impl Cluster {
         let workload = &mut self.workloads[workload];
         workload.last_start = last_start;
         workload.last_resize = last_resize;
+    }
+
+    /// Records whether nothing of a workload runs in the places that it holds.
+    pub fn set_idle(&mut self, workload: WorkloadId, idle: bool) {
+        self.note(workload);
+        self.workloads[workload].idle = idle;
     }
 
     /// Records when a workload was last evicted.

@@ -111,8 +111,10 @@ pub struct Workload {
     pub pods: Vec<PodId>,
     /// Not considered before this instant (back-off).
     pub not_before: Instant,
-    /// When a pod of it was last given a place.
+    /// When a pod of it was last given a place, or began again in the one that it kept.
     pub last_start: Option<Instant>,
+    /// Whether it holds places in which nothing runs.
+    pub idle: bool,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,
     /// When its pods were last all stopped for others.

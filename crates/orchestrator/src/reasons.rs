@@ -10,6 +10,8 @@ use view::{GPU_HELD, GPU_LOST, GPU_TAKEN};
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 /// The scheduler has not looked at it yet.
 pub(crate) const NOT_CONSIDERED: Code = Code { code: "P308", name: "NotConsidered" };
+/// It is a gang that lacks pods, and keeps the places of the others for a while.
+pub(crate) const PLACES_KEPT: Code = Code { code: "P309", name: "PlacesKept" };
 /// The scheduler failed on it, and does not look at it any more.
 pub(crate) const SET_ASIDE: Code = Code { code: "P307", name: "SetAside" };
 /// The place of a pod does not exist any more.
@@ -56,7 +58,7 @@ pub const fn of_failure(last: Option<ExitKind>) -> Code {
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 22] = [
+pub(crate) const ALL: [Code; 23] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -78,5 +80,6 @@ pub(crate) const ALL: [Code; 22] = [
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,
+    PLACES_KEPT,
     SET_ASIDE,
 ];

@@ -19,7 +19,7 @@ use crate::workloads::{Ended, Pod, Workload, pod_name};
 use spec::{ExitKind, Share};
 use view::{
     GpuPod, NodeView, Objects, OrgUnit, PendingReason, Phase, PodState, PodView, PoolShare,
-    PoolView, ProjectView, QueueStatus, SharedMap, View, WorkloadView,
+    PoolView, ProjectView, QueueStatus, ReasonView, SharedMap, View, WorkloadView,
 };
 
 /// Code of the reason of those that failed and wait before the next try.
@@ -386,6 +386,12 @@ impl State {
                 reasons = reasons.iter().cloned().chain([condition]).collect();
             }
         }
+        let is_told = |kept: &ReasonView| {
+            reasons.iter().filter_map(PendingReason::own).any(|why| why.code == kept.code)
+        };
+        if let Some(kept) = self.keeps_places(workload).filter(|kept| !is_told(kept)) {
+            reasons = reasons.iter().cloned().chain([PendingReason::Own(kept)]).collect();
+        }
         let department = (department_id, self.org.department_name(department_id));
         let model = workload.model.map(|model| &self.cluster.workloads()[model]);
         WorkloadView {
@@ -418,6 +424,17 @@ impl State {
         workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
     }
 
+    /// What is the matter with a pod in this state.
+    fn condition(&self, workload: &Workload, pod: &Pod, state: PodState) -> Option<ReasonView> {
+        let own = pod.condition.clone().filter(|why| {
+            // What kept the machine from starting it is why it waits.
+            let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
+            state.is_starting_or_running() || waits
+        });
+        let holds = state == PodState::Starting && pod.waits_for_others;
+        own.or_else(|| self.keeps_places(workload).filter(|_| holds))
+    }
+
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
         let binding = self.binding(pod);
         let state = match (&binding.current, &binding.next) {
@@ -440,11 +457,7 @@ impl State {
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
             restart_at,
-            condition: pod.condition.clone().filter(|why| {
-                // What kept the machine from starting it is why it waits.
-                let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
-                state.is_starting_or_running() || waits
-            }),
+            condition: self.condition(workload, pod, state),
             ..pod_without_place(workload, pod, state)
         }
     }

@@ -271,12 +271,13 @@ pub struct PodBody {
     /// Failures in its place in a row.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: u32,
+    /// Milliseconds for which it has held its place in pauses after failures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_ms: u64,
 }
 
-/// As serde asks.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
+fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 /// A pod that began again as another.

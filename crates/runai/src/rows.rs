@@ -129,6 +129,8 @@ const CRASH_LOOP: &str = "CrashLoopBackOff";
 const TIME_LIMIT: &str = "E203";
 /// Code of the reason of those whose image cannot be pulled now.
 const IMAGE_PULL: &str = "E209";
+/// Code of the reason of gangs that lack pods.
+const PLACES_KEPT: &str = "P309";
 
 fn rank(workload: &Workload) -> u8 {
     match workload.phase.as_str() {
@@ -162,6 +164,7 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     match workload.phase.as_str() {
         "Creating" | "Resuming" => "Pending",
         _ if crash_loops(workload) => CRASH_LOOP,
+        "Initializing" if has_reason(workload, PLACES_KEPT) => "Pending",
         "Initializing" => image_pull(workload).unwrap_or("ContainerCreating"),
         "Stopping" | "Deleting" => "Terminating",
         "Stopped" if timed_out => "TimedOut",
@@ -181,10 +184,12 @@ pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
 
 /// What Kubernetes calls it when an image cannot be pulled.
 fn image_pull(workload: &Workload) -> Option<&'static str> {
-    let reasons = &workload.additional_fields.pending_reasons;
-    let fails =
-        workload.phase == "Initializing" && reasons.iter().any(|one| one.code == IMAGE_PULL);
+    let fails = workload.phase == "Initializing" && has_reason(workload, IMAGE_PULL);
     fails.then_some("ImagePullBackOff")
+}
+
+fn has_reason(workload: &Workload, code: &str) -> bool {
+    workload.additional_fields.pending_reasons.iter().any(|one| one.code == code)
 }
 
 /// The type in the words of v1.
@@ -310,6 +315,8 @@ mod tests {
         }];
         assert_eq!(status_v1(&pulls), "ImagePullBackOff");
         assert_eq!(v2_row(&pulls, false)[2], "ImagePullBackOff");
+        pulls.additional_fields.pending_reasons[0].code = "P309".to_owned();
+        assert_eq!(status_v1(&pulls), "Pending", "a gang that lacks pods");
 
         let mut stopped = workload("w Workspace Stopped team-a asked=1");
         assert_eq!(status_v1(&stopped), "Suspended");

@@ -511,7 +511,7 @@ impl Session<'_> {
         self.cluster.workloads()[id].waits_since()
     }
 
-    /// Until when a running workload is safe from `what` its queue, or the nearest one above that
+    /// Until when a workload of which something runs is safe from `what` its queue, or the nearest one above that
     /// says anything, guarantees.
     pub(crate) fn safe_until(
         &self,
@@ -519,7 +519,8 @@ impl Session<'_> {
         what: impl Fn(&Share) -> Option<u64>,
     ) -> Instant {
         let span_ms = self.guaranteed_ms(self.queue_of(id), what);
-        let last_start = self.cluster.workloads()[id].last_start;
+        let workload = &self.cluster.workloads()[id];
+        let last_start = workload.last_start.filter(|_| !workload.idle);
         last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
@@ -535,10 +536,10 @@ impl Session<'_> {
     }
 
     /// How much of a workload's running time would be lost if it stopped now: what has passed since
-    /// it last saved its progress, or else since it started.
+    /// it last saved its progress, or else since it started; nothing where nothing of it runs.
     pub(crate) fn unsaved_ms(&self, id: WorkloadId) -> u64 {
         let workload = &self.cluster.workloads()[id];
-        let since = workload.last_start.max(workload.checkpointed_at);
+        let since = workload.last_start.max(workload.checkpointed_at).filter(|_| !workload.idle);
         since.map_or(0, |since| self.now.0.saturating_sub(since.0))
     }
 

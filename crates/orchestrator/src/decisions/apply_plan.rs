@@ -150,11 +150,14 @@ impl State {
                     _ => "Evicted",
                 };
                 self.carry_stop((id, number), kind, cause, "");
+                if let Cause::Drained { .. } = cause {
+                    self.lack(id, number);
+                }
             }
             Step::Move { to, cause, .. } => {
                 let to = format!("; goes on at {}", self.place_in_words(to));
                 self.carry_stop((id, number), "Moved", cause, &to);
-                self.move_with(id, number);
+                self.hold_with(id, number);
             }
             Step::Resize { cause, .. } => {
                 self.note_resize(id, number);

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use model::PodBinding;
 use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use uuid::Uuid;
 
@@ -25,7 +24,7 @@ impl Workload {
 
     /// Whether its pods restart together when this one has to be: those that work
     /// together are, unless it keeps its place or they can do with fewer.
-    fn is_lost_without(&self, number: usize) -> bool {
+    pub(super) fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
         let spare =
             set.pods_min < set.pods || self.is_elastic_training() || self.spec.meets_at_server();
@@ -106,8 +105,10 @@ impl State {
 
     /// A pod that kept its place is to begin there again.
     pub(crate) fn again_in_place(&mut self, id: Uuid, number: usize) {
-        if self.workloads.get(&id).is_some_and(|workload| workload.spec.serving.is_some()) {
-            // At another port: another process may have taken its own.
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if workload.spec.serving.is_some() || workload.is_lost_without(number) {
+            // At another port: another process may have taken its own. Those that work together
+            // begin together.
             self.placed(id, number);
         } else {
             self.start(id, number);
@@ -127,8 +128,12 @@ impl State {
                 continue;
             }
             let waits = |gang: &Vec<usize>| {
-                let mut pods = gang.iter().filter_map(|&number| workload.pods.get(number));
-                pods.any(|pod| pod.waits_for_others) && self.has_places(workload, gang)
+                let pods = || gang.iter().filter_map(|&number| workload.pods.get(number));
+                let pauses =
+                    |pod: &Pod| pod.restart_at.is_some() && workload.is_lost_without(pod.number());
+                pods().any(|pod| pod.waits_for_others)
+                    && !pods().any(pauses)
+                    && self.has_places(workload, gang)
             };
             let (begun, new): (Vec<_>, Vec<_>) =
                 workload.spec.gangs().into_iter().filter(waits).partition(|gang| {
@@ -250,6 +255,16 @@ impl State {
         })
     }
 
+    /// A part of a gang is lost and may be back soon: the others hold their places.
+    pub(crate) fn lack(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        // How long a gang in parts lacks one of them is not looked at.
+        match workload.spec.is_of_groups() {
+            true => self.restart_with(id, number),
+            false => self.hold_with(id, number),
+        }
+    }
+
     /// A pod gives up its place and is to be started again: so are all that would be lost without.
     pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
@@ -262,34 +277,6 @@ impl State {
             self.release_those(id, |pod| gang.contains(&pod.number()));
         } else {
             self.release_all(id);
-        }
-        self.rewind(id, &gang);
-    }
-
-    /// A pod is moved: all that would be lost without it restart with it, where they are.
-    pub(crate) fn move_with(&mut self, id: Uuid, number: usize) {
-        let Some(workload) = self.workloads.get(&id) else { return };
-        if !workload.is_lost_without(number) {
-            return;
-        }
-        let stays = |pod: &Pod| {
-            let place = self.binding(pod);
-            Some((pod.model?, place.current.filter(|_| !place.releasing)?))
-        };
-        let gang = workload.spec.gang_with(number);
-        let others = workload.pods.iter().filter(|pod| gang.contains(&pod.number()));
-        let others: Vec<_> = others.filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
-        for (other, (model, place)) in others {
-            let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
-            if pod.is_idle() {
-                pod.waits_for_others = true;
-                self.workloads.set_restart((id, other), None);
-                continue;
-            }
-            let next = Some(place.clone());
-            let again = PodBinding { current: Some(place), releasing: true, next };
-            self.cluster.set_binding(model, again);
-            self.evict_run(id, other);
         }
         self.rewind(id, &gang);
     }
@@ -312,7 +299,7 @@ impl State {
         }
     }
 
-    fn rewind(&mut self, id: Uuid, gang: &[usize]) {
+    pub(super) fn rewind(&mut self, id: Uuid, gang: &[usize]) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         if workload.spec.distributed.is_none() {
             return;

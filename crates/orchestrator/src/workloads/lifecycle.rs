@@ -147,6 +147,7 @@ impl State {
         let run = pod.run();
         self.workloads.set_restart((id, number), None);
         self.note_size(id, number);
+        self.note_begun(id);
         self.touch(id);
         if let Some(generation) = run.generation.checked_sub(RUNS_KEPT).filter(|&g| g > 0) {
             self.outbox.act([Action::Remove(spec::RunKey { generation, ..run })]);

@@ -52,7 +52,7 @@ impl State {
         for (id, number) in evicted {
             self.say_place_gone(id, number, why);
             self.relaunch(id, number, false);
-            self.restart_with(id, number);
+            self.lack(id, number);
             ended.insert(id);
         }
         for id in ended {
@@ -106,7 +106,7 @@ impl State {
             let event = EventBuilder::new("Evicted", why).warning().pod(number).code(code.code);
             self.emit(id, event);
             self.release_those(id, |pod| pod.index as usize == number);
-            self.restart_with(id, number);
+            self.lack(id, number);
             self.rewind_if_stopped(id);
         }
     }

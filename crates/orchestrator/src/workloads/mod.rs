@@ -7,6 +7,7 @@ mod binding;
 mod checkpoints;
 mod commands;
 mod gang;
+mod kept;
 mod lifecycle;
 mod lost;
 mod members;

@@ -119,7 +119,7 @@ impl State {
         self.evicted(id, GPU_HELD.code, why.to_owned());
         let event = EventBuilder::new("Evicted", why).warning().pod(number).code(GPU_HELD.code);
         self.emit(id, event);
-        self.restart_with(id, number);
+        self.lack(id, number);
         self.leave_if_over(id);
         self.rewind_if_stopped(id);
         self.finish_deletion(id);

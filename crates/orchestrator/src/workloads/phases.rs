@@ -104,6 +104,12 @@ impl State {
 }
 
 impl Workload {
+    /// Milliseconds that it has run up to now.
+    pub(crate) fn ran_ms_until(&self, now: Instant) -> u64 {
+        let runs = matches!(self.phase, Phase::Running | Phase::Degraded | Phase::Updating);
+        self.ran_ms + if runs { now.since_ms(self.phase_since) } else { 0 }
+    }
+
     pub(crate) fn failed_pod(&self) -> Option<&Pod> {
         self.pods.iter().find(|pod| pod.ended == Some(Ended::Failed))
     }

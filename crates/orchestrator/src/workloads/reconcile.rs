@@ -233,8 +233,10 @@ impl State {
         if completed && desired == Desired::Run && !self.halted {
             self.end(id, number, Ended::Succeeded);
         } else {
-            self.cluster.vacate(model);
-            self.relaunch(id, number, false);
+            if !self.hold_again(id, number) {
+                self.cluster.vacate(model);
+                self.relaunch(id, number, false);
+            }
             self.leave_if_over(id);
             self.rewind_if_stopped(id);
             self.outbox.note(Note::Debug(format!("run {run} stopped as asked: {text}")));

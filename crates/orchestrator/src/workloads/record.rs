@@ -97,6 +97,8 @@ pub(crate) struct Pod {
     /// master is given up.
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
+    /// How long it has held its place in pauses after failures.
+    pub(crate) kept_ms: u64,
     /// As it was written last.
     pub(crate) written: Option<Box<records::PodRow>>,
 }
@@ -342,6 +344,7 @@ pub(super) fn pod_row(
             last_exit_kind: pod.last_exit_kind,
             setbacks: pod.setbacks,
             failures: pod.failures,
+            kept_ms: pod.kept_ms,
         },
     }
 }
@@ -368,6 +371,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         last_exit_kind: body.last_exit_kind,
         setbacks: body.setbacks,
         failures: body.failures,
+        kept_ms: body.kept_ms,
         written: Some(Box::new(row.clone())),
         ..Pod::new(row.id, row.index)
     })

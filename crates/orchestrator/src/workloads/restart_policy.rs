@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::state::State;
+use crate::workloads::kept::Pause;
 use crate::workloads::lifecycle::RUNS_KEPT;
 use crate::workloads::relaunch::{Next, WELL_MS, was_killed};
 use crate::workloads::{Ended, Pod, Workload, record};
@@ -36,11 +37,15 @@ impl State {
         use spec::Exit;
         let Some(workload) = self.workloads.get(&id) else { return };
         let spec = workload.spec.clone();
-        let (restarts, recreates) = (workload.restarts, workload.recreates(number));
+        let restarts = workload.restarts;
         match workload.after_failure(number, exit, ran_ms) {
             None => {}
             Some(Next::Fails) => return self.end(id, number, Ended::Failed),
-            Some(Next::InPlace) => return self.restart_in_place(id, number, ran_ms),
+            Some(Next::InPlace) => {
+                let delay_ms = self.note_failure(id, number, ran_ms);
+                let pause = Pause { delay_ms, restarts: restarts + 1, retry: None };
+                return self.pause(id, number, pause);
+            }
             Some(Next::AsAnother) => {
                 // That it was killed says nothing against it.
                 let has_failed = !was_killed(exit);
@@ -48,7 +53,8 @@ impl State {
                 let pod = self.workloads.get(&id).and_then(|workload| workload.pods.get(number));
                 let count = pod.and_then(|pod| pod.relaunch).map(|now| now.failures);
                 let count = count.filter(|_| has_failed);
-                return self.retry((id, number), restarts + 1, BACK_OFF_MS_MIN, count);
+                let (delay_ms, restarts) = (BACK_OFF_MS_MIN, restarts + 1);
+                return self.pause(id, number, Pause { delay_ms, restarts, retry: count });
             }
         }
         match (spec.set_of(number).0.pod.restart, exit) {
@@ -63,7 +69,7 @@ impl State {
                 }
                 let delay_ms = back_off_ms(pod.setbacks);
                 pod.setbacks += 1;
-                self.retry((id, number), restarts, delay_ms, None);
+                self.pause(id, number, Pause { delay_ms, restarts, retry: None });
             }
             (Restart::Never | Restart::OnFailure, Exit::Code(0)) => {
                 self.end(id, number, Ended::Succeeded);
@@ -72,46 +78,15 @@ impl State {
                 self.end(id, number, Ended::Failed);
             }
             (Restart::Never, _) => {
-                let count = restarts + 1;
-                self.retry((id, number), count, back_off_ms(restarts), Some(count));
+                let (delay_ms, restarts) = (back_off_ms(restarts), restarts + 1);
+                self.pause(id, number, Pause { delay_ms, restarts, retry: Some(restarts) });
             }
-            (Restart::OnFailure | Restart::Always, _) if recreates => {
+            (Restart::OnFailure | Restart::Always, _) => {
                 let delay_ms = self.note_failure(id, number, ran_ms);
-                self.retry((id, number), restarts + 1, delay_ms, None);
+                let pause = Pause { delay_ms, restarts: restarts + 1, retry: None };
+                self.pause(id, number, pause);
             }
-            (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number, ran_ms),
         }
-    }
-
-    /// The pod gives up its place and waits for another after a delay. What it did wrong is a retry
-    /// with a count.
-    fn retry(
-        &mut self,
-        (id, number): (Uuid, usize),
-        restarts: u32,
-        delay_ms: u64,
-        count: Option<u32>,
-    ) {
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        // Another group may have to wait longer.
-        let others = workload.not_before.filter(|_| workload.spec.is_of_groups());
-        let until = self.now.plus_ms(delay_ms).max(others.unwrap_or_default());
-        let limit = workload.spec.backoff_limit;
-        workload.restarts = restarts;
-        workload.not_before = Some(until);
-        if let Some(model) = workload.model {
-            self.cluster.set_not_before(model, until);
-        }
-        if let Some(model) = workload.pods.get(number).and_then(|pod| pod.model) {
-            self.cluster.vacate(model);
-        }
-        self.relaunch(id, number, false);
-        self.touch(id);
-        self.restart_with(id, number);
-        let seconds = units::format_millis(delay_ms);
-        let count = count.map(|count| format!(" (retry {count} of {limit})"));
-        let message = format!("starts again in {seconds} s{}", count.unwrap_or_default());
-        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
     /// Counts a failure of a pod. Answers how long to wait after it.
@@ -123,20 +98,6 @@ impl State {
         let delay_ms = back_off_ms(pod.failures);
         pod.failures += 1;
         delay_ms
-    }
-
-    /// The pod keeps its place and is started there again after a delay.
-    fn restart_in_place(&mut self, id: Uuid, number: usize, ran_ms: u64) {
-        let delay_ms = self.note_failure(id, number, ran_ms);
-        let at = self.now.plus_ms(delay_ms);
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        workload.restarts += 1;
-        let Some(pod) = workload.pods.get_mut(number) else { return };
-        pod.started_at = None;
-        self.workloads.set_restart((id, number), Some(at));
-        self.touch(id);
-        let message = format!("starts again in its place in {} s", units::format_millis(delay_ms));
-        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
     /// Starts what has waited long enough in its place.

@@ -131,6 +131,7 @@ impl State {
                 let binding = PodBinding { current: Some(place), releasing, next: None };
                 self.cluster.set_binding(model_pod, binding);
                 self.workloads.set_restart((id, number), restart_at);
+                self.note_idle(id);
             }
             None => self.place_is_gone(id, number, &body.node),
         }

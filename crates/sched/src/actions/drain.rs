@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeId, PodBinding, PodId, WorkloadId};
+use model::{NodeId, PodId, WorkloadId};
 
 use crate::session::Session;
 use reasons::Cause;
 
 /// Takes every pod off the nodes that are being drained. What is left of a gang that falls below
-/// its minimum, and finds no other place for it, is stopped too.
+/// its minimum keeps its places for as long as any other gang that lost pods.
 pub(crate) fn run(s: &mut Session<'_>) {
     let mut leaving: BTreeMap<WorkloadId, Vec<(PodId, NodeId)>> = BTreeMap::new();
     for &node in s.cluster.draining() {
@@ -27,34 +27,25 @@ pub(crate) fn run(s: &mut Session<'_>) {
     let mut order: Vec<_> = leaving.keys().copied().collect();
     order.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
     for &(pod, node) in leaving.values().flatten() {
-        take(s, pod, &Cause::Drained { node: s.cluster.nodes()[node].name.clone() });
+        take(s, pod, node);
     }
     for id in order {
-        let node = leaving[&id][0].1;
-        let node = s.cluster.nodes()[node].name.clone();
-        go_on(s, id, leaving[&id].len(), &Cause::Drained { node });
+        go_on(s, id, leaving[&id].len());
     }
 }
 
-/// Finds other places for so many pods of a workload, or stops what makes no sense without them.
-fn go_on(s: &mut Session<'_>, id: WorkloadId, pods: usize, cause: &Cause) {
+/// Finds other places for so many pods of a workload.
+fn go_on(s: &mut Session<'_>, id: WorkloadId, pods: usize) {
     for _ in 0..pods {
         let waits = s.cluster.workloads()[id].pods.iter().any(|&pod| s.cluster.pods()[pod].waits());
         if !waits || !s.may_try() || s.place(id, None).is_err() {
             break;
         }
     }
-    if s.cluster.partial().contains(&id) {
-        for pod in s.cluster.workloads()[id].pods.clone() {
-            take(s, pod, cause);
-        }
-    }
 }
 
-fn take(s: &mut Session<'_>, pod: PodId, cause: &Cause) {
-    if s.cluster.pods()[pod].binding == PodBinding::default() {
-        return;
-    }
+fn take(s: &mut Session<'_>, pod: PodId, node: NodeId) {
+    let node = s.cluster.nodes()[node].name.clone();
     s.set_target(pod, None, false);
-    s.causes.entry(pod).or_insert_with(|| cause.clone());
+    s.causes.entry(pod).or_insert(Cause::Drained { node });
 }

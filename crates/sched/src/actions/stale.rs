@@ -6,6 +6,10 @@ use model::{Child, Completeness, PodId, Workload};
 use crate::session::Session;
 use reasons::Cause;
 
+/// A pod that comes back when the grace ends finds the others there, though what happens at one
+/// moment is seen a little later.
+const SAME_MOMENT_MS: u64 = 100;
+
 /// Stops what is left of each gang that has been incomplete for longer than the grace.
 pub(crate) fn run(s: &mut Session<'_>) {
     let whole_again = s.cluster.stale().difference(s.cluster.partial());
@@ -15,7 +19,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     for id in s.cluster.partial().clone() {
         let since = s.cluster.workloads()[id].stale_since.unwrap_or(s.now);
         s.mark_stale(id, Some(since));
-        let due = since.plus_ms(s.policy.stale_grace_ms);
+        let due = since.plus_ms(s.policy.stale_grace_ms).plus_ms(SAME_MOMENT_MS);
         if due > s.now {
             s.wake(due);
             continue;

@@ -210,9 +210,11 @@ fn work_lost(gone: Weight, times: u64, restarting: Weight, unsaved_ms: u64) -> W
     }
 }
 
-/// How often a workload was stopped before, at least once.
+/// How often a workload was stopped before, at least once; never, where nothing of it runs: to stop
+/// that is no restart.
 fn restarts(s: &Session<'_>, id: WorkloadId) -> u64 {
-    u64::from(s.cluster.workloads()[id].restarts.max(1))
+    let workload = &s.cluster.workloads()[id];
+    if workload.idle { 0 } else { u64::from(workload.restarts.max(1)) }
 }
 
 /// How far a priority is above the least of what may be stopped in the queue of a workload, and one.

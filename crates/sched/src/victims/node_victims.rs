@@ -210,6 +210,9 @@ impl NodeVictims {
         }
         let more = fewest(&victims, missing_millis).max(2);
         let (own, stays) = (s.queue_of(id), rule.moves_max(s).is_some());
+        let idle = victims.iter().filter(|victim| s.cluster.workloads()[victim.id].idle);
+        let costs_nothing = idle.map(|victim| victim.weight.gpu_millis).sum();
+        let costs_millis = missing_millis.saturating_sub(costs_nothing);
         let costs = victims.iter().map(|victim| {
             let (workload, queue) = (&s.cluster.workloads()[victim.id], s.queue_of(victim.id));
             let Standing { is_over_share, saturation, .. } =
@@ -222,10 +225,7 @@ impl NodeVictims {
                 entitled: u32::from(rule.spares_the_entitled() && !is_over_share),
                 top: Top::of(importance, is_whole, victim.lost),
                 interrupted: if stays { restarts } else { 0 },
-                lost: least_lost(
-                    missing_millis,
-                    if is_whole { victim.lost } else { WorkLost::NONE },
-                ),
+                lost: least_lost(costs_millis, if is_whole { victim.lost } else { WorkLost::NONE }),
                 asked: restarts,
                 restarts,
                 taken_millis: 0,
@@ -274,9 +274,9 @@ pub(super) fn each_node_below(s: &Session<'_>, queue: QueueId, visit: &mut impl 
     }
 }
 
-/// What is lost at the least where so much has to come free.
-fn least_lost(missing_millis: u64, lost: WorkLost) -> WorkLost {
-    WorkLost { gpu: lost.gpu.max(missing_millis), ..lost }
+/// What is lost at the least where so much has to come free of what runs.
+fn least_lost(running_millis: u64, lost: WorkLost) -> WorkLost {
+    WorkLost { gpu: lost.gpu.max(running_millis), ..lost }
 }
 
 /// How many at least have to give way so that so much comes free.

@@ -25,10 +25,12 @@ fn what_has_no_other_place_waits_until_the_node_is_open_again() {
 }
 
 #[test]
-fn a_gang_that_cannot_go_on_in_part_stops_whole() {
+fn a_gang_that_cannot_go_on_in_part_keeps_its_places_for_a_grace() {
     let mut w = World::new("n1:2 n2:2", "a:4");
-    w.run("submit a/gang --pods 4; drain n2");
-    assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[. .] n2[. .]", "gang"));
+    w.run("submit a/gang --pods 4; submit a/next; drain n2; wait 60000");
+    assert_eq!(w.gpus(), "n1[gang gang] n2[. .]");
+    w.run("wait 100");
+    assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[next .] n2[. .]", "gang"));
 }
 
 #[test]

@@ -315,8 +315,9 @@ fn a_patient_workload_waits_before_anybody_is_stopped_for_it() {
 fn what_is_left_of_a_gang_is_stopped_after_a_grace() {
     let mut w = World::new("n1:3", "a:3");
     w.run("submit a/gang --pods 3; lose gang 1");
-    assert_eq!(w.gpus(), "n1[gang . gang]");
     w.run("wait 60000");
+    assert_eq!(w.gpus(), "n1[gang . gang]");
+    w.run("wait 100");
     assert_eq!(w.gpus(), "n1[. . .]");
     expect!["P106 3 pods must run together and only 2 are left\n"].assert_eq(&w.why("gang"));
     let text = "gang E105 stopped: 2 of the 3 pods that must run together were left\n";

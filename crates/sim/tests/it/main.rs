@@ -8,6 +8,7 @@ mod examples;
 mod expectations;
 mod fairness;
 mod forecast;
+mod kept;
 mod machine;
 mod mig;
 mod mutations;

@@ -62,12 +62,12 @@ steps:
 }
 
 #[test]
-fn a_failed_pod_runs_again_after_a_pause_the_others_go_on() {
+fn a_failed_pod_runs_again_in_its_place_the_others_go_on() {
     holds(
         "workloads: [{name: s, project: q, gpu: 1, pods: 2, completions: 4, runs_for: 10m}]
 steps:
   - fail: s
-    expect: {workloads: {s: {running: 1, pending: P302}}}
+    expect: {gpus: {n: s s . .}}
   - advance: 2s
     expect: {workloads: {s: {running: 2}}}
 ",
@@ -80,14 +80,11 @@ fn a_gang_that_fails_restarts_whole_and_is_given_up_in_the_end() {
         "workloads: [{name: g, project: q, gpu: 2, pods: 2, backoff_limit: 2}]
 steps:
   - fail: g
-    expect: {workloads: {g: {state: pending, pending: P302}}}
+    expect: {gpus: {n: g g g g}}
   - advance: 2s
-    expect: {workloads: {g: {state: running}}}
   - fail: g
-  - advance: 1s
-    expect: {workloads: {g: {state: pending}}}
-  - advance: 2s
-    expect: {workloads: {g: {state: running}}}
+  - advance: 3s
+    expect: {gpus: {n: g g g g}, workloads: {g: {state: running}}}
   - fail: g
     expect: {workloads: {g: {state: failed}}, gpus: {n: . . . .}}
 ",

@@ -135,9 +135,9 @@ fn a_submission_may_say_all_that_one_in_a_scenario_may() {
 }
 
 #[test]
-fn a_run_that_fails_is_retried_after_its_delay() {
+fn a_run_that_has_failed_is_the_first_to_give_way() {
     let came = asked(&["{fail: a1}", "{submit: {name: b, project: team-b, gpu: 2}}"]);
-    assert_eq!(decisions(&came.expect("an answer")), "bind b");
+    assert_eq!(decisions(&came.expect("an answer")), "evict a1 E101, reserve b, bind b");
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! Places kept through a pause. Owns: for how long a pod whose run has failed holds the place in
+//! which it starts again, and that those that work with it hold theirs. Does not know about: how
+//! long a gang that lacks a pod keeps the rest (`sched`, stale gangs), and who takes a place
+//! meanwhile.
+
+use model::{Cluster, PodBinding, WorkloadId};
+use reasons::Code;
+use uuid::Uuid;
+
+use crate::emit::EventBuilder;
+use crate::reasons::PLACES_KEPT;
+use crate::state::State;
+use crate::workloads::{Pod, Workload};
+use view::ReasonView;
+
+/// Longest pause through which a place is kept, and what all pauses may come to for a workload that
+/// has not run yet.
+const KEPT_MS_MAX: u64 = 60_000;
+/// Part of the time that a workload has run by which its pauses may be longer together.
+const RAN_PER_KEPT: u64 = 20;
+
+/// A pause before a pod is started again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pause {
+    pub(super) delay_ms: u64,
+    /// Starts of the workload after failures, this one included.
+    pub(super) restarts: u32,
+    /// Which retry this is, where retries are counted.
+    pub(super) retry: Option<u32>,
+}
+
+impl State {
+    /// Starts a pod again after a pause: in its place, which it keeps if the pause is short enough,
+    /// or wherever there is room then. A place that would be given up before the pause ends is
+    /// given up at once.
+    pub(super) fn pause(&mut self, id: Uuid, number: usize, pause: Pause) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        workload.restarts = pause.restarts;
+        let limit = workload.spec.backoff_limit;
+        let keeps = self.keeps_place(id, number, pause.delay_ms);
+        if keeps {
+            self.pause_in_place(id, number, pause.delay_ms);
+        } else {
+            self.pause_anywhere(id, number, pause.delay_ms);
+        }
+        self.touch(id);
+        let place = if keeps { " in its place" } else { "" };
+        let seconds = units::format_millis(pause.delay_ms);
+        let retry = pause.retry.map(|retry| format!(" (retry {retry} of {limit})"));
+        let message = format!("starts again{place} in {seconds} s{}", retry.unwrap_or_default());
+        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
+    }
+
+    /// Whether a pod keeps its place through a pause: one that is not too long, of a workload whose
+    /// pauses have not been too long in all.
+    fn keeps_place(&self, id: Uuid, number: usize, delay_ms: u64) -> bool {
+        let Some(workload) = self.workloads.get(&id) else { return false };
+        let ran_ms = workload.ran_ms_until(self.now);
+        let all_ms = workload.kept_ms(number).saturating_add(delay_ms);
+        delay_ms <= KEPT_MS_MAX && all_ms <= KEPT_MS_MAX.saturating_add(ran_ms / RAN_PER_KEPT)
+    }
+
+    fn pause_in_place(&mut self, id: Uuid, number: usize, delay_ms: u64) {
+        let at = self.now.plus_ms(delay_ms);
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        pod.started_at = None;
+        pod.kept_ms = pod.kept_ms.saturating_add(delay_ms);
+        self.workloads.set_restart((id, number), Some(at));
+        self.relaunch(id, number, false);
+        self.hold_with(id, number);
+        self.note_idle(id);
+    }
+
+    fn pause_anywhere(&mut self, id: Uuid, number: usize, delay_ms: u64) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        // Another group may have to wait longer.
+        let others = workload.not_before.filter(|_| workload.spec.is_of_groups());
+        let until = self.now.plus_ms(delay_ms).max(others.unwrap_or_default());
+        workload.not_before = Some(until);
+        if let Some(model) = workload.model {
+            self.cluster.set_not_before(model, until);
+        }
+        if let Some(model) = workload.pods.get(number).and_then(|pod| pod.model) {
+            self.cluster.vacate(model);
+        }
+        self.relaunch(id, number, false);
+        self.restart_with(id, number);
+    }
+
+    /// Has those that would be lost without a pod stop, and hold their places until it is back.
+    /// Those that have ended their part begin again with it.
+    pub(crate) fn hold_with(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if !workload.is_lost_without(number) {
+            return;
+        }
+        let stays = |pod: &Pod| {
+            let place = self.binding(pod);
+            Some((pod.model?, place.current.filter(|_| !place.releasing)?))
+        };
+        let gang = workload.spec.gang_with(number);
+        let others = gang.iter().filter(|&&other| other != number);
+        let others = others.filter_map(|&other| workload.pods.get(other));
+        let others: Vec<_> = others.filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
+        for (other, (model, place)) in others {
+            let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
+            if pod.is_idle() {
+                pod.waits_for_others = true;
+                self.workloads.set_restart((id, other), None);
+                continue;
+            }
+            let next = Some(place.clone());
+            let again = PodBinding { current: Some(place), releasing: true, next };
+            self.cluster.set_binding(model, again);
+            self.evict_run(id, other);
+        }
+        self.rewind(id, &gang);
+    }
+
+    /// Holds the place of a pod whose run was stopped so that it begins there again with others.
+    /// Answers whether it was.
+    pub(super) fn hold_again(&mut self, id: Uuid, number: usize) -> bool {
+        let Some(pod) = self.workloads.pod(id, number) else { return false };
+        let PodBinding { current: Some(place), next, .. } = self.binding(pod) else { return false };
+        let Some(model) = pod.model.filter(|_| next.as_ref() == Some(&place)) else { return false };
+        if self.halted || !self.workloads[&id].wants_to_run() {
+            return false;
+        }
+        self.cluster.set_binding(model, PodBinding::at(place));
+        self.placed(id, number);
+        self.note_idle(id);
+        true
+    }
+
+    /// Says that nothing of a workload runs, where that is so: it has nothing to lose and is
+    /// guaranteed no time.
+    pub(super) fn note_idle(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();
+        let Some(model) = workload.model.filter(|_| !workload.pods.iter().any(runs)) else {
+            return;
+        };
+        self.set_idle(model, true);
+    }
+
+    /// Says that a pod of a workload has begun in the place that it kept.
+    pub(super) fn note_begun(&mut self, id: Uuid) {
+        let model = self.workloads.get(&id).and_then(|workload| workload.model);
+        if let Some(model) = model.filter(|model| self.cluster.workloads()[*model].idle) {
+            self.set_idle(model, false);
+        }
+    }
+
+    /// Notes whether anything of a workload runs. Where it begins again, the work that it could
+    /// lose does, too.
+    fn set_idle(&mut self, model: WorkloadId, idle: bool) {
+        let (now, last_resize) = (self.now, self.cluster.workloads()[model].last_resize);
+        self.cluster.change_workload(model, move |cluster: &mut Cluster| {
+            cluster.set_idle(model, idle);
+            if !idle {
+                cluster.set_starts(model, Some(now), last_resize);
+            }
+        });
+    }
+
+    /// Why a gang that lacks pods holds places in which it gets nowhere.
+    pub(crate) fn keeps_places(&self, workload: &Workload) -> Option<ReasonView> {
+        let model = workload.model.filter(|_| workload.wants_to_run())?;
+        let model = self.cluster.workloads().get(model)?;
+        let at = model.stale_since?;
+        let pods = workload.pods.iter().filter(|pod| pod.model.is_some()).count();
+        let Code { code, .. } = PLACES_KEPT;
+        let message = format!(
+            "{} of its {pods} pods have places, too few to go on; it keeps these for a while so that \
+             the others can come back",
+            model.placed
+        );
+        Some(ReasonView { code: code.into(), message: message.into(), at })
+    }
+}
+
+impl Workload {
+    /// Time that the pods which start again with this one have held places in pauses.
+    fn kept_ms(&self, number: usize) -> u64 {
+        let gang = self.spec.gang_with(number);
+        let is_of = |pod: &&Pod| match self.is_lost_without(number) {
+            true => gang.contains(&pod.number()),
+            false => pod.number() == number,
+        };
+        self.pods.iter().filter(is_of).map(|pod| pod.kept_ms).sum()
+    }
+}
