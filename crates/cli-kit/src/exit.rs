@@ -146,7 +146,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use client::Error as C;
+    use client::{Credential, Error as C};
     use expect_test::expect;
     use testkit::{assert_plain, texts};
 
@@ -158,11 +158,16 @@ mod tests {
     fn every_error_says_what_is_wrong_and_what_to_do() {
         let (url, path) = (|| "http://gpu:7070".to_owned(), || "/s/config.json".into());
         let fault = || "FAULT".to_owned();
+        let not_logged_in =
+            |credential| C::NotLoggedIn { url: url(), message: "MESSAGE".into(), credential };
         let server = [
             C::NotRunning { url: url() },
             C::Unreachable { url: url(), fault: fault() },
             C::Api { code: 409, message: "MESSAGE".into(), details: Some("DETAILS".into()) },
-            C::NotLoggedIn { url: url(), message: "MESSAGE".into() },
+            not_logged_in(Credential::None),
+            not_logged_in(Credential::Variable),
+            not_logged_in(Credential::Login),
+            not_logged_in(Credential::StateDir),
             C::Protocol { url: url(), fault: fault() },
             C::Dropped { url: url(), fault: fault() },
             C::BadUrl { url: url(), fault: "FAULT" },
