@@ -153,13 +153,16 @@ mod tests {
     use super::*;
     use crate::settings::Error as S;
 
+    fn not_logged_in(credential: Credential) -> C {
+        let (url, message) = ("http://gpu:7070".to_owned(), "MESSAGE".to_owned());
+        C::NotLoggedIn { url, message, credential }
+    }
+
     /// All errors of requests and settings in one place, for review.
     #[test]
     fn every_error_says_what_is_wrong_and_what_to_do() {
         let (url, path) = (|| "http://gpu:7070".to_owned(), || "/s/config.json".into());
         let fault = || "FAULT".to_owned();
-        let not_logged_in =
-            |credential| C::NotLoggedIn { url: url(), message: "MESSAGE".into(), credential };
         let server = [
             C::NotRunning { url: url() },
             C::Unreachable { url: url(), fault: fault() },
@@ -209,9 +212,12 @@ mod tests {
             3: the elastane server is not running at http://gpu:7070; start it with `elastane up`
             3: http://gpu:7070 cannot be reached: FAULT
             1: MESSAGE (DETAILS)
-            5: http://gpu:7070 does not accept this login (MESSAGE); log in with `runai login`, `runai login user` or `runai login application`. RUNAI_TOKEN, if it is set, takes precedence: correct it or unset it. The user who runs the server needs no login on its machine
+            5: you are not logged in: `runai login user -u NAME` (at http://gpu:7070)
+            5: RUNAI_TOKEN is not accepted: correct it, or `unset RUNAI_TOKEN` and `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
+            5: your login has ended: `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
+            5: the token of the state directory is not accepted: `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
             1: http://gpu:7070 gave an answer that cannot be used: FAULT
-            1: the connection to http://gpu:7070 was lost: FAULT
+            1: connection lost: http://gpu:7070: FAULT
             2: `http://gpu:7070` is not an address of a server: FAULT
             1: the certificate of http://gpu:7070 is not trusted (FAULT); HINT
             1: cannot use /s/config.json as the authorities of ELASTANE_CA: FAULT
