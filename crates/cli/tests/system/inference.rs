@@ -161,7 +161,7 @@ fn inference(sandbox: &Sandbox, client: &Client) -> String {
     assert!(made.text.contains("Creating inference svc..."), "{}", made.text);
     let wrong = "runai inference submit b -p team-a --compute two-gpus --serving-port 1 -i x";
     let wrong = sandbox.shell(wrong).text;
-    assert!(wrong.contains("project team-a can use no compute asset `two-gpus`"), "{wrong}");
+    assert!(wrong.contains("no compute asset `two-gpus` is visible to team-a"), "{wrong}");
     let tab = "COMPLETE=bash _CLAP_COMPLETE_INDEX=4 runai -- runai -p team-a delete s";
     assert_eq!(sandbox.shell(tab).text.trim(), "svc", "the shell is told which there are");
     let all = client.api("GET /api/v1/workloads", &Value::Null);
