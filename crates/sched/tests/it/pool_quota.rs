@@ -60,7 +60,7 @@ fn who_names_no_pool_may_be_in_any() {
 fn reasons_name_the_pools_that_can_hold_a_workload_once_each() {
     let mut w = World::new("n1:2 n2:2 n3:0 n4:2", "a:0");
     w.run("label n1 node-pool=a100; label n3 node-pool=cpu; label n4 node-pool=kept !team=b");
-    w.run("quota a 1");
+    w.run("quota a@a100 1; quota a 1");
     w.run("submit a/x -g 2 --interactive");
     let refused = |why: &str, pool: &str| {
         let lines = why.lines().filter(|line| line.trim_start().starts_with("P202"));
