@@ -40,7 +40,7 @@ pub struct AuditLog {
     pub entity_id: Option<String>,
     /// `Succeeded` or `Failed`.
     pub result: String,
-    /// HTTP status, where the request was refused at the door.
+    /// HTTP status, where the request was refused before it was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status_code: Option<u16>,
     /// The cluster.

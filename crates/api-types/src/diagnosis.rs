@@ -97,7 +97,7 @@ pub struct WorkloadHolding {
     /// How much, on the nodes in question.
     pub held: u64,
     /// `may_give`, or why nothing is taken from it: `not_preemptible`, `as_important`, `guaranteed`,
-    /// `within_its_share`, `not_entitled`.
+    /// `within_its_share`, `not_entitled`, `other_revision`.
     pub standing: String,
 }
 

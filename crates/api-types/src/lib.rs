@@ -135,7 +135,7 @@ pub use property::{
     WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields,
     WorkloadTypeUpdateFields, WorkloadTypes,
 };
-pub use quota_effects::{PoolLabel, QuotaChange, QuotaEffects, SharesOf};
+pub use quota_effects::{LabelsOf, PoolLabel, QuotaChange, QuotaEffects, SharesOf};
 pub use revision::{InferenceUpdateRequest, Revision, RevisionPodsPage, RevisionsPage};
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use session::{

@@ -1,5 +1,7 @@
 //! The effects of a change on quotas, before it is made.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,6 +17,9 @@ pub struct QuotaChange {
     /// Id of a node pool to delete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_node_pool: Option<String>,
+    /// Other labels of a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_node: Option<LabelsOf>,
     /// Other shares of a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<SharesOf>,
@@ -33,6 +38,16 @@ pub struct PoolLabel {
     pub label_key: String,
     /// Value of the label that its nodes carry.
     pub label_value: String,
+}
+
+/// Labels of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LabelsOf {
+    /// Name of the node.
+    pub name: String,
+    /// Labels to give it; null takes back one that it was given.
+    pub labels: BTreeMap<String, Option<String>>,
 }
 
 /// Shares of a project or a department.

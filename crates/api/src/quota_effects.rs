@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use http_kit::{Allowed, ApiError, takes};
-use orchestrator::OrgChange;
+use orchestrator::{NodeChange, OrgChange};
 use spec::Share;
 use units::{Kind, counted, format_bytes, format_millis, gpus};
 use view::{NodeView, OrgUnit, ProjectView, View};
@@ -25,7 +25,7 @@ const NAMES_MAX: usize = 8;
 /// A label of nodes.
 type Label = (String, String);
 
-/// A change of node pools.
+/// A change of node pools, or of the nodes in them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PoolEdit<'a> {
     /// A new pool of the nodes with a label.
@@ -34,6 +34,24 @@ pub(crate) enum PoolEdit<'a> {
     Relabel { id: &'a str, label: &'a Label },
     /// The pool with this id is deleted.
     Delete { id: &'a str },
+    /// Labels of the node with this name after a change.
+    LabelNode { name: &'a str, labels: &'a BTreeMap<String, String> },
+}
+
+/// The labels of a node after a change of what it was given.
+pub(crate) fn labels_after(node: &NodeView, change: &NodeChange) -> BTreeMap<String, String> {
+    let mut labels = match change.replaces_labels {
+        true => node.spec.labels_with(&BTreeMap::new()),
+        false => node.labels.clone(),
+    };
+    for (key, value) in &change.labels {
+        // Without the given label, the one that the node came with counts.
+        match value.as_ref().or_else(|| node.spec.labels.get(key)) {
+            Some(value) => drop(labels.insert(key.clone(), value.clone())),
+            None => drop(labels.remove(key)),
+        }
+    }
+    labels
 }
 
 /// Effects of a change on quotas.
@@ -113,7 +131,11 @@ pub(crate) fn of_shares(unit: &OrgUnit, change: &OrgChange) -> QuotaEffects {
 }
 
 /// Node pools after a change: their names and labels, in the order in which they take nodes.
-struct PoolsAfter<'v>(Vec<(&'v str, Option<&'v Label>)>);
+struct PoolsAfter<'v> {
+    pools: Vec<(&'v str, Option<&'v Label>)>,
+    /// A node with other labels.
+    labeled: Option<(&'v str, &'v BTreeMap<String, String>)>,
+}
 
 impl<'v> PoolsAfter<'v> {
     fn new(view: &'v View, edit: PoolEdit<'v>) -> Self {
@@ -131,14 +153,20 @@ impl<'v> PoolsAfter<'v> {
         if let PoolEdit::Create { name, label } = edit {
             all.push((name, Some(label)));
         }
-        Self(all)
+        let labeled = match edit {
+            PoolEdit::LabelNode { name, labels } => Some((name, labels)),
+            _ => None,
+        };
+        Self { pools: all, labeled }
     }
 
     fn of(&self, node: &NodeView) -> &'v str {
+        let labeled = self.labeled.filter(|(name, _)| *name == node.name);
+        let labels = labeled.map_or(&node.labels, |(_, labels)| labels);
         let takes = |(_, label): &&(&str, Option<&Label>)| {
-            label.is_some_and(|(key, value)| node.labels.get(key) == Some(value))
+            label.is_some_and(|(key, value)| labels.get(key) == Some(value))
         };
-        self.0.iter().find(takes).or_else(|| self.0.first()).map_or("", |(name, _)| name)
+        self.pools.iter().find(takes).or_else(|| self.pools.first()).map_or("", |(name, _)| name)
     }
 }
 
@@ -162,7 +190,7 @@ pub(crate) fn of_pools(view: &View, edit: PoolEdit<'_>) -> QuotaEffects {
     let gone = gone.map(|pool| pool.name.as_str());
     let mut lines = of_nodes(&moved);
     lines.extend(gone.and_then(|pool| dropped(view, pool)));
-    lines.extend(after.0.iter().filter_map(|(pool, _)| too_few_gpus(view, pool, &moved)));
+    lines.extend(after.pools.iter().filter_map(|(pool, _)| too_few_gpus(view, pool, &moved)));
     let losses = losses(view, &moved, gone);
     QuotaEffects { lines, losses }
 }

@@ -110,9 +110,8 @@ async fn may_see(
     }
     let asked = asked.display();
     let why = format!(
-        "{asked} is not there, or no folder of the machine that is open to \
-         everyone; name a data source that an administrator made of it as it is now, or have the server \
-         started with --host-paths {asked}"
+        "{asked} was not found or is not allowed; ask an administrator to make a data source of it, or \
+         to start the server with --host-paths {asked}"
     );
     Err(refused(StatusCode::FORBIDDEN, "spec.storage.hostPath", &why))
 }

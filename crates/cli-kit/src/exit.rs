@@ -146,12 +146,17 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use client::Error as C;
+    use client::{Credential, Error as C};
     use expect_test::expect;
     use testkit::{assert_plain, texts};
 
     use super::*;
     use crate::settings::Error as S;
+
+    fn not_logged_in(credential: Credential) -> C {
+        let (url, message) = ("http://gpu:7070".to_owned(), "MESSAGE".to_owned());
+        C::NotLoggedIn { url, message, credential }
+    }
 
     /// All errors of requests and settings in one place, for review.
     #[test]
@@ -162,7 +167,10 @@ mod tests {
             C::NotRunning { url: url() },
             C::Unreachable { url: url(), fault: fault() },
             C::Api { code: 409, message: "MESSAGE".into(), details: Some("DETAILS".into()) },
-            C::NotLoggedIn { url: url(), message: "MESSAGE".into() },
+            not_logged_in(Credential::None),
+            not_logged_in(Credential::Variable),
+            not_logged_in(Credential::Login),
+            not_logged_in(Credential::StateDir),
             C::Protocol { url: url(), fault: fault() },
             C::Dropped { url: url(), fault: fault() },
             C::BadUrl { url: url(), fault: "FAULT" },
@@ -204,9 +212,12 @@ mod tests {
             3: the elastane server is not running at http://gpu:7070; start it with `elastane up`
             3: http://gpu:7070 cannot be reached: FAULT
             1: MESSAGE (DETAILS)
-            5: http://gpu:7070 does not accept this login (MESSAGE); log in with `runai login`, `runai login user` or `runai login application`. RUNAI_TOKEN, if it is set, takes precedence: correct it or unset it. The user who runs the server needs no login on its machine
+            5: you are not logged in: `runai login user -u NAME` (at http://gpu:7070)
+            5: RUNAI_TOKEN is not accepted: correct it, or `unset RUNAI_TOKEN` and `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
+            5: your login has ended: `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
+            5: the token of the state directory is not accepted: `runai login user -u NAME` (at http://gpu:7070: MESSAGE)
             1: http://gpu:7070 gave an answer that cannot be used: FAULT
-            1: the connection to http://gpu:7070 was lost: FAULT
+            1: connection lost: http://gpu:7070: FAULT
             2: `http://gpu:7070` is not an address of a server: FAULT
             1: the certificate of http://gpu:7070 is not trusted (FAULT); HINT
             1: cannot use /s/config.json as the authorities of ELASTANE_CA: FAULT

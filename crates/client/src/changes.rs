@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use reqwest::Method;
 use tokio::time::timeout;
 
-use crate::request::ANSWER_TIMEOUT;
+use crate::request::{ANSWER_TIMEOUT, GONE};
 use crate::routes::escape;
 use crate::{Client, Error};
 
@@ -79,7 +79,7 @@ impl ChangeStream {
                     continue;
                 }
                 Ok(Some(Err(error))) => error,
-                Ok(None) => self.dropped("it ended"),
+                Ok(None) => self.dropped(GONE),
                 Err(_) => self.dropped("nothing came for too long"),
             };
             self.bytes = None;

@@ -74,6 +74,20 @@ impl Client {
         self.act(Method::DELETE, &format!("{DEPARTMENTS}/{id}")).await
     }
 
+    /// Changes what a node was given: labels, taints, whether new pods may come.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn change_node(
+        &self,
+        node: &str,
+        patch: &wire::NodePatch,
+        force: bool,
+    ) -> Result<wire::Node, Error> {
+        let path = forced(&format!("/elastane/v1/nodes/{node}"), force);
+        self.send(Method::PATCH, &path, patch).await
+    }
+
     /// All node pools.
     ///
     /// # Errors

@@ -11,16 +11,21 @@ use reqwest::header::{
 };
 use reqwest::{Method, StatusCode, Upgraded};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use tokio_tungstenite::tungstenite::{Bytes, Message};
+use tokio_tungstenite::tungstenite::{Bytes, Error as Fault, Message};
 
+use crate::request::GONE;
 use crate::routes::question;
 use crate::{Client, Error};
 
 /// The server says that it is there four times in this time.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// How a WebSocket tells that its connection was cut.
+const CUT: ProtocolError = ProtocolError::ResetWithoutClosingHandshake;
 
 /// A command to run in a pod.
 #[derive(Debug, Clone, Copy)]
@@ -211,9 +216,10 @@ impl Receiver {
                 // Questions whether this side is there, which are answered by themselves.
                 Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
                 Ok(Some(Ok(Message::Close(Some(why))))) => break why.reason.to_string(),
-                Ok(Some(Ok(_)) | None) => break "it was closed".to_owned(),
+                Ok(Some(Ok(_)) | None) => break GONE.to_owned(),
+                Ok(Some(Err(Fault::Io(_) | Fault::Protocol(CUT)))) => break GONE.to_owned(),
                 Ok(Some(Err(error))) => break error.to_string(),
-                Err(_) => break "nothing was heard of the server for a minute".to_owned(),
+                Err(_) => break "it sent nothing for a minute".to_owned(),
             }
         };
         Err(Error::Dropped { url: self.url.clone(), fault })

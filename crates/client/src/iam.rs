@@ -174,7 +174,7 @@ impl Client {
         Ok(all.access_keys)
     }
 
-    /// Deletes anybody's access key.
+    /// Deletes an access key of any user.
     ///
     /// # Errors
     /// As every request.

@@ -41,6 +41,8 @@ pub struct Client {
     token: Option<String>,
     /// Where the token is read again for each request: the server replaces it all the time.
     renewed_in: Option<PathBuf>,
+    /// Where the token comes from.
+    credential: Credential,
     source: &'static str,
     /// The user whose program must listen there; none for any.
     owner: Option<u32>,
@@ -91,17 +93,15 @@ pub enum Error {
         /// More.
         details: Option<String>,
     },
-    /// The server wants to know who is asking.
-    #[error(
-        "{url} does not accept this login ({message}); log in with `runai login`, `runai login user` or \
-         `runai login application`. RUNAI_TOKEN, if it is set, takes precedence: correct it or unset it. \
-         The user who runs the server needs no login on its machine"
-    )]
+    /// The server needs another token.
+    #[error("{}", credential.refused(url, message))]
     NotLoggedIn {
         /// Which server.
         url: String,
         /// The server's words.
         message: String,
+        /// The token of the request.
+        credential: Credential,
     },
     /// The answer is not what this client expects.
     #[error("{url} gave an answer that cannot be used: {fault}")]
@@ -112,7 +112,7 @@ pub enum Error {
         fault: String,
     },
     /// A session or connection that was open has ended.
-    #[error("the connection to {url} was lost: {fault}")]
+    #[error("connection lost: {url}: {fault}")]
     Dropped {
         /// Which server.
         url: String,
@@ -156,6 +156,38 @@ pub enum Error {
         /// What is wrong.
         fault: String,
     },
+}
+
+/// Where the token of a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Credential {
+    /// There is none.
+    #[default]
+    None,
+    /// `RUNAI_TOKEN`.
+    Variable,
+    /// A login.
+    Login,
+    /// The state directory of a server.
+    StateDir,
+}
+
+impl Credential {
+    /// Text for a request that was refused for its token.
+    fn refused(self, url: &str, message: &str) -> String {
+        let login = "`runai login user -u NAME`";
+        match self {
+            Self::None => format!("you are not logged in: {login} (at {url})"),
+            Self::Login => format!("your login has ended: {login} (at {url}: {message})"),
+            Self::Variable => format!(
+                "RUNAI_TOKEN is not accepted: correct it, or `unset RUNAI_TOKEN` and {login} (at {url}: \
+                 {message})"
+            ),
+            Self::StateDir => format!(
+                "the token of the state directory is not accepted: {login} (at {url}: {message})"
+            ),
+        }
+    }
 }
 
 /// The details in parentheses, unless the message begins with the field that they name.

@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Error, Sent, find, listener, trust};
+use crate::{Client, Credential, Error, Sent, find, listener, trust};
 
 /// A server on the same machine answers in milliseconds; a remote one gets this long.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,6 +17,8 @@ pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What is the matter where a server answers an encrypted greeting with anything else.
 const NO_TLS: &str = "what listens there speaks no TLS; write http:// in place of https://";
+/// Text for an answer or a session that is cut off.
+pub(crate) const GONE: &str = "the server went away";
 
 impl Client {
     /// A client of the server at this address.
@@ -47,13 +49,15 @@ impl Client {
         owner: Option<u32>,
     ) -> Self {
         let (source, notice) = ("CLI", Arc::default());
-        Self { http, base, token, renewed_in: None, source, owner, told: None, notice }
+        let credential = token.as_ref().map_or(Credential::None, |_| Credential::Variable);
+        Self { http, base, token, renewed_in: None, credential, source, owner, told: None, notice }
     }
 
     /// The same, whose token is the one that is in this state directory at the time of each
     /// request.
     pub(crate) fn renewed_in(self, state_dir: &Path) -> Self {
-        Self { renewed_in: Some(state_dir.to_owned()), ..self }
+        let (renewed_in, credential) = (Some(state_dir.to_owned()), Credential::StateDir);
+        Self { renewed_in, credential, ..self }
     }
 
     /// What the server wants the reader of its answers to know, as of the last one: that what runs
@@ -81,10 +85,11 @@ impl Client {
         self.token.as_deref()
     }
 
-    /// The same server, asked with another token or none.
+    /// The same server, asked with the token of a login or none.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
-        Self { token, renewed_in: None, ..self }
+        let credential = token.as_ref().map_or(Credential::None, |_| Credential::Login);
+        Self { token, renewed_in: None, credential, ..self }
     }
 
     /// The same, with a hook that is called for each request.
@@ -98,13 +103,17 @@ impl Client {
             .http
             .request(method, format!("{}{path}", self.base))
             .header(api_types::SOURCE_HEADER, self.source);
-        // One that cannot be read is as good as the last one: the server says what is wrong with
-        // it.
-        let renewed = self.renewed_in.as_deref().and_then(|dir| find::read_token(dir).ok()?);
-        match renewed.as_ref().or(self.token.as_ref()) {
+        match self.bearer() {
             Some(token) => request.bearer_auth(token),
             None => request,
         }
+    }
+
+    /// The token of a request now. If the file cannot be read, the last one is sent: the server says
+    /// what is wrong with it.
+    fn bearer(&self) -> Option<String> {
+        let renewed = self.renewed_in.as_deref().and_then(|dir| find::read_token(dir).ok()?);
+        renewed.or_else(|| self.token.clone())
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
@@ -147,7 +156,9 @@ impl Client {
         let said = serde_json::from_slice::<api_types::Error>(&body).ok();
         if status == StatusCode::UNAUTHORIZED {
             let message = said.map_or_else(|| "unauthorized".to_owned(), |said| said.message);
-            return Err(Error::NotLoggedIn { url: self.base.clone(), message });
+            let url = self.base.clone();
+            let credential = self.bearer().map_or(Credential::None, |_| self.credential);
+            return Err(Error::NotLoggedIn { url, message, credential });
         }
         Err(match said {
             Some(said) => {
@@ -212,6 +223,10 @@ impl Client {
         if error.is_request() {
             let doubt = "the server may have done what was asked: look before asking again";
             return Error::Dropped { url, fault: format!("{fault}; {doubt}") };
+        }
+        if error.is_body() || error.is_decode() {
+            let fault = if error.is_timeout() { fault } else { GONE.to_owned() };
+            return Error::Dropped { url, fault };
         }
         Error::Protocol { url, fault }
     }

@@ -80,18 +80,6 @@ impl Client {
         answer.text().await.map_err(|error| self.failed(&error))
     }
 
-    /// Changes what a node was given: labels, taints, whether new pods may come.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn change_node(
-        &self,
-        node: &str,
-        patch: &wire::NodePatch,
-    ) -> Result<wire::Node, Error> {
-        self.send(Method::PATCH, &format!("/elastane/v1/nodes/{node}"), patch).await
-    }
-
     /// Adds a simulated node.
     ///
     /// # Errors

@@ -67,6 +67,9 @@ fn requirements<'v>(
         Change::Uncordon { .. } | Change::Untaint { .. } | Change::Nodes { .. } => {
             vec![Requirement::Nodes]
         }
+        Change::End { workload: other } if advice.replaces_own_revision() => {
+            workload(other).map(Requirement::Update).into_iter().collect()
+        }
         Change::End { workload: other } => {
             workload(other).map(Requirement::Delete).into_iter().collect()
         }

@@ -65,7 +65,7 @@ pub fn fractions_kept(
     let set = workload.spec.sets().next()?;
     let run = orchestrator::without_place(&workload.spec, set);
     if node.simulated && !engine::image::has_simulated_driver(&run) {
-        let none = engine::FractionLimit::none("no simulated driver here (--simulated-driver)");
+        let none = engine::FractionLimit::none(engine::FractionLimit::NO_SIMULATED_DRIVER);
         return Some(fraction_limit(&none, None));
     }
     // All its pods have equal shares of GPUs of one kind.

@@ -251,7 +251,7 @@ pub(super) fn audience(
         return Err(ApiError::field(&field("authorizedUsers"), why));
     }
     if by_list && users.is_empty() {
-        let why = "must name somebody with this authorizationType";
+        let why = "must name a user or group with this authorizationType";
         return Err(ApiError::field(&field("authorizedUsers"), why));
     }
     Ok(match kind {

@@ -13,10 +13,11 @@ use client::Client;
 use super::complete;
 use super::quotas::{self, pool_named};
 use super::share::{Share, description_of_rules, has_more, rules};
+use super::unit_text::UnitText;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::message::Plain;
-use cli_kit::output::{Format, OutputOptions, list, show};
+use cli_kit::output::{Format, One, OutputOptions, list, show};
 use cli_kit::suggest;
 use cli_kit::table::Table;
 
@@ -34,6 +35,15 @@ pub(crate) enum Department {
     /// List the departments
     #[command(visible_alias = "ls")]
     List(Format),
+    /// Show everything about a department
+    Describe {
+        /// Name
+        #[arg(add = Known::new(complete::departments))]
+        name: String,
+        /// How to print.
+        #[command(flatten)]
+        one: One,
+    },
     /// Change a department; what is not given stays as it is
     Update {
         /// Name
@@ -143,6 +153,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             )
             .await?;
         }
+        Department::Describe { name, one } => describe(&client, &name, one).await?,
         Department::Update { name, share, yes } => {
             let mut there = existing(&client, &name).await?;
             if let Some(given) = quotas::request(&client, &share).await? {
@@ -169,6 +180,42 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Shows everything about a department, its shares by node pool.
+async fn describe(client: &Client, name: &str, one: One) -> Result<(), Error> {
+    let how = OutputOptions::from(one);
+    let look = async |out: &mut dyn Write| {
+        let department = existing(client, name).await?;
+        let pools = match department.resources.len() > 1 {
+            true => client.node_pools().await?,
+            false => Vec::new(),
+        };
+        match how.shown.is_text() {
+            true => Ok(write!(out, "{}", text(&department, &pools, how.is_wide()))?),
+            false => how.data(&department, &[format!("department/{}", department.name)], out),
+        }
+    };
+    let changes = ChangeWait::watch(client, &[ChangeKind::Department], None);
+    show(&how, &mut std::io::stdout(), Some(changes), look).await
+}
+
+fn text(department: &DepartmentForList, pools: &[Nodepool], is_exact: bool) -> String {
+    let projects: Vec<&str> = department.children.iter().map(|child| child.name.as_str()).collect();
+    UnitText {
+        name: &department.name,
+        id: &department.id,
+        description: &department.description,
+        belongs: ("Projects", projects.join(", ")),
+        created: (department.created_at, &department.created_by),
+        quota: department.total_resources.gpu_quota,
+        resources: &department.resources,
+        used: &department.status.quota_status,
+        used_by_pool: &department.status.node_pool_quota_statuses,
+        default_node_pools: &department.default_node_pools,
+        rules: &department.scheduling_rules,
+    }
+    .text(pools, is_exact)
 }
 
 fn quota(department: &DepartmentForList, share: &Share) -> String {

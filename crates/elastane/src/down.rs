@@ -24,7 +24,7 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
         Ok(()) => {}
         Err(client::Error::NotRunning { url }) => return without_server(&state_dir, &url).await,
         // It may have ended before its answer was through.
-        Err(client::Error::Protocol { .. }) if pid.is_some_and(|pid| !lives(pid)) => {}
+        Err(client::Error::Dropped { .. }) if pid.is_some_and(|pid| !lives(pid)) => {}
         Err(error) => return Err(error.into()),
     }
     let deadline = Instant::now() + GONE_WAIT_MAX;

@@ -32,6 +32,7 @@ mod simulate;
 mod spare;
 mod status;
 mod ui;
+mod unit_text;
 mod up;
 mod usage;
 
@@ -173,7 +174,7 @@ fn with_client(command: impl Future<Output = Result<(), Error>>) -> Result<(), E
 
 fn gpu_program(word: &str, args: &[String]) -> ExitCode {
     let printed = match word {
-        "gpu-check" => engine_fractions::gpu_check(args),
+        "gpu-check" => engine_fractions::gpu_check(args, env),
         _ => engine_local::nvidia_smi(args, env),
     };
     let printed = printed

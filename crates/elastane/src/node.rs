@@ -3,10 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use api_types::{ChangeKind, NodePatch, NodeScheduling, NodeStatus, Taint, TaintEffect, TaintKey};
+use api_types::{
+    ChangeKind, LabelsOf, NodePatch, NodeScheduling, NodeStatus, QuotaChange, Taint, TaintEffect,
+    TaintKey,
+};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use super::complete;
+use super::{complete, quotas};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::message::Plain;
@@ -55,6 +58,10 @@ pub(crate) enum Node {
         /// A label; `-` at the end of its key removes it
         #[arg(required = true, value_name = "KEY=VALUE|KEY-", value_parser = label)]
         labels: Vec<(String, Option<String>)>,
+        /// Change them even if the node moves to another node pool and projects then hold more than
+        /// their quotas there
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 
@@ -111,6 +118,7 @@ fn label(text: &str) -> Result<(String, Option<String>), String> {
 
 pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
+    let yes = matches!(verb, Node::Label { yes: true, .. });
     let (node, patch, done) = match changed(verb) {
         Ok(changed) => changed,
         Err(format) => {
@@ -124,7 +132,12 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
         }
     };
     units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
-    client.change_node(&node, &patch).await?;
+    if !patch.labels.is_empty() {
+        let labels = LabelsOf { name: node.clone(), labels: patch.labels.clone() };
+        let change = QuotaChange { label_node: Some(labels), ..QuotaChange::default() };
+        quotas::show_effects(&client, &change, yes).await?;
+    }
+    client.change_node(&node, &patch, yes).await?;
     writeln!(Plain(std::io::stdout()), "node {node} {done}")?;
     Ok(())
 }
@@ -141,7 +154,7 @@ pub(super) fn changed(verb: Node) -> Result<(String, NodePatch, &'static str), F
             (node, schedule(NodeScheduling::Draining), done)
         }
         Node::Taint { node, taints } => (node, tainted(taints), "tainted"),
-        Node::Label { node, labels } => {
+        Node::Label { node, labels, .. } => {
             let labels = labels.into_iter().collect();
             (node, NodePatch { labels, ..NodePatch::default() }, "labeled")
         }

@@ -8,18 +8,17 @@ use api_types::{
     ShareRequest, SharesOf,
 };
 use clap_complete::engine::ArgValueCandidates as Known;
-use serde_json::Number;
 
 use super::complete;
 use super::quotas;
-use super::share::{Share, description_of_rules, has_more, rules};
+use super::share::{Share, has_more, rules};
+use super::unit_text::UnitText;
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::local_time::moment;
 use cli_kit::message::{Plain, print_always};
 use cli_kit::output::{Format, One, OutputOptions, list, show};
 use cli_kit::suggest;
-use runai::{pools_of_quotas, projects_table, quotas_by_pool};
+use runai::{pools_of_quotas, projects_table};
 
 /// `project …`.
 #[derive(Debug, clap::Subcommand)]
@@ -198,56 +197,19 @@ async fn change(
     Ok(project)
 }
 
-/// A value in each node pool.
-fn by_pool(project: &wire::Project, value: impl Fn(&wire::Resources) -> String) -> String {
-    let in_pool = |share: &wire::Resources| {
-        let name = share.node_pool.name.as_deref().unwrap_or(&share.node_pool.id);
-        format!("{name} {}", value(share))
-    };
-    project.resources.iter().map(in_pool).collect::<Vec<_>>().join(", ")
-}
-
 fn description(project: &wire::Project, pools: &[wire::Nodepool], is_exact: bool) -> String {
-    let mut text = String::new();
-    let mut line = |key: &str, value: String| {
-        text.push_str(format!("{:<20}{value}", format!("{key}:")).trim_end());
-        text.push('\n');
-    };
-    let used = &project.status.quota_status;
-    let share = project.resources.first();
-    let number = |number: Option<&Number>| match number {
-        Some(number) if !number.to_string().starts_with('-') => number.to_string(),
-        _ => "none".to_owned(),
-    };
-    line("Name", project.name.clone());
-    line("Id", project.id.clone());
-    line("Description", project.description.clone());
-    line("Namespace", project.status.namespace.clone());
-    let created = moment(project.created_at.0.0, is_exact);
-    line("Created", format!("{created} by {}", project.created_by));
-    line("GPU quota", project.total_resources.gpu_quota.to_string());
-    match pools {
-        [_, _, ..] => {
-            line("GPU quota by pool", quotas_by_pool(&project.resources, pools));
-            line("GPU limit by pool", by_pool(project, |share| number(share.gpu.limit.as_ref())));
-            let weight = |share: &wire::Resources| number(share.gpu.over_quota_weight.as_ref());
-            line("Weight by pool", by_pool(project, weight));
-        }
-        _ => {
-            line("GPU limit", number(share.and_then(|share| share.gpu.limit.as_ref())));
-            line("Over-quota weight", number(share.and_then(|s| s.gpu.over_quota_weight.as_ref())));
-        }
+    UnitText {
+        name: &project.name,
+        id: &project.id,
+        description: &project.description,
+        belongs: ("Namespace", project.status.namespace.clone()),
+        created: (project.created_at, &project.created_by),
+        quota: project.total_resources.gpu_quota,
+        resources: &project.resources,
+        used: &project.status.quota_status,
+        used_by_pool: &project.status.node_pool_quota_statuses,
+        default_node_pools: &project.default_node_pools,
+        rules: &project.scheduling_rules,
     }
-    line("GPUs allocated", used.allocated.gpu.to_string());
-    line("GPUs requested", used.requested.gpu.to_string());
-    let pools = project.default_node_pools.join(", ");
-    line("Default node pools", if pools.is_empty() { "all".to_owned() } else { pools });
-    line("Time limits", description_of_rules(&project.scheduling_rules));
-    line("CPU quota (milli)", number(share.and_then(|share| share.cpu.deserved.as_ref())));
-    let memory = share.map(|share| (number(share.memory.deserved.as_ref()), share.memory.units));
-    if let Some((amount, units)) = memory {
-        let unit = if amount == "none" { String::new() } else { format!(" {units:?}") };
-        line("Memory quota", format!("{amount}{unit}"));
-    }
-    text
+    .text(pools, is_exact)
 }

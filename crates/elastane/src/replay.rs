@@ -102,9 +102,9 @@ pub(super) fn record(state_dir: &Path, file: &Path) -> Result<(), Error> {
     let saved = recording::save(&dir, &mut made.map_err(failed)?).map_err(failed)?;
     writeln!(
         std::io::stdout(),
-        "saved {} segment(s), {} to {}; it has names of people, projects and workloads, and no \
+        "saved {}, {} to {}; it has names of people, projects and workloads, and no \
          secrets",
-        saved.segments,
+        units::counted(saved.segments, "segment"),
         units::format_bytes(saved.bytes),
         file.display()
     )?;
@@ -244,9 +244,9 @@ impl Sums {
             return "no batch was played".to_owned();
         };
         format!(
-            "{} batch(es) with {} decision(s), from {} to {}: {verdict}",
-            self.batches,
-            self.decisions,
+            "{} with {}, from {} to {}: {verdict}",
+            units::counted(self.batches, "batch"),
+            units::counted(self.decisions, "decision"),
             exact(first),
             exact(last)
         )

@@ -273,7 +273,8 @@ async fn open_one(
             check_moved(&engine, installation).await?;
             let keeps = engine.capabilities().keeps_limits;
             if let Some(what) = keeps.missing() {
-                tracing::warn!("limits of {what} are not kept: {}", keeps.why);
+                tracing::warn!("limits of {what} are not kept; `elastane status` says why");
+                tracing::info!("limits of {what} are not kept: {}", keeps.why);
             }
             Ok(Opened { engine: Arc::new(engine), said: "processes".to_owned(), socket: None })
         }

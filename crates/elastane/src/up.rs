@@ -330,7 +330,8 @@ fn check_isolation(config: &Config, found: &Isolation) -> Result<(), Error> {
         )));
     }
     if *kind == IsolationKind::None {
-        tracing::warn!("workloads are not kept apart ({}): {missing}", kind.meaning());
+        // The announcement shows the kind.
+        tracing::info!("workloads are not kept apart ({}): {missing}", kind.meaning());
     }
     Ok(())
 }
@@ -446,7 +447,8 @@ fn banner(
     // Commands find it by this variable where it is not the usual one.
     let elsewhere = client::state_dir(&super::env).is_none_or(|usual| usual != state_dir);
     let Isolation { kind, missing } = control.capabilities().isolation;
-    let isolation = isolation(kind.name(), kind.meaning(), &missing);
+    let details = if missing.is_empty() { "" } else { "; `elastane status` says why" };
+    let isolation = isolation(kind.name(), &format!("{}{details}", kind.meaning()), "");
     let export = match elsewhere {
         true => format!("  export ELASTANE_STATE_DIR='{}'\n", state_dir.display()),
         false => String::new(),

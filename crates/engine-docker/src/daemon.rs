@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use units::Instant;
 
-use crate::failed;
+use crate::{failed, silence};
 
 /// Timeout of a request, in seconds.
 pub(crate) const ANSWER_S_MAX: u64 = 60;
@@ -46,6 +46,13 @@ pub(crate) struct DaemonProperties {
     pub(crate) ends_all_before: Option<Instant>,
     /// Since when its predecessor did not answer; none where that went unnoticed.
     pub(crate) away_since: Option<Instant>,
+}
+
+impl DaemonProperties {
+    /// Name of the product.
+    pub(crate) const fn product(&self) -> &'static str {
+        if self.podman { "Podman" } else { "Docker" }
+    }
 }
 
 /// How a daemon provides NVIDIA GPUs.
@@ -119,9 +126,11 @@ impl std::fmt::Display for Daemon {
 }
 
 fn cause(error: &Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => cause.to_string(),
-        None => error.to_string(),
+    match error {
+        Error::Io { source, .. } => {
+            silence::cause(source).map_or_else(|| source.to_string(), str::to_owned)
+        }
+        other => other.to_string(),
     }
 }
 

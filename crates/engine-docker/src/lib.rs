@@ -34,6 +34,7 @@ mod program;
 mod run_registry;
 mod session;
 mod shared;
+mod silence;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -55,6 +56,7 @@ use engine::Error;
 pub(crate) fn failed(what: impl Into<String>, fault: Fault) -> Error {
     let source = match fault {
         Fault::DockerResponseServerError { message, .. } => io::Error::other(message),
+        fault if silence::is_silent(&fault) => silence::of(&fault),
         Fault::IOError { err } => err,
         other => io::Error::other(chain(&other)),
     };

@@ -25,7 +25,9 @@ use crate::names::{self, POD_ID_LABEL, POD_LABEL};
 use crate::open::DockerEngine;
 use crate::run_registry::{RegisteredRun, has_ended};
 use crate::shared::{Shared, blocking, now};
-use crate::{container_options, events, failed, logs, measure, network, session, start, unless};
+use crate::{
+    container_options, events, failed, logs, measure, network, session, silence, start, unless,
+};
 
 /// Pause before a failed kill of a container is retried.
 const KILL_PAUSE: Duration = Duration::from_secs(1);
@@ -158,7 +160,7 @@ impl Engine for DockerEngine {
     }
 
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {
-        session::exec(&self.shared, key, what).await
+        session::exec(&self.shared, key, what).await.map_err(|error| self.named(error))
     }
 
     async fn attach(
@@ -167,11 +169,19 @@ impl Engine for DockerEngine {
         stdin: bool,
         terminal: Option<TerminalSize>,
     ) -> Result<Session, Error> {
-        session::attach(&self.shared, key, stdin, terminal).await
+        let attached = session::attach(&self.shared, key, stdin, terminal).await;
+        attached.map_err(|error| self.named(error))
     }
 
     async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
-        session::connect(&self.shared, key, port).await
+        session::connect(&self.shared, key, port).await.map_err(|error| self.named(error))
+    }
+}
+
+impl DockerEngine {
+    /// The error of a session, for the user.
+    fn named(&self, error: Error) -> Error {
+        silence::named(self.shared.daemon.facts.product(), error)
     }
 }
 

@@ -7,7 +7,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use engine::Error;
+use engine::environment::{DEVICES_VARIABLE, GrantedDevice};
+use engine::{Error, FractionLimit};
 use fraction_agent::{POINT, Pages, Unreached};
 
 use crate::fraction::{PRELOADED, REFUSED, SILENT, not_kept};
@@ -22,8 +23,15 @@ const NOT_FOUND: u8 = 127;
 ///
 /// # Errors
 /// An argument it does not know, no driver, or more memory than `--most` says. Ends the process where
-/// the driver does not answer within `--within`.
-pub fn gpu_check(args: &[String]) -> Result<String, Error> {
+/// the driver does not answer within `--within`. `variable` looks up an environment variable.
+pub fn gpu_check(
+    args: &[String],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<String, Error> {
+    let simulated = has_only_simulated_gpus(variable(DEVICES_VARIABLE).as_deref());
+    if simulated && matches!(gpu::simulated_driver(), Ok(None)) {
+        return Err(Error::Invalid(format!("none: {}", FractionLimit::NO_SIMULATED_DRIVER)));
+    }
     fraction_agent::gpu_check(args).map_err(|why| {
         if why.starts_with(SILENT) {
             say(&why);
@@ -31,6 +39,13 @@ pub fn gpu_check(args: &[String]) -> Result<String, Error> {
         }
         Error::Invalid(why)
     })
+}
+
+/// True if a run has GPUs, all of them simulated. `granted`: its variable.
+fn has_only_simulated_gpus(granted: Option<&str>) -> bool {
+    // A variable that cannot be read is one of another program.
+    let granted = granted.and_then(|text| serde_json::from_str::<Vec<GrantedDevice>>(text).ok());
+    granted.is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.simulated))
 }
 
 /// The process of a simulated GPU. Call it first in a process of its own.
@@ -111,4 +126,21 @@ fn refuse(why: &str, code: u8) -> ExitCode {
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_with_simulated_gpus_is_told_by_its_variable() {
+        let gpu = |simulated| {
+            format!(r#"{{"index":0,"uuid":"GPU-0","simulated":{simulated},"memory_bytes":1}}"#)
+        };
+        let of = |gpus: &[String]| has_only_simulated_gpus(Some(&format!("[{}]", gpus.join(","))));
+        assert!(of(&[gpu(true)]) && of(&[gpu(true), gpu(true)]));
+        assert!(!of(&[gpu(false)]) && !of(&[gpu(true), gpu(false)]), "a real one");
+        assert!(!of(&[]) && !has_only_simulated_gpus(None), "no GPU, or no run");
+        assert!(!has_only_simulated_gpus(Some("0,1")), "of another program");
+    }
 }

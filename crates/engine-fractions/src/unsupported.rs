@@ -216,7 +216,10 @@ pub fn cdi(
 ///
 /// # Errors
 /// Always: it exists for x86-64 only.
-pub fn gpu_check(_args: &[String]) -> Result<String, Error> {
+pub fn gpu_check(
+    _args: &[String],
+    _variable: impl Fn(&str) -> Option<String>,
+) -> Result<String, Error> {
     Err(Error::Invalid("gpu-check exists for x86-64 only".to_owned()))
 }
 

@@ -121,6 +121,9 @@ pub struct FractionLimit {
 }
 
 impl FractionLimit {
+    /// Why a share of a simulated GPU is not kept in a run without the simulated driver.
+    pub const NO_SIMULATED_DRIVER: &str = "no simulated driver here (--simulated-driver)";
+
     /// How compute time is divided in a node pool of this setting.
     #[must_use]
     pub fn time_slicing(&self, of_pool: Option<TimeSlicing>) -> TimeSlicing {

@@ -182,7 +182,7 @@ impl Provider {
         ) {
             let mut more = self.user_info(endpoint, token).await?;
             if more.get("sub") != claims.get("sub") {
-                return Err(self.unusable("its user info is about somebody else"));
+                return Err(self.unusable("its user info is about another user"));
             }
             // What is verified is the address beside it, which may not be the signed one.
             if claims.get("email").is_some_and(|email| more.get("email") != Some(email)) {

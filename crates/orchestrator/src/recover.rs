@@ -64,10 +64,10 @@ pub fn check_nodes(snapshot: &Snapshot, list: &NodeList) -> Result<(), Error> {
     let named = snapshot.workloads.iter().filter(|row| ids.contains(&row.id));
     let names: BTreeSet<_> = named.map(|row| row.spec.name.as_str()).collect();
     Err(Error::conflict(format!(
-        "{} workload(s) would lose their places ({}), because these nodes, or GPUs of them, are not \
+        "{} would lose places ({}), because these nodes, or GPUs of them, are not \
          there any more: {}. Start with the same --nodes or --gpus as the last server, or with \
          --replace-nodes to stop these workloads",
-        ids.len(),
+        units::counted(ids.len(), "workload"),
         first_of(&names),
         first_of(&of_nodes)
     )))

@@ -326,6 +326,23 @@ pub struct WorkloadRef {
     pub queue: String,
 }
 
+impl WorkloadRef {
+    /// The name to type. A revision of an inference has the name of that with a number behind a dot,
+    /// which is in no other name.
+    #[must_use]
+    pub fn typed_name(&self) -> &str {
+        self.name.split('.').next().unwrap_or_default()
+    }
+
+    /// True for two revisions of one inference.
+    #[must_use]
+    pub fn is_other_revision_of(&self, other: &Self) -> bool {
+        let (own, others) = (self.typed_name(), other.typed_name());
+        let both = own.len() < self.name.len() && others.len() < other.name.len();
+        both && self.name != other.name && own == others && self.queue == other.queue
+    }
+}
+
 /// How a queue stood when a decision was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueNumbers {

@@ -69,8 +69,9 @@ impl BatchOutcome {
 fn decided(decision: &Decision, lines: &mut Vec<String>) {
     let Decision { now, plan, shares } = decision;
     let wake = plan.wake_at.map_or(String::new(), |at| format!(", again at {}", at.0));
-    let trials = plan.stats.trials;
-    lines.push(format!("plan of {}: {} step(s), {trials} trials{wake}", now.0, plan.steps.len()));
+    let trials = units::counted(plan.stats.trials, "trial");
+    let steps = units::counted(plan.steps.len(), "step");
+    lines.push(format!("plan of {}: {steps}, {trials}{wake}", now.0));
     lines.extend(plan.steps.iter().map(|step| format!("plan: {step:?}")));
     lines
         .extend(plan.stale.iter().map(|(id, since)| format!("plan: {id:?} stale since {since:?}")));

@@ -97,5 +97,5 @@ pub(super) fn rank(
 
 fn missing(what: &str, name: &str, project: &wire::Project) -> Error {
     let (name, project) = (units::shown(name), units::shown(&project.name));
-    Error::NotFound(format!("project {project} can use no {what} `{name}`"))
+    Error::NotFound(format!("no {what} `{name}` is visible to {project}"))
 }

@@ -127,7 +127,7 @@ pub(super) async fn projects(
     let default = context.settings.project();
     let pools = pools_of_quotas(&context.client, &projects).await?;
     let table = |projects: &[Project]| match dialect {
-        Dialect::V1 => projects_v1(projects, default),
+        Dialect::V1 => projects_v1(projects, &pools, default),
         Dialect::V2 => projects_v2(projects, &pools),
     };
     let (projects, rest) = page.of(how.order(projects, table)?);
@@ -145,23 +145,42 @@ pub(super) async fn projects(
     Ok(())
 }
 
-pub(super) fn projects_v1(projects: &[Project], default: Option<&str>) -> Table {
-    let columns =
-        ["PROJECT", "DEPARTMENT", "DESERVED GPUs", "INT LIMIT", "INT AFFINITY", "TRAIN AFFINITY"];
+/// The table of `runai list projects`; with several node pools the quota in each.
+pub(super) fn projects_v1(
+    projects: &[Project],
+    pools: &[Nodepool],
+    default: Option<&str>,
+) -> Table {
+    let mut columns = vec![
+        "PROJECT",
+        "DEPARTMENT",
+        "DESERVED GPUs",
+        "INT LIMIT",
+        "INT AFFINITY",
+        "TRAIN AFFINITY",
+    ];
+    let divided = pools.len() > 1;
+    if divided {
+        columns.insert(3, "IN NODE POOLS");
+    }
     let mut table = Table::new(&columns);
     for project in projects {
         let mark = if default == Some(project.name.as_str()) { " (default)" } else { "" };
         // What applies, that of its department included.
         let ProjectEffective { scheduling_rules: rules, node_types: types, .. } =
             &project.effective;
-        table.row([
+        let by_pool = divided.then(|| quotas_by_pool(&project.resources, pools));
+        let before = [
             format!("{}{mark}", project.name),
             project.parent.name.clone(),
             project.total_resources.gpu_quota.to_string(),
+        ];
+        let after = [
             rules.interactive_job_time_limit_seconds.map_or_else(|| "-".to_owned(), go_duration),
             joined(&types.workspace),
             joined(&types.training),
-        ]);
+        ];
+        table.cells(before.into_iter().chain(by_pool).chain(after));
     }
     table
 }

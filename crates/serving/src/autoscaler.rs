@@ -107,7 +107,7 @@ impl Scaler {
             self.grown_at = now;
         } else if replicas < standing.wanted {
             why = match replicas {
-                0 => format!("nobody asked for {} s", now.since_ms(self.active_at) / 1000),
+                0 => format!("no request for {} s", now.since_ms(self.active_at) / 1000),
                 _ => format!("{why}; no more was needed for {} s", self.hold_ms() / 1000),
             };
         }

@@ -167,7 +167,7 @@ impl Controller {
             Phase::Deleting => format!("inference `{name}` is being deleted"),
             Phase::Failed => {
                 format!(
-                    "inference `{name}` has failed; its events say why, a change starts it anew"
+                    "inference `{name}` has failed; its events say why, and a change starts it again"
                 )
             }
             _ => format!("inference `{name}` is stopped"),
@@ -388,11 +388,11 @@ const fn lives(phase: Phase) -> bool {
 fn unready(Unready { at, fault }: &Unready, asked: u16) -> String {
     match fault {
         ProbeFault::Status(_) => format!(
-            "its process runs and is not ready: {at}: {fault}. It is ready once the path of its \
+            "it runs and is not ready: {at}: {fault}. It is ready once the path of its \
              readiness probe answers with a status from 200 to 399"
         ),
         ProbeFault::Failed(_) => format!(
-            "its process runs and does not answer at {at}: {fault}. It has to listen at the port in the \
+            "it runs and does not answer at {at}: {fault}. It has to listen at the port in the \
              environment variable PORT ($(PORT) in its command and arguments); port {asked} is where \
              clients reach it"
         ),

@@ -152,13 +152,24 @@ pub fn gpus(millis: u64) -> String {
 #[must_use]
 pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
-    let plural = if count == 1 { "" } else { "s" };
+    let plural = match count {
+        1 => "",
+        _ if noun.ends_with("ch") || noun.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{count} {noun}{plural}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_noun_follows_its_count() {
+        let all = [(0, "node"), (1, "node"), (2, "node"), (1, "batch"), (2, "batch"), (2, "class")];
+        let all = all.map(|(count, noun)| counted(count, noun));
+        assert_eq!(all, ["0 nodes", "1 node", "2 nodes", "1 batch", "2 batches", "2 classes"]);
+    }
 
     #[test]
     fn gpu_counts_are_exact() {

@@ -201,6 +201,41 @@ fn no_file_names_a_machine() {
 }
 
 #[test]
+fn sentences_of_documents_name_their_subject() {
+    let with = |text: &str| with_file("docs/page.md", &format!("# Page\n\n{text}\n"));
+    only_fault(&with("Who brings two of those is refused."), "docs/page.md:3: a sentence begins");
+    only_fault(&with("It is short. Who waits has a reason."), "docs/page.md:3: a sentence begins");
+    only_fault(&with("Whoever reads it, understands it."), "docs/page.md:3: `whoever`");
+    only_fault(&with("It restarts Anew."), "docs/page.md:3: `anew`");
+    for fine in [
+        "Who may do this?",
+        "```\nWho holds what it needs:\n```",
+        "`nobody` is a user.",
+        "a manewer",
+    ] {
+        assert_eq!(with(fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn texts_of_programs_are_plain() {
+    let with = |text: &str| with_file("crates/api/src/lib.rs", &format!("//! Api.\n{text}\n"));
+    let fault = "crates/api/src/lib.rs:2: `(s)` in a text";
+    only_fault(&with("const A: &str = \"2 workload(s)\";"), fault);
+    only_fault(&with("fn a() { format!(\"{what}(s)\"); }"), fault);
+    only_fault(
+        &with("const A: &str = \"changed by somebody\";"),
+        "crates/api/src/lib.rs:2: `somebody`",
+    );
+    let long = "const A: &str = \"of 2 \\\n    workload(s)\";";
+    only_fault(&with(long), "crates/api/src/lib.rs:3: `(s)` in a text");
+    for fine in ["fn a(s: u8) { b(\"x\").run(s); }", "const A: &str = \"Open access point(s) to\";"]
+    {
+        assert_eq!(with(fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
 fn codes_and_pages_need_each_other() {
     let faults =
         with_file("crates/control/src/lib.rs", "//! Control.\nlet c = [\"E101\", \"E\"];\n");

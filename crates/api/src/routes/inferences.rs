@@ -15,6 +15,7 @@ use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{ApiError, Body, Deleted, ListQuery, Noticed, OrderedPage, Page, QueryParameters};
 use records::EventFilter;
+use sim::what_if::Asked;
 use spec::{WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
 use view::{Event, PodState, PodView, WorkloadView};
@@ -143,7 +144,8 @@ async fn settled_apart(
 /// How the next revision takes the place of the one that serves, where there is no room for both.
 ///
 /// # Errors
-/// Its only replica would have to stop first, and that was not agreed to.
+/// Its only replica would have to stop first, and that was not agreed to; or there is no room for the next
+/// one even then.
 async fn replacement(
     state: &Shared,
     view: &WorkloadView,
@@ -158,8 +160,16 @@ async fn replacement(
     if serving == 0 {
         return Ok(None);
     }
-    let Some(why) = lacks_room_beside(state, view.project_id, next).await? else { return Ok(None) };
+    let of = view.project_id;
+    let Some(why) = lacks_room(state, of, next.clone(), Vec::new()).await? else { return Ok(None) };
     let (name, project) = (&view.spec.name, &view.project_name);
+    if let Some(why) = lacks_room(state, of, next, vec![Asked::Deletion(view.id)]).await? {
+        let message = format!(
+            "nothing was changed: there is no room for the next revision of {name} even when the present \
+             one has stopped ({why}); ask for less, or make room first"
+        );
+        return Err(ApiError::new(StatusCode::CONFLICT, message));
+    }
     if serving > 1 {
         return Ok(Some(format!(
             "there is no room beside the {serving} replicas of {name} ({why}), so they are replaced \
@@ -180,11 +190,12 @@ async fn replacement(
     Err(ApiError::new(StatusCode::CONFLICT, message))
 }
 
-/// Why a replica of a revision would wait beside all that runs now; none: it would start.
-async fn lacks_room_beside(
+/// Why a replica of a revision would wait once `before` has happened; none: it would start.
+async fn lacks_room(
     state: &Shared,
     project_id: u64,
     mut next: WorkloadSpec,
+    before: Vec<Asked>,
 ) -> Result<Option<String>, ApiError> {
     if let Some(serving) = &mut next.serving {
         let one = |count: &mut u32| *count = 1;
@@ -192,8 +203,8 @@ async fn lacks_room_beside(
         let counts = [&mut of.replicas_initial, &mut of.replicas_activation];
         counts.into_iter().chain([&mut of.replicas_min, &mut of.replicas_max]).for_each(one);
     }
-    let asked = what_if::asked(&[], vec![(project_id, next)])?;
-    let foretold = foretell(state, asked).await?;
+    let next = what_if::asked(&[], vec![(project_id, next)])?;
+    let foretold = foretell(state, before.into_iter().chain(next).collect()).await?;
     let reasons = foretold.waiting.into_iter().flat_map(|one| one.reasons);
     let reason = reasons.map(|reason| format!("{} {}", reason.code, reason.message)).next();
     Ok(reason.filter(|_| foretold.pods.iter().any(|pod| pod.fate == "wait")))

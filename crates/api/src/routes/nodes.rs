@@ -7,11 +7,12 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
+use http_kit::{ApiError, Body, Created, ListQuery, NoContent, QueryParameters};
 use orchestrator::NodeChange;
-use view::{GpuView, NodeView, Scope};
+use view::{GpuView, NodeView, Scope, View};
 
 use crate::Shared;
+use crate::quota_effects::{Forced, PoolEdit, QuotaEffects, labels_after, of_pools};
 
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
@@ -96,10 +97,12 @@ async fn label_node(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
+    force: QueryParameters<Forced>,
     Body(request): Body<NodeLabels>,
 ) -> Result<Json<Node>, ApiError> {
     let labels = request.labels.into_iter().map(|(key, value)| (key, Some(value))).collect();
     let change = NodeChange { labels, replaces_labels: true, ..NodeChange::default() };
+    of_change(&state.control.view(), &name, &change).check(force.has("force"))?;
     state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
     shown(&state, &name)
 }
@@ -109,11 +112,21 @@ async fn change_node(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
+    force: QueryParameters<Forced>,
     Body(patch): Body<NodePatch>,
 ) -> Result<Json<Node>, ApiError> {
     let change = convert::node_change(patch);
+    of_change(&state.control.view(), &name, &change).check(force.has("force"))?;
     state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
     shown(&state, &name)
+}
+
+/// The effects of a change of a node on quotas; none where there is no such node.
+pub(super) fn of_change(view: &View, name: &str, change: &NodeChange) -> QuotaEffects {
+    let Some(node) = view.nodes.iter().find(|node| node.name == name) else {
+        return QuotaEffects::default();
+    };
+    of_pools(view, PoolEdit::LabelNode { name, labels: &labels_after(node, change) })
 }
 
 async fn add_simulated(

@@ -1,15 +1,16 @@
 //! The effects of a change on quotas, before it is made.
 
 use access::Caller;
-use api_types::{PoolLabel, QuotaChange, QuotaEffects, SharesOf};
+use api_types::{LabelsOf, PoolLabel, QuotaChange, QuotaEffects, SharesOf};
 use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use http_kit::{ApiError, Body};
-use orchestrator::OrgChange;
+use orchestrator::{NodeChange, OrgChange};
 use view::{OrgUnit, Scope, View};
 
+use super::nodes::of_change;
 use crate::Shared;
 use crate::quota_effects::{PoolEdit, of_pools, of_shares};
 
@@ -20,53 +21,66 @@ pub(super) async fn shown(
     Body(asked): Body<QuotaChange>,
 ) -> Result<Json<QuotaEffects>, ApiError> {
     let view = state.control.view();
-    let effects = match asked {
-        QuotaChange {
-            create_node_pool: Some(PoolLabel { name, label_key, label_value }),
-            delete_node_pool: None,
-            project: None,
-            department: None,
-        } => {
+    let effects = match only(asked)? {
+        Change::Create(PoolLabel { name, label_key, label_value }) => {
             caller.must(Update, Resource::NodePools, Scope::Tenant)?;
             let label = (label_key, label_value);
             of_pools(&view, PoolEdit::Create { name: &name, label: &label })
         }
-        QuotaChange {
-            create_node_pool: None,
-            delete_node_pool: Some(id),
-            project: None,
-            department: None,
-        } => {
+        Change::Delete(id) => {
             caller.must(Update, Resource::NodePools, Scope::Tenant)?;
             of_pools(&view, PoolEdit::Delete { id: &id })
         }
-        QuotaChange {
-            create_node_pool: None,
-            delete_node_pool: None,
-            project: Some(asked),
-            department: None,
-        } => {
+        Change::Node(LabelsOf { name, labels }) => {
+            caller.must(Update, Resource::Nodes, Scope::Tenant)?;
+            view.nodes
+                .iter()
+                .find(|node| node.name == name)
+                .ok_or_else(|| ApiError::no_such("node", &name))?;
+            of_change(&view, &name, &NodeChange { labels, ..NodeChange::default() })
+        }
+        Change::Project(asked) => {
             let found = number(&asked).and_then(|id| view.projects.get(&id));
             let project = found.ok_or_else(|| ApiError::no_such("project", &asked.id))?;
             caller.must(Read, Resource::Project, Scope::Project(project.unit.id))?;
             of_shares(&project.unit, &change(&asked)?)
         }
-        QuotaChange {
-            create_node_pool: None,
-            delete_node_pool: None,
-            project: None,
-            department: Some(asked),
-        } => {
+        Change::Department(asked) => {
             let department = department(&view, &asked)?;
             caller.must(Read, Resource::Department, Scope::Department(department.id))?;
             of_shares(department, &change(&asked)?)
         }
-        _ => {
-            let why = "send one of createNodePool, deleteNodePool, project and department";
-            return Err(ApiError::bad(why.to_owned()));
-        }
     };
     Ok(Json(effects.shown()))
+}
+
+/// A change that is considered.
+enum Change {
+    Create(PoolLabel),
+    Delete(String),
+    Node(LabelsOf),
+    Project(SharesOf),
+    Department(SharesOf),
+}
+
+/// The one change of a body.
+fn only(asked: QuotaChange) -> Result<Change, ApiError> {
+    let QuotaChange { create_node_pool, delete_node_pool, label_node, project, department } = asked;
+    let all = [
+        create_node_pool.map(Change::Create),
+        delete_node_pool.map(Change::Delete),
+        label_node.map(Change::Node),
+        project.map(Change::Project),
+        department.map(Change::Department),
+    ];
+    let mut given = all.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(change), None) => Ok(change),
+        _ => Err(ApiError::bad(
+            "send one of createNodePool, deleteNodePool, labelNode, project and department"
+                .to_owned(),
+        )),
+    }
 }
 
 fn number(asked: &SharesOf) -> Option<u64> {

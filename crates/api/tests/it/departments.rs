@@ -172,7 +172,7 @@ async fn what_cannot_be_done_to_departments_is_refused_and_says_why() {
         ("PUT", &one, json!({"resource": []}), 400, "resource: unknown field `resource`; did you"),
         ("GET", &format!("{ALL}/77"), Value::Null, 404, "department 77 was not found"),
         ("GET", &format!("{ALL}?sortBy=nam"), Value::Null, 400, "sortBy: unknown field `nam`"),
-        ("DELETE", &one, Value::Null, 409, "department `research` still has 1 project(s) (vision)"),
+        ("DELETE", &one, Value::Null, 409, "department `research` still has 1 project (vision)"),
         (
             "DELETE",
             &format!("{ALL}/1"),

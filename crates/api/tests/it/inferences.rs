@@ -119,7 +119,7 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         (
             with("servingPort.authorizationType", json!("authorizedUsers")),
             400,
-            "spec.servingPort.authorizedUsers: must name somebody",
+            "spec.servingPort.authorizedUsers: must name a user or group",
         ),
         (
             with("servingPort.authorizationType", json!("authorizedGroups")),

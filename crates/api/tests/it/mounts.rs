@@ -103,7 +103,7 @@ async fn folders_of_the_machine_are_the_administrators_to_give() {
     let server = Server::with_teams().await;
     let ann = researcher(&server).await;
     let (status, why) = asks(&server, &ann, "a", host("/etc", true)).await;
-    assert!(status == 403 && why.contains("data source that an administrator made"), "{why}");
+    assert!(status == 403 && why.contains("ask an administrator to make a data source"), "{why}");
     assert_eq!(asks(&server, &ann, "b", host("/usr/share", true)).await.0, 202, "open to all");
     let read = json!({"path": "/etc", "mountPath": "/etc2"});
     let asset = keep(&server, "datasource/host-path", &of_tenant("etc"), &read).await;

@@ -147,7 +147,7 @@ async fn projects_have_resources_in_each_pool() {
     let one = format!("{POOLS}/{id}");
     let message = "team-a would hold 2 GPUs in node pool default and have a quota of 0 GPUs there";
     refused(&server, ("DELETE", &one, &Value::Null), 409, message).await;
-    let message = "node pool `fast` is named by 1 workload(s) (t)";
+    let message = "node pool `fast` is named by 1 workload (t)";
     refused(&server, ("DELETE", &format!("{one}?force=true"), &Value::Null), 409, message).await;
 }
 
@@ -199,8 +199,46 @@ async fn a_change_that_leaves_less_quota_than_is_held_is_shown_and_needs_force()
     assert_eq!(effects, json!({"lines": lines, "needsForce": false}));
     assert_eq!(server.raw("DELETE", &one, "").await.0, StatusCode::NO_CONTENT);
     let nothing = json!({});
-    let message = "send one of createNodePool, deleteNodePool, project and department";
+    let message = "send one of createNodePool, deleteNodePool, labelNode, project and department";
     refused(&server, ("POST", EFFECTS, &nothing), 400, message).await;
+}
+
+#[tokio::test]
+async fn a_label_that_moves_a_node_to_another_pool_shows_its_effects_and_needs_force() {
+    const EFFECTS: &str = "/elastane/v1/quota-effects";
+    const NODE: &str = "/elastane/v1/nodes/node-1";
+    let server = Server::with_teams().await;
+    server.train("t", 1).await;
+    let pool = json!({"name": "fast", "labelKey": "gpu", "labelValue": "a100"});
+    send(&server, "POST", POOLS, &pool).await;
+    let node_of = async || server.get(POOLS).await["nodepools"][1]["status"]["nodes"].clone();
+
+    let to = json!({"labels": {"gpu": "a100"}});
+    let asked = json!({"labelNode": {"name": "node-1", "labels": {"gpu": "a100"}}});
+    let held = "team-a would hold 1 GPU in node pool fast and have a quota of 0 GPUs there";
+    let effects = server.post(EFFECTS, asked).await.1;
+    let lines = [
+        "1 node of node pool default would be in fast: node-1",
+        "node pool default would have 0 GPUs, fewer than the quotas there: team-a 2, team-b 2",
+        held,
+    ];
+    assert_eq!(effects, json!({"lines": lines, "needsForce": true}));
+    refused(&server, ("PATCH", NODE, &to), 409, held).await;
+    refused(&server, ("PUT", &format!("{NODE}/labels"), &to), 409, held).await;
+    assert_eq!(node_of().await, json!([]), "nothing was changed");
+    let other = json!({"labels": {"zone": "a"}});
+    send(&server, "PATCH", NODE, &other).await;
+    send(&server, "PATCH", &format!("{NODE}?force=true"), &to).await;
+    assert_eq!(node_of().await, json!(["node-1"]));
+
+    let asked = json!({"labelNode": {"name": "node-1", "labels": {"gpu": null}}});
+    let effects = server.post(EFFECTS, asked).await.1;
+    let lines = ["1 node of node pool fast would be in default: node-1"];
+    assert_eq!(effects, json!({"lines": lines, "needsForce": false}));
+    send(&server, "PUT", &format!("{NODE}/labels"), &json!({"labels": {}})).await;
+    assert_eq!(node_of().await, json!([]));
+    let unknown = json!({"labelNode": {"name": "node-9", "labels": {}}});
+    refused(&server, ("POST", EFFECTS, &unknown), 404, "node node-9").await;
 }
 
 #[tokio::test]

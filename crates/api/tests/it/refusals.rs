@@ -88,7 +88,7 @@ async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
             "project 9 was not found; `runai list projects`",
         ),
         (("PATCH", shares.as_str(), &below), 400, "the GPU limit (2) is below the GPU quota (3)"),
-        (("DELETE", one, &Value::Null), 409, "project `team-a` still has 1 workload(s) (a)"),
+        (("DELETE", one, &Value::Null), 409, "project `team-a` still has 1 workload (a)"),
         (("GET", "/api/v1/org-unit/projects/x", &Value::Null), 404, "project x was not found"),
     ] {
         refused(&server, request, status, message).await;

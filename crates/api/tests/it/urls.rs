@@ -244,7 +244,7 @@ async fn what_can_have_no_address_is_refused() {
         (
             "a",
             json!([{"container": 1, "authorizationType": "authorizedUsers"}]),
-            "spec.exposedUrls[0].authorizedUsers: must name somebody",
+            "spec.exposedUrls[0].authorizedUsers: must name a user or group",
         ),
         ("a--b", json!([{"container": 1}]), "name: `a--b` has `--` in it"),
         ("xn", json!([{"container": 1}]), "name: no host may begin with xn--"),

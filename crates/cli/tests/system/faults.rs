@@ -116,12 +116,23 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("until runai describe job big | grep P101; do sleep 0.05; done", 0, "P101"),
         ("runai bash big", 1, "a pod that is not running"),
         ("runai list | head -1", 0, "Showing jobs for project team-a"),
-        ("RUNAI_TOKEN=wrong runai list", 5, "RUNAI_TOKEN"),
+        ("RUNAI_TOKEN=wrong runai list", 5, "RUNAI_TOKEN is not accepted"),
         ("runai wait j --for running", 0, ""),
         ("runai exec j -- sh -c 'exit 7'", 7, ""),
+        ("runai submit half -i ubuntu -g 0.5 --command -- sleep 1000", 0, "submitted"),
+        ("runai wait half --for running", 0, ""),
+        (
+            "runai exec half -- gpu-check 1GiB",
+            2,
+            "error: none: no simulated driver here (--simulated-driver)",
+        ),
     ] {
         refused(&sandbox, line, code, part);
     }
+    let elsewhere =
+        format!("ELASTANE_STATE_DIR=/none RUNAI_CP_URL=http://127.0.0.1:{}", sandbox.port());
+    let login = "error: you are not logged in: `runai login user -u NAME`";
+    refused(&sandbox, &format!("{elsewhere} runai list -p team-a"), 5, login);
 }
 
 #[test]

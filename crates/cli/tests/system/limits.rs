@@ -93,7 +93,9 @@ fn where_the_machine_keeps_no_limits_a_workload_runs_and_everyone_is_told() {
     }
     let sandbox = with_server(&format!("{hidden} elastane up --gpus 2x1GiB"));
     let text = sandbox.server_text();
-    assert!(text.contains("limits of CPU time and memory are not kept"), "{text}");
+    let told = "limits of CPU time and memory are not kept; `elastane status` says why";
+    assert!(text.contains(told) && !text.contains("control groups"), "{text}");
+    says(&sandbox, "elastane status", 0, &["Limits     not all are kept: ", "control groups"]);
     let submit = "runai submit big -i x --memory-limit 64Mi --cpu-limit 2 --command -- sleep 600";
     says(&sandbox, submit, 0, &["big"]);
     says(&sandbox, "runai wait big --for running", 0, &[]);

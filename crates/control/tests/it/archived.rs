@@ -161,10 +161,10 @@ async fn a_project_with_archived_workloads_is_not_deleted() {
     let w = World::that_keeps(0, Database::Sqlite).await;
     let id = w.ended("a", Exit::Code(0)).await;
     let text = refused(w.handle.delete_project("admin", 1).await);
-    assert!(text.contains("still has 1 ended workload(s)"), "{text}");
+    assert!(text.contains("still has 1 ended workload;"), "{text}");
     w.submit(1, training("b", 99)).await;
     let text = refused(w.handle.delete_project("admin", 1).await);
-    assert!(text.contains("still has 2 workload(s) (b)"), "{text}");
+    assert!(text.contains("still has 2 workloads (b)"), "{text}");
     w.delete("b").await;
     w.handle.delete_workload("alice", id).await.unwrap();
     w.handle.delete_project("admin", 1).await.unwrap();

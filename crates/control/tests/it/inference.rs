@@ -294,7 +294,7 @@ async fn changing_what_somebody_else_has_changed_is_refused() {
     update(&w, "svc", "better").await;
     let spec = with((*head.spec).clone(), |pod| pod.image = "other".to_owned());
     let refused = w.handle.update_inference("carol", head.id, first, spec).await.unwrap_err();
-    assert!(refused.to_string().contains("changed by somebody else"), "{refused}");
+    assert!(refused.to_string().contains("changed by another request"), "{refused}");
     // Without a difference there is nothing to do.
     let head = w.get("svc").unwrap();
     let same = (*head.spec).clone();

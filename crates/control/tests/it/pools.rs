@@ -71,7 +71,7 @@ async fn a_pool_lives_and_dies_on(database: Database) {
     assert_eq!(picture(&w.handle.view()), divided);
     assert_eq!(w.phase("x", Phase::Running).await.pool.as_deref(), Some("fast"));
     let named = w.handle.delete_pool("admin", &fast).await.unwrap_err().to_string();
-    assert!(named.starts_with("node pool `fast` is named by 1 workload(s) (x)"), "{named}");
+    assert!(named.starts_with("node pool `fast` is named by 1 workload (x)"), "{named}");
     w.delete("x").await;
     w.submit(1, training("y", 2)).await;
     w.phase("y", Phase::Running).await;
@@ -109,7 +109,7 @@ async fn what_only_a_retired_revision_names_can_be_deleted() {
     let elsewhere = to((*first.spec).clone(), &["default"]);
     w.handle.update_inference("bob", first.id, old, elsewhere).await.unwrap();
     let named = w.handle.delete_pool("admin", &fast).await.unwrap_err().to_string();
-    assert!(named.contains("named by 1 workload(s) (svc)"), "{named}");
+    assert!(named.contains("named by 1 workload (svc)"), "{named}");
     w.handle.retire(old).await.unwrap();
     w.until("it is gone", |view| view.workloads[&first.id].pods.len() == 1).await;
     w.handle.delete_pool("admin", &fast).await.unwrap();
@@ -190,7 +190,7 @@ async fn pools_are_tried_in_the_order_of_the_workload_its_project_or_its_departm
     w.handle.update_project("admin", 1, order("default")).await.unwrap();
     assert_eq!(place("project", &[]).await, ("fast".into(), "default fast".into()));
     let refused = w.handle.delete_pool("admin", &slow).await.unwrap_err().to_string();
-    assert!(refused.contains("named by 1 department(s) (default); take it off"), "{refused}");
+    assert!(refused.contains("named by 1 department (default); take it off"), "{refused}");
     for (pools, said) in [
         (
             vec!["fast", "no"],

@@ -106,7 +106,7 @@ async fn projects_are_changed_renamed_and_deleted_when_empty() {
     assert_eq!(changed.unit.created_by, "admin");
     assert_eq!(w.get("t").unwrap().project_name, "research");
     let error = w.handle.delete_project("admin", 1).await.unwrap_err();
-    assert!(error.to_string().contains("1 workload(s) (t)"), "{error}");
+    assert!(error.to_string().contains("1 workload (t)"), "{error}");
     w.delete("t").await;
     w.becomes("").await;
     w.handle.delete_project("admin", 1).await.unwrap();

@@ -101,7 +101,7 @@ async fn one_that_is_named_is_not_deleted() {
         done.map(|_| ()).map_err(|error| error.to_string())
     };
     let refused = delete(&w).await.unwrap_err();
-    assert!(refused.contains("where the pods of 1 workload(s) are (near)"), "{refused}");
+    assert!(refused.contains("where the pods of 1 workload are (near)"), "{refused}");
     w.delete("near").await;
     w.becomes("first Running 1/1").await;
     let refused = delete(&w).await.unwrap_err();

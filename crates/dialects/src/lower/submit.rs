@@ -283,7 +283,8 @@ pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
         recreate: typed.recreate,
         ..Update::new(of)
     };
-    if update == (Update { recreate: typed.recreate, ..Update::new(update.of.clone()) }) {
+    // The same values again, in place of a revision that waits for room.
+    if update == Update::new(update.of.clone()) {
         return Err("say what to change, such as --max-replicas 3".to_owned());
     }
     Ok(update)

@@ -94,7 +94,7 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
             is_simulated(&client, &node).await?;
             let scheduling = Some(NodeScheduling::Draining);
             let drains = NodePatch { scheduling, ..NodePatch::default() };
-            client.change_node(&node, &drains).await?;
+            client.change_node(&node, &drains, false).await?;
             format!("node {node} is being drained; `elastane node uncordon {node}` ends that")
         }
     };
@@ -177,7 +177,7 @@ fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
         print_always(&format!("{place}: {}", failure.message));
     }
     let failures = outcome.failures.len();
-    print_always(&format!("error: {failures} thing(s) were not as expected"));
+    print_always(&format!("error: {} did not hold", units::counted(failures, "expectation")));
     Err(Error::Said(exit::FAILED))
 }
 

@@ -65,7 +65,7 @@ pub(super) fn outcome(
     }
     let held = outcome.expectations - outcome.failures.len().min(outcome.expectations);
     if outcome.expectations > 0 && outcome.failures.is_empty() {
-        writeln!(out, "\n{held} expectation(s) held")?;
+        writeln!(out, "\n{} held", units::counted(held, "expectation"))?;
     }
     Ok(())
 }

@@ -75,8 +75,9 @@ pub(super) fn run(flags: &Simulate, dir: &Path, out: &mut dyn Write) -> Result<(
     let Report { pods, seed, runs, seconds_per_run, arrived_pods, refused_pods, moves, points } =
         report;
     let last = seed.wrapping_add(runs - 1);
-    writeln!(out, "{pods}: {runs} run(s), seeds {seed} to {last}, {seconds_per_run:.2} s each")?;
-    let moves = moves.map_or(String::new(), |moves| format!(", {moves} move(s)"));
+    let runs = units::counted(runs, "run");
+    writeln!(out, "{pods}: {runs}, seeds {seed} to {last}, {seconds_per_run:.2} s each")?;
+    let moves = moves.map_or(String::new(), |moves| format!(", {}", units::counted(moves, "move")));
     writeln!(out, "{arrived_pods} pods arrived, {refused_pods} found no place{moves}\n")?;
     let mut table = show::table(&["Arrived", "GPUs Given Out"]);
     for point in points.iter().filter(|point| SHOWN.contains(&point.arrived_percent)) {

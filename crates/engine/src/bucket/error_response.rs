@@ -25,7 +25,7 @@ const KNOWN: [(&str, bool, &str); 12] = [
         "it is archived; restore it, or copy in the command what is needed",
     ),
     ("InvalidRequest", false, "copy in the command what is needed"),
-    ("NoSuchKey", true, "somebody changes the bucket meanwhile"),
+    ("NoSuchKey", true, "another program changes the bucket meanwhile"),
     ("SlowDown", true, "its server has much to do"),
     ("InternalError", true, "its server failed"),
 ];

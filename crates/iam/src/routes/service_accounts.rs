@@ -98,7 +98,7 @@ where
             post(secret, "regenerate_access_key_secret", renew, regenerate_key).own(),
             get(every, "get_access_keys_administration", "Everybody's access keys", all_keys)
                 .needs(Read, of, Where::Tenant),
-            delete(any, delete_any, "Deletes anybody's access key", delete_any_key).needs(
+            delete(any, delete_any, "Deletes an access key of any user", delete_any_key).needs(
                 Delete,
                 of,
                 Where::Tenant,

@@ -81,7 +81,7 @@ async fn what_the_id_token_leaves_open_the_user_info_tells() {
     );
     fake.says().user_info = json!({"sub": "8", "groups": ["admins"]});
     let other = login(&fake, &provider, json!({})).await.unwrap_err();
-    assert!(other.to_string().contains("about somebody else"), "{other}");
+    assert!(other.to_string().contains("about another user"), "{other}");
 }
 
 #[tokio::test]

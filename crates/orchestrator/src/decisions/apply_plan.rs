@@ -140,7 +140,7 @@ impl State {
             Step::Reserve { to, .. } => {
                 self.touch(id);
                 let place = self.place_in_words(to);
-                let message = format!("{place} is being freed for it");
+                let message = format!("waits for {place} to be freed");
                 self.emit(id, EventBuilder::new("Reserved", message).pod(number));
             }
             Step::Unreserve { .. } => self.touch(id),

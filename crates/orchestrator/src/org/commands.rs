@@ -144,14 +144,14 @@ impl State {
         if let Some(names) = self.workloads.names_in(id) {
             let some = admission::some_of(names.keys().map(String::as_str));
             return Err(Error::conflict(format!(
-                "project `{name}` still has {} workload(s) ({some}); delete them first",
-                names.len() as u64 + archived
+                "project `{name}` still has {} ({some}); delete them first",
+                units::counted(names.len() as u64 + archived, "workload")
             )));
         }
         if archived > 0 {
             return Err(Error::conflict(format!(
-                "project `{name}` still has {archived} ended workload(s); delete them first, as \
-                 `runai list -p {name}` shows them"
+                "project `{name}` still has {}; delete them first, as `runai list -p {name}` shows them",
+                units::counted(archived, "ended workload")
             )));
         }
         self.org_mut().remove_project(id)?;

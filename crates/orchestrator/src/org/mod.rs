@@ -328,9 +328,9 @@ impl OrgMut<'_> {
         let projects: Vec<_> = self.org.projects_in(id).map(|one| one.unit.name.as_str()).collect();
         if !projects.is_empty() {
             let some = admission::some_of(projects.iter().copied());
-            let count = projects.len();
+            let count = units::counted(projects.len(), "project");
             return Err(Error::conflict(format!(
-                "department `{name}` still has {count} project(s) ({some}); delete them first"
+                "department `{name}` still has {count} ({some}); delete them first"
             )));
         }
         if id == DEPARTMENT_DEFAULT {

@@ -171,8 +171,8 @@ impl State {
             if !who.is_empty() {
                 let some = admission::some_of(who.iter().copied());
                 return Err(Error::conflict(format!(
-                    "node pool `{name}` is named by {} {what}(s) ({some}); {cure} first",
-                    who.len()
+                    "node pool `{name}` is named by {} ({some}); {cure} first",
+                    units::counted(who.len(), what)
                 )));
             }
         }

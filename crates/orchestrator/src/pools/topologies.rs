@@ -109,10 +109,10 @@ impl State {
             living.filter(|w| bound(&w.spec)).map(|w| w.spec.name.as_str()).collect();
         if !bound.is_empty() {
             return Err(Error::conflict(format!(
-                "network topology `{}` says where the pods of {} workload(s) are ({}); delete them \
+                "network topology `{}` says where the pods of {} are ({}); delete them \
                  first",
                 topology.name,
-                bound.len(),
+                units::counted(bound.len(), "workload"),
                 admission::some_of(bound.iter().copied())
             )));
         }

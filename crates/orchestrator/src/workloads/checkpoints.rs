@@ -37,10 +37,9 @@ impl State {
     /// The workers of a training have made no step for so long. It may still be right to wait, so nothing
     /// is stopped for it.
     pub(crate) fn note_hang(&mut self, id: Uuid, workers: u32, idle_ms: u64) -> Subject {
-        let minutes = idle_ms / 60_000;
-        let message = format!(
-            "its {workers} worker(s) have made no step for {minutes} minutes; their logs may say why"
-        );
+        let workers = units::counted(workers, "worker");
+        let minutes = units::counted(idle_ms / 60_000, "minute");
+        let message = format!("no step of its {workers} for {minutes}; their logs may say why");
         let event = EventBuilder::new(NO_STEPS.name, message).code(NO_STEPS.code);
         self.emit(id, event.warning());
         Subject::Nothing

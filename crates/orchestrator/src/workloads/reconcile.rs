@@ -131,7 +131,7 @@ impl State {
         if model.is_some_and(|model| self.cluster.pods()[model].binding.releasing) {
             return;
         }
-        self.emit(id, EventBuilder::new("Started", "its process runs").pod(number));
+        self.emit(id, EventBuilder::new("Started", "running").pod(number));
         self.say_limits(id, number);
     }
 

@@ -188,11 +188,11 @@ impl FromIterator<Pod> for Pods {
     }
 }
 
-/// Name of a pod: of its run, or of the one that begins as soon as the pod need not wait in its
-/// place. One with a role has the same name in all its runs, as published.
+/// Name of a pod: of its run, or of the one that begins first or as soon as the pod need not wait in
+/// its place. One with a role has the same name in all its runs, as published.
 pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     let (workload, (set, _)) = (&spec.name, spec.set_of(pod.number()));
-    let generation = pod.generation + u32::from(pod.waits_for_others);
+    let generation = (pod.generation + u32::from(pod.waits_for_others)).max(1);
     let number = pod.number_in_role(spec);
     if spec.is_of_groups()
         && let Some(group) = spec.group(set.group.as_ref())

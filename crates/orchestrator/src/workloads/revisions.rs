@@ -180,7 +180,7 @@ impl State {
         }
         if head.revisions.last() != Some(&from) {
             return Err(Error::conflict(format!(
-                "inference `{name}` was changed by somebody else meanwhile; look at it and try again"
+                "inference `{name}` was changed by another request meanwhile; look at it and try again"
             )));
         }
         let project = self.org.project(head.project_id)?;

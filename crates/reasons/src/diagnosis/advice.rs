@@ -62,16 +62,36 @@ impl Advice {
             Change::Preemptible => Some(update("preemptibility", "preemptible")),
             Change::End { workload } => {
                 let Named { name, project } = Named::of(workload);
-                Some(vec![format!("runai delete {name} -p {project}")])
+                Some(vec![match self.replaces_own_revision() {
+                    true => format!("runai inference update {name} -p {project} --recreate"),
+                    false => format!("runai delete {name} -p {project}"),
+                }])
             }
             _ => None,
         }
         .unwrap_or_default()
     }
 
+    /// True if another revision of the same inference would have to end.
+    #[must_use]
+    pub fn replaces_own_revision(&self) -> bool {
+        match &self.change {
+            Change::End { workload } => workload.is_other_revision_of(&self.workload),
+            _ => false,
+        }
+    }
+
     /// One sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
+        if let Change::End { workload } = &self.change
+            && self.replaces_own_revision()
+        {
+            return format!(
+                "that {workload}, another revision of the same inference, ends first: it does not serve \
+                 until its successor is ready"
+            );
+        }
         let disturbs = match self.disturbs {
             0 => String::new(),
             1 => " (stops or moves 1 other)".to_owned(),
@@ -88,10 +108,7 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// A revision of an inference has the name of that with a number behind a dot, which is in no
-    /// other name.
     fn of(workload: &'a WorkloadRef) -> Self {
-        let name = workload.name.split('.').next().unwrap_or_default();
-        Self { name, project: &workload.queue }
+        Self { name: workload.typed_name(), project: &workload.queue }
     }
 }

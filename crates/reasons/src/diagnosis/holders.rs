@@ -125,6 +125,8 @@ pub enum Standing {
     WithinItsShare,
     /// The queue of the one who asks has what it is entitled to, and takes from no other.
     NotEntitled,
+    /// Another revision of the inference that waits.
+    OtherRevision,
 }
 
 impl Standing {
@@ -138,6 +140,7 @@ impl Standing {
             Self::GuaranteedUntil(_) => "guaranteed",
             Self::WithinItsShare => "within_its_share",
             Self::NotEntitled => "not_entitled",
+            Self::OtherRevision => "other_revision",
         }
     }
 
@@ -155,6 +158,7 @@ impl Standing {
             }
             Self::WithinItsShare => "its project holds no more than its share".to_owned(),
             Self::NotEntitled => "nothing is taken from other projects for this one".to_owned(),
+            Self::OtherRevision => "another revision of the same inference".to_owned(),
         }
     }
 }

@@ -254,7 +254,7 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-fn standings() -> [Standing; 6] {
+fn standings() -> [Standing; 7] {
     [
         Standing::MayGive,
         Standing::NotPreemptible,
@@ -262,6 +262,7 @@ fn standings() -> [Standing; 6] {
         Standing::GuaranteedUntil(NOW.plus_ms(3_660_000)),
         Standing::WithinItsShare,
         Standing::NotEntitled,
+        Standing::OtherRevision,
     ]
 }
 
@@ -470,6 +471,7 @@ fn every_advice_and_every_obstacle() {
             GuaranteedUntil,
             WithinItsShare,
             NotEntitled,
+            OtherRevision,
         },
         standings(),
         |one: &Standing| one.text(NOW),
@@ -502,4 +504,26 @@ fn every_advice_and_every_obstacle() {
         of_obstacle,
     );
     expect_all(&[changes, standings, obstacles], &expect_file!["texts/diagnosis.txt"]);
+}
+
+#[test]
+fn another_revision_of_an_inference_is_replaced_and_not_deleted() {
+    let advice = |waiting: &str, other: &str| {
+        let change = Change::End { workload: workload(other) };
+        let advice = Advice { workload: workload(waiting), change, disturbs: 0 };
+        (advice.text(NOW), advice.commands())
+    };
+    let replace = "runai inference update svc -p team-b --recreate";
+    let (text, commands) = advice("svc.2", "svc.1");
+    assert!(
+        text.starts_with("that team-b/svc.1, another revision of the same inference"),
+        "{text}"
+    );
+    assert_eq!(commands, [replace]);
+    for (waiting, other) in [("svc.2", "other.1"), ("svc", "other"), ("svc.2", "svc2.1")] {
+        let (text, commands) = advice(waiting, other);
+        assert_eq!(text, format!("that team-b/{other} ends"));
+        let name = other.trim_end_matches(".1");
+        assert_eq!(commands, [format!("runai delete {name} -p team-b")]);
+    }
 }

@@ -29,7 +29,8 @@ fn a_wait_ends_when_it_is_reached_or_cannot_be() {
 #[test]
 fn a_login_that_ran_out_is_renewed_once() {
     let (url, message) = ("http://h".to_owned(), "expired".to_owned());
-    let ran_out = Error::Server(client::Error::NotLoggedIn { url, message });
+    let credential = client::Credential::Login;
+    let ran_out = Error::Server(client::Error::NotLoggedIn { url, message, credential });
     assert!(ran_out.is_lost(None));
     assert!(!ran_out.is_lost(Some(Instant::now())), "there is no session");
 }

@@ -171,6 +171,10 @@ fn rights(
     let mut pools: Vec<_> = choices.into_iter().filter(there).collect();
     // Without queues for each pool it is the same in all of them.
     pools.truncate(if s.cluster.is_divided() { usize::MAX } else { 1 });
+    // Of none where no node could hold it, unless that is so in all of them.
+    if pools.len() > 1 && pools.iter().any(|&pool| is_usable(s, id, pool)) {
+        pools.retain(|&pool| is_usable(s, id, pool));
+    }
     if pools.is_empty() {
         pools.push(None);
     }
@@ -193,6 +197,16 @@ fn rights(
         [against, beyond, protected].map(|of| of.reasons(named_max));
     protected.dedup();
     Rights { against, beyond, protected }
+}
+
+/// True if each of the next pods may go to a node of the pool that is large enough for it.
+fn is_usable(s: &Session<'_>, id: WorkloadId, pool: Option<PoolId>) -> bool {
+    s.next_pods(id).iter().all(|&pod| {
+        let constraints = s.cluster.constraints_in(pod, pool);
+        let demand = s.cluster.set_of(pod).demand;
+        let mut nodes = s.cluster.nodes().iter();
+        nodes.any(|(at, node)| demand.fits_in(node.capacity) && s.cluster.allows(constraints, at))
+    })
 }
 
 /// Most projects named of those that divide what their work can use.

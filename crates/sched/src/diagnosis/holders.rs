@@ -52,7 +52,10 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
                 workload: s.reference(who),
                 kind,
                 held,
-                standing: standing(s, id, asked, who),
+                standing: match s.reference(who).is_other_revision_of(&s.reference(id)) {
+                    true => Standing::OtherRevision,
+                    false => standing(s, id, asked, who),
+                },
             })
             .collect(),
         workloads_more,

@@ -196,7 +196,7 @@ pub(crate) fn refusals(
     };
     for (_, standing) in standings(s, id, asked).filter(|(who, _)| asks(who)) {
         match standing {
-            Standing::MayGive | Standing::NotEntitled => {}
+            Standing::MayGive | Standing::NotEntitled | Standing::OtherRevision => {}
             Standing::NotPreemptible => refusals.not_preemptible += 1,
             Standing::AsImportant { .. } => refusals.as_important += 1,
             Standing::WithinItsShare => refusals.within_share += 1,

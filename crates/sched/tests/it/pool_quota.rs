@@ -57,6 +57,25 @@ fn who_names_no_pool_may_be_in_any() {
 }
 
 #[test]
+fn reasons_name_the_pools_that_can_hold_a_workload_once_each() {
+    let mut w = World::new("n1:2 n2:2 n3:0 n4:2", "a:0");
+    w.run("label n1 node-pool=a100; label n3 node-pool=cpu; label n4 node-pool=kept !team=b");
+    w.run("quota a@a100 1; quota a 1");
+    w.run("submit a/x -g 2 --interactive");
+    let refused = |why: &str, pool: &str| {
+        let lines = why.lines().filter(|line| line.trim_start().starts_with("P202"));
+        lines.filter(|line| line.contains(&format!("a in pool {pool} has a quota of"))).count()
+    };
+    let why = w.why("x");
+    let counts = ["default", "a100", "cpu", "kept"].map(|pool| refused(&why, pool));
+    assert_eq!(counts, [1, 1, 0, 0], "no GPU in `cpu`, and a taint on `kept`: {why}");
+    // Where no pool can hold it, the size is the reason, and rights are told all the same.
+    w.run("submit a/large -g 4 --interactive");
+    let why = w.why("large");
+    assert!(why.contains("P101") && why.contains("P202"), "{why}");
+}
+
+#[test]
 fn reclaim_is_within_the_pool() {
     reclaims_within_the_pool(world(""));
 }

@@ -119,7 +119,7 @@ fn profile(wire: &wire::Policy, profile: Profile) -> Result<Profile, String> {
 pub(crate) fn actions(profile: Profile, wire: &[wire::Action]) -> Result<Vec<Action>, String> {
     let kai = matches!(profile, Profile::Kai(_));
     if kai && wire.contains(&wire::Action::Promote) {
-        let why = "profile `kai` finds reserved places anew in each cycle";
+        let why = "profile `kai` finds reserved places again in each cycle";
         return Err(format!("action `promote` is not allowed: {why}"));
     }
     let action = |wire: &wire::Action| match wire {

@@ -172,6 +172,11 @@ impl Asking {
 
     fn delete(&mut self, name: &str) -> Result<(), Error> {
         let id = self.workload(name)?;
+        self.delete_by_id(id)
+    }
+
+    /// Deletes a workload.
+    pub(crate) fn delete_by_id(&mut self, id: Uuid) -> Result<(), Error> {
         self.command(Command::Delete { by: by(), id }).map(drop)
     }
 

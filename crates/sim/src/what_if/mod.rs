@@ -29,6 +29,8 @@ pub enum Asked {
     Step(Box<Step>),
     /// A workload of the project with this id.
     Submission(u64, Box<WorkloadSpec>),
+    /// The end of the workload with this id; of an inference, of all its revisions.
+    Deletion(Uuid),
 }
 
 /// What would happen.
@@ -76,6 +78,10 @@ pub fn what_if(
             Asked::Submission(project_id, spec) => {
                 let spec = WorkloadSpec::clone(spec);
                 question.asking.submit(*project_id, spec, false)?.into_iter().collect()
+            }
+            Asked::Deletion(id) => {
+                question.asking.delete_by_id(*id)?;
+                Vec::new()
             }
         };
         question.submitted.extend(submitted);

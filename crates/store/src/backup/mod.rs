@@ -106,7 +106,7 @@ pub enum BackupError {
         cause: std::io::Error,
     },
     /// It is no backup, or not a whole one.
-    #[error("line {line}: {fault}; nothing was restored, take another backup")]
+    #[error("line {line}: {fault}; nothing was restored, use another file")]
     Damaged {
         /// Where.
         line: u64,

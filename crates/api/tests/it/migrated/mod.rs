@@ -136,6 +136,12 @@ const MAY_DIFFER: [&str; 20] = [
     "revisionRequestedResources",
 ];
 
+/// True for a pod that never ran, which has the name of its first run now.
+fn is_name_of_first_run(then: &Value, now: &Value) -> bool {
+    let first = then.as_str().and_then(|then| then.strip_suffix("-0"));
+    first.is_some_and(|pod| now.as_str() == Some(&*format!("{pod}-1")))
+}
+
 /// Everything in `then` that is not the same in `now`, which may have more.
 fn differences(at: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
     match (then, now) {
@@ -157,6 +163,11 @@ fn differences(at: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
             }
         }
         _ if then == now => {}
+        _ if at.ends_with("].name") && is_name_of_first_run(then, now) => {}
+        // Its first reason was that of a node pool in which it can have no place.
+        _ if at.ends_with(".phaseReason")
+            && *then == "OverLimit"
+            && *now == "NonPreemptibleOverQuota" => {}
         // Rows of lists leave it out.
         _ if at.starts_with("/api/v1/workloads.") && at.ends_with(".environmentVariables") => {}
         _ => found.push(format!("{at}: {then} has become {now}")),

@@ -347,7 +347,8 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Who would have to end: the smallest of its own project that is enough, or else of another.
+    /// Who would have to end: another revision of the same inference, else the smallest of its own
+    /// project that is enough, or else of another.
     pub(super) fn without_others(&mut self) {
         let leaf = self.cluster.workloads()[self.id].spec.queue;
         let placed = self.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
@@ -362,6 +363,14 @@ impl WhatIf<'_> {
             })
             .collect();
         holders.sort_unstable();
+        let waiting = self.reference(self.id);
+        let revisions = holders.iter().map(|&(.., who)| self.reference(who));
+        let revisions = revisions.filter(|other| other.is_other_revision_of(&waiting));
+        for workload in revisions.collect::<Vec<_>>() {
+            if self.consider(&Change::End { workload }) {
+                return;
+            }
+        }
         for own in [true, false] {
             let asked = self.asked.gpu_millis;
             let mine = holders.iter().filter(|(foreign, ..)| *foreign != own);
