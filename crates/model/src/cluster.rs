@@ -38,7 +38,7 @@ use crate::request_histogram::RequestHistogram;
 use crate::workload::Shapes;
 use crate::{
     Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId, Queue, QueueId,
-    Topology, Workload, WorkloadId, WorkloadSpec,
+    Shrinks, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -332,6 +332,7 @@ impl Cluster {
             not_before: Instant::default(),
             last_start: None,
             last_resize: None,
+            shrinks: Shrinks::default(),
             last_eviction: None,
             checkpointed_at: None,
             restarts: 0,
@@ -398,6 +399,12 @@ impl Cluster {
         let workload = &mut self.workloads[workload];
         workload.last_start = last_start;
         workload.last_resize = last_resize;
+    }
+
+    /// Records how often a workload was shrunk.
+    pub fn set_shrinks(&mut self, workload: WorkloadId, shrinks: Shrinks) {
+        self.note(workload);
+        self.workloads[workload].shrinks = shrinks;
     }
 
     /// Records when a workload was last evicted.
