@@ -38,7 +38,7 @@ use crate::request_histogram::RequestHistogram;
 use crate::workload::Shapes;
 use crate::{
     Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId, Queue, QueueId,
-    Topology, Workload, WorkloadId, WorkloadSpec,
+    Shrinks, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -333,6 +333,7 @@ impl Cluster {
             last_start: None,
             idle: false,
             last_resize: None,
+            shrinks: Shrinks::default(),
             last_eviction: None,
             checkpointed_at: None,
             restarts: 0,
@@ -405,6 +406,12 @@ impl Cluster {
     pub fn set_idle(&mut self, workload: WorkloadId, idle: bool) {
         self.note(workload);
         self.workloads[workload].idle = idle;
+    }
+
+    /// Records how often a workload was shrunk.
+    pub fn set_shrinks(&mut self, workload: WorkloadId, shrinks: Shrinks) {
+        self.note(workload);
+        self.workloads[workload].shrinks = shrinks;
     }
 
     /// Records when a workload was last evicted.

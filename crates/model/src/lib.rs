@@ -24,6 +24,7 @@ mod queue;
 mod request;
 mod request_histogram;
 mod room;
+mod shrinks;
 mod supply;
 mod topology;
 mod usage;
@@ -51,6 +52,7 @@ pub use queue::{DEPARTMENT_PREFIX, Queue, QueueSpec, Share, Tier, Usage, Weights
 pub use request::{GpuRequest, PodRequest};
 pub use request_histogram::RequestHistogram;
 pub use room::fitting;
+pub use shrinks::Shrinks;
 pub use supply::{GROUPS_MAX, GroupSet, Groups, Supply};
 pub use topology::{Domain, DomainId, Topology, TopologyConstraint, TopologyId};
 pub use usage::{EndedStep, UsageLedger, UsageWindow, UsageWindowError, WindowKind};

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use units::{Instant, Resources};
 
 use crate::{
-    Placement, PodId, PodSet, PodSetSpec, PoolId, QueueId, TopologyConstraint, WorkloadId,
+    Placement, PodId, PodSet, PodSetSpec, PoolId, QueueId, Shrinks, TopologyConstraint, WorkloadId,
 };
 
 /// A workload to add.
@@ -117,6 +117,8 @@ pub struct Workload {
     pub idle: bool,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,
+    /// How often it was shrunk.
+    pub shrinks: Shrinks,
     /// When its pods were last all stopped for others.
     pub last_eviction: Option<Instant>,
     /// When it last saved its progress, if it ever said so.

@@ -444,9 +444,10 @@ impl State {
             (None, Some(_)) => PodState::Reserved,
             (None, None) => state_without_place(workload, pod, turn),
         };
+        let of_machine = pod.last_exit_kind.is_some_and(ExitKind::is_of_machine);
         let restart_at = match state {
             PodState::Pending => Self::backs_off_until(workload, pod),
-            _ => pod.restart_at,
+            _ => pod.restart_at.filter(|_| !of_machine),
         };
         let place = binding.current.as_ref().or(binding.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Change, Cluster};
+use model::{Change, Cluster, Workload};
 use units::Instant;
 
 use crate::actions::{self, drain, explain};
@@ -291,10 +291,13 @@ fn record_times(cluster: &mut Cluster, now: Instant, steps: &[Step]) {
                     cluster.set_evicted(id, now);
                 }
             }
-            Step::Resize { pod, .. } => {
+            Step::Resize { pod, ref from, ref to, .. } => {
                 let id = cluster.pods()[pod].workload;
-                let last_start = cluster.workloads()[id].last_start;
+                let Workload { last_start, shrinks, .. } = cluster.workloads()[id];
                 cluster.set_starts(id, last_start, Some(now));
+                if to.devices.len() < from.devices.len() {
+                    cluster.set_shrinks(id, shrinks.with_one_more(now));
+                }
             }
             _ => {}
         }

@@ -161,6 +161,9 @@ pub struct Policy {
     /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
     /// stream of short ones would do nothing but restart.
     pub grow_interval_ms_min: u64,
+    /// How long a restart of an elastic workload takes, in milliseconds: after a shrink it waits as long
+    /// before it grows beyond its request, after the next twice as long, and so on.
+    pub restart_ms: u64,
     /// How long workloads run before another queue may take from them, in milliseconds, where no
     /// queue says anything.
     pub reclaim_min_runtime_ms: u64,
@@ -244,6 +247,7 @@ impl Default for Policy {
             usage: None,
             consolidation_moves_max: 16,
             grow_interval_ms_min: 10_000,
+            restart_ms: 30_000,
             reclaim_min_runtime_ms: 0,
             preempt_min_runtime_ms: 0,
             stale_grace_ms: 60_000,

@@ -80,6 +80,8 @@ fn knobs(policy: &Policy, now: Instant) -> wire::Policy {
         usage: policy.usage.map(|window| usage_window(window, now)),
         consolidation_moves_max: Some(policy.consolidation_moves_max),
         grow_interval: Some(Span::new(policy.grow_interval_ms_min)),
+        restart: Some(Span::new(policy.restart_ms)),
+        turn: Some(Span::new(policy.turn_ms)),
         reclaim_min_runtime: Some(Span::new(policy.reclaim_min_runtime_ms)),
         preempt_min_runtime: Some(Span::new(policy.preempt_min_runtime_ms)),
         stale_grace: Some(Span::new(policy.stale_grace_ms)),

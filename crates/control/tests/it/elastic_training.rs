@@ -75,7 +75,7 @@ async fn a_low_job_gives_one_worker_and_grows_back_under_the_next_number() {
     w.engine.stubborn(false);
     w.engine.let_go();
     are(&w, "high", "master-high Running, worker-high-0 Running").await;
-    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Pending").await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Starting").await;
     w.phase("low", Phase::Degraded).await;
 
     w.engine.end(run(&w, "high", "worker-high-0").key, Exit::Code(0));
@@ -228,7 +228,7 @@ async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job
     are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
     let ends = async |pod: &str, exit: Exit, next: &str| {
         w.engine.end(run(&w, "low", pod).key, exit);
-        are(&w, "low", &format!("master-low Running, {next} Pending, worker-low-1 Running")).await;
+        are(&w, "low", &format!("master-low Running, {next} Starting, worker-low-1 Running")).await;
         w.clock.advance_ms(2000);
         are(&w, "low", &format!("master-low Running, {next} Running, worker-low-1 Running")).await;
     };
@@ -243,7 +243,10 @@ async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job
     let events = w.events(w.id("low")).await;
     let again: Vec<_> = events.iter().filter(|event| event.kind == "BackOff").collect();
     let again: Vec<_> = again.iter().map(|event| event.message.as_str()).collect();
-    assert_eq!(again, ["starts again in 1 s", "starts again in 1 s (retry 1 of 1)"]);
+    assert_eq!(
+        again,
+        ["starts again in its place in 1 s", "starts again in its place in 1 s (retry 1 of 1)"]
+    );
 }
 
 #[tokio::test]

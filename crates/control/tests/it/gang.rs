@@ -140,7 +140,7 @@ async fn a_failure_restarts_all_on_other_ports() {
     w.engine.end(first[1].key, Exit::Code(0));
     w.becomes("d Running 2/3").await;
     w.engine.end(first[2].key, Exit::Code(1));
-    w.becomes("d Pending 0/3").await;
+    w.becomes("d Initializing 3/3").await;
     let exits: Vec<_> = w.get("d").unwrap().pods.iter().map(|pod| pod.last_exit.clone()).collect();
     let said = |exit: &str| Some(exit.to_owned());
     assert_eq!(exits, [None, said("exit code 0"), said("exit code 1")], "the first was stopped");
@@ -219,7 +219,7 @@ async fn a_server_that_comes_back_finds_the_gang_as_it_was() {
     // One of them is lost while the server is away: the others cannot go on without.
     w.engine.end(after[1].key, Exit::Lost);
     w.start().await;
-    w.becomes("d Pending 0/3").await;
+    w.becomes("d Initializing 3/3").await;
     w.clock.advance_ms(1000);
     runs(&w, "d", &[2, 2, 2]).await;
 }
@@ -252,12 +252,12 @@ async fn one_whose_pods_meet_at_the_server_goes_on_without_the_first() {
     w.submit(1, meets("d")).await;
     let first = runs(&w, "d", &[1, 1, 1]).await;
     w.engine.end(first[0].key, Exit::Code(1));
-    w.becomes("d Initializing 2/3").await;
+    w.becomes("d Initializing 3/3").await;
     w.clock.advance_ms(1000);
     let second = runs(&w, "d", &[2, 1, 1]).await;
     assert_eq!(ports(&second), ports(&first), "the others look for it where it was");
     w.engine.end(second[0].key, Exit::Lost);
-    w.becomes("d Initializing 2/3").await;
+    w.becomes("d Initializing 3/3").await;
     w.clock.advance_ms(1000);
     runs(&w, "d", &[3, 1, 1]).await;
 }

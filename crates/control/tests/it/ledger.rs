@@ -6,7 +6,7 @@ use control::Clock as _;
 use engine::{Exit, GpuUse, Measured};
 use spec::{GpuRequest, NodeSpec, WorkloadSpec};
 use units::Instant;
-use view::{PodState, View};
+use view::{PodState, PodView, View};
 
 use crate::chaos::Dice;
 use crate::world::{World, elastic, nodes, training, with};
@@ -47,9 +47,10 @@ async fn settle(w: &World) {
     let done = |view: &View| {
         use PodState::{Reserved, Running, Starting, Terminating};
         let pods = || view.workloads.values().flat_map(|workload| &workload.pods);
-        let restless = |state| matches!(state, Starting | Terminating | Reserved);
+        let pauses = |pod: &PodView| pod.state == Starting && pod.last_exit.is_some();
+        let restless = |pod: &PodView| matches!(pod.state, Starting | Terminating | Reserved);
         let running = pods().filter(|pod| pod.state == Running).count();
-        !pods().any(|pod| restless(pod.state)) && running == w.engine.alive().len()
+        !pods().any(|pod| restless(pod) && !pauses(pod)) && running == w.engine.alive().len()
     };
     loop {
         w.until("settled", done).await;

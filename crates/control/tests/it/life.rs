@@ -66,7 +66,7 @@ async fn a_failed_training_is_retried_with_growing_delays() {
     for (retry, delay_ms) in [(1, 1000), (2, 2000)] {
         w.phase("t", Phase::Running).await;
         w.engine.end(w.engine.run_of("t").key, Exit::Code(3));
-        let waits = w.waits_for("t", "P302").await;
+        let waits = w.phase("t", Phase::Initializing).await;
         assert_eq!(waits.restarts, retry);
         let again_ms = waits.pods[0].restart_at.map(|at| at.since_ms(waits.phase_since));
         assert_eq!(again_ms, Some(delay_ms), "shown as a crash loop");
@@ -75,7 +75,7 @@ async fn a_failed_training_is_retried_with_growing_delays() {
         w.submit(1, training("other", 0)).await;
         w.delete("other").await;
         w.until("only t", |v| v.workloads.len() == 1).await;
-        assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
+        assert_eq!(w.get("t").unwrap().phase, Phase::Initializing, "not before its time");
         w.clock.advance_ms(1);
     }
     let third = w.phase("t", Phase::Running).await;
@@ -104,7 +104,8 @@ async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
     w.engine.fail_stops(1);
     w.submit(1, with(training("t", 1), |pod| pod.image = "half-started".to_owned())).await;
     w.submit(1, training("next", 1)).await;
-    w.phase("t", Phase::Pending).await;
+    w.waits_for("t", "E211").await;
+    w.delete("t").await;
     w.phase("next", Phase::Running).await;
     assert_eq!(w.engine.calls(), ["start t.1", "stop t.1", "stop t.1", "start next.1"]);
     assert_eq!(w.engine.most_in_use(), 1000);
@@ -120,6 +121,8 @@ async fn a_failed_start_keeps_its_gpu_until_what_it_left_is_gone() {
     w.decided().await;
     assert_eq!(w.picture(), "t Initializing 1/1\nnext Pending 0/1");
     w.engine.let_go();
+    w.waits_for("t", "E211").await;
+    w.delete("t").await;
     w.phase("next", Phase::Running).await;
     assert_eq!(w.engine.most_in_use(), 1000);
 }
@@ -145,12 +148,12 @@ async fn a_clock_that_is_set_back_moves_neither_history_nor_delays() {
     w.submit(1, training("t", 1)).await;
     w.phase("t", Phase::Running).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Lost);
-    w.phase("t", Phase::Pending).await;
+    w.phase("t", Phase::Initializing).await;
     w.clock.set_back_ms(400_000);
     w.submit(1, training("other", 0)).await;
     w.clock.advance_ms(999);
     w.submit(1, training("another", 0)).await;
-    assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
+    assert_eq!(w.get("t").unwrap().phase, Phase::Initializing, "not before its time");
     w.clock.advance_ms(1);
     w.phase("t", Phase::Running).await;
     let events = w.handle.events(records::EventFilter::default()).await.unwrap();
@@ -167,7 +170,7 @@ async fn a_lost_run_uses_up_no_retry() {
     w.submit(1, WorkloadSpec { backoff_limit: 0, ..training("t", 1) }).await;
     w.phase("t", Phase::Running).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Lost);
-    let waits = w.phase("t", Phase::Pending).await;
+    let waits = w.phase("t", Phase::Initializing).await;
     assert_eq!((waits.restarts, waits.pods[0].restart_at), (0, None), "no crash loop");
     w.clock.advance_ms(1000);
     assert_eq!(w.phase("t", Phase::Running).await.restarts, 0);
@@ -178,7 +181,7 @@ async fn a_run_that_the_machine_cannot_start_now_says_why_and_is_tried_again() {
     let w = one_gpu().await;
     let spec = with(training("t", 1), |pod| pod.image = "not-now".to_owned());
     let id = w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await.id;
-    let shown = w.phase("t", Phase::Pending).await;
+    let shown = w.phase("t", Phase::Initializing).await;
     let all = w.why("t");
     let why = all.iter().find(|reason| reason.code == "E211").unwrap();
     assert!(why.message.starts_with("could not be started now: "), "{}", why.message);
@@ -197,18 +200,18 @@ async fn a_run_that_is_lost_after_every_start_is_tried_less_and_less_often() {
     for delay_ms in [1000, 2000, 4000] {
         w.phase("t", Phase::Running).await;
         w.engine.end(w.engine.run_of("t").key, Exit::Lost);
-        w.phase("t", Phase::Pending).await;
+        w.phase("t", Phase::Initializing).await;
         w.clock.advance_ms(delay_ms - 1);
         w.submit(1, training("other", 0)).await;
         w.delete("other").await;
         w.until("only t", |v| v.workloads.len() == 1).await;
-        assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
+        assert_eq!(w.get("t").unwrap().phase, Phase::Initializing, "not before its time");
         w.clock.advance_ms(1);
     }
     w.phase("t", Phase::Running).await;
     w.clock.advance_ms(600_000);
     w.engine.end(w.engine.run_of("t").key, Exit::Lost);
-    w.phase("t", Phase::Pending).await;
+    w.phase("t", Phase::Initializing).await;
     w.clock.advance_ms(1000);
     w.phase("t", Phase::Running).await;
 }
@@ -381,7 +384,7 @@ async fn late_and_repeated_messages_change_nothing() {
     w.phase("t", Phase::Running).await;
     let first = w.engine.run_of("t").key;
     w.engine.end(first, Exit::Code(1));
-    w.phase("t", Phase::Pending).await;
+    w.phase("t", Phase::Initializing).await;
     w.clock.advance_ms(1000);
     let second = w.phase("t", Phase::Running).await;
     let exited = RunState::Exited { exit: Exit::Code(1), at: Instant(1_000_000) };
@@ -427,7 +430,7 @@ async fn output_of_an_earlier_run_is_asked_for_by_its_name() {
     w.submit(1, training("t", 1)).await;
     w.phase("t", Phase::Running).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Code(1));
-    w.phase("t", Phase::Pending).await;
+    w.phase("t", Phase::Initializing).await;
     w.clock.advance_ms(1000);
     w.phase("t", Phase::Running).await;
     for (name, output) in

@@ -28,12 +28,13 @@ async fn a_wait_counts_once_from_submission_to_the_first_run() {
     w.submit(1, training("second", 1)).await;
     w.clock.advance_ms(30_000);
     w.engine.end(w.engine.run_of("first").key, Exit::Code(1));
-    w.phase("second", Phase::Running).await;
-    w.clock.advance_ms(10_000);
-    w.engine.end(w.engine.run_of("second").key, Exit::Code(0));
-    w.becomes("first Running 1/1\nsecond Completed 0/1").await;
+    w.phase("first", Phase::Initializing).await;
+    w.clock.advance_ms(1000);
+    w.phase("first", Phase::Running).await;
     w.engine.end(w.engine.run_of("first").key, Exit::Code(1));
-    w.phase("first", Phase::Failed).await;
+    w.becomes("first Failed 0/1\nsecond Running 1/1").await;
+    w.engine.end(w.engine.run_of("second").key, Exit::Code(0));
+    w.phase("second", Phase::Completed).await;
     let got = values(
         &w,
         [
@@ -47,7 +48,7 @@ async fn a_wait_counts_once_from_submission_to_the_first_run() {
             "workloads_submitted_total{kind=\"workspace\"}",
         ],
     );
-    assert_eq!(got, [2.0, 2.0, 30.0, 1.0, 2.0, 1.0, 1.0, 0.0].map(Some));
+    assert_eq!(got, [2.0, 2.0, 31.0, 1.0, 2.0, 1.0, 1.0, 0.0].map(Some));
 }
 
 #[tokio::test]
@@ -68,6 +69,8 @@ async fn what_the_engine_refuses_counts_by_what_was_asked_of_it() {
     w.engine.fail_stops(1);
     w.submit(1, with(training("t", 1), |pod| pod.image = "half-started".to_owned())).await;
     w.submit(1, training("next", 1)).await;
+    w.waits_for("t", "E211").await;
+    w.delete("t").await;
     w.phase("next", Phase::Running).await;
     let verbs = ["start", "stop", "remove"];
     let errors = verbs.map(|verb| format!("engine_errors_total{{verb=\"{verb}\"}}"));

@@ -90,7 +90,7 @@ async fn a_pod_that_ends_has_its_group_begin_again_and_no_other() {
     // Well or badly, and as often as that may be: they are to serve.
     for (exit, again, wait_ms) in [(Exit::Code(0), 2, 1000), (Exit::Code(3), 3, 2000)] {
         w.engine.end(runs(&w, 1)[1].key, exit);
-        w.becomes("s Degraded 3/6").await;
+        w.becomes("s Degraded 6/6").await;
         w.clock.advance_ms(wait_ms);
         let now = until(&w, 1, &[again; 3]).await;
         assert!(ports(&now).iter().all(|port| !ports(&second).contains(port)));
@@ -147,7 +147,7 @@ async fn a_server_that_comes_back_finds_the_groups_as_they_were() {
     // One of them is lost while the server is away: its group cannot go on without.
     w.engine.end(before[1][2].key, Exit::Lost);
     w.start().await;
-    w.becomes("s Degraded 3/6").await;
+    w.becomes("s Degraded 6/6").await;
     w.clock.advance_ms(1000);
     until(&w, 1, &[2, 2, 2]).await;
     assert_eq!(until(&w, 0, &[1, 1, 1]).await, before[0]);

@@ -306,7 +306,7 @@ async fn no_delay_is_longer_than_the_longest_when_the_clock_was_set_back() {
     w.becomes("t Running 1/1\nshell Running 1/1").await;
     w.engine.end(w.engine.run_of("t").key, Exit::Lost);
     w.engine.end(w.engine.run_of("shell").key, Exit::Code(1));
-    w.becomes("t Pending 0/1\nshell Initializing 1/1").await;
+    w.becomes("t Initializing 1/1\nshell Initializing 1/1").await;
     w.crash().await;
     w.clock.set_back_ms(900_000);
     w.start().await;

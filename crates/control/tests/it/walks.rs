@@ -81,7 +81,7 @@ async fn a_run_knows_the_size_of_the_one_before_it() {
     let again = w.engine.run_of("e");
     assert_eq!((again.key, again.resized_from), (grown.key, Some(1000)), "the same run");
     w.engine.end(again.key, Exit::Code(1));
-    w.waits_for("e", "P302").await;
+    w.phase("e", Phase::Initializing).await;
     w.clock.advance_ms(60_000);
     w.becomes("e Running 2/2").await;
     let failed_before = w.engine.run_of("e");

@@ -116,13 +116,25 @@ fn grow_pod(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
     while let Some(next) = next_size(s, id, larger.as_ref().unwrap_or(&place)) {
         larger = Some(next);
     }
-    let Some(larger) = larger else { return };
+    let Some(mut larger) = larger else { return };
     let running = original.current.as_ref() == Some(&place);
     if running && let Some(last) = s.cluster.workloads()[id].last_resize {
         let due = last.plus_ms(s.policy.grow_interval_ms_min);
         if s.now < due {
             s.wake(due);
             return;
+        }
+    }
+    let request = requested(s, id);
+    if running && larger.devices.len() > request as usize {
+        // Back up to its request it grows all the same.
+        let due = s.cluster.workloads()[id].shrinks.grows_at(s.policy.restart_ms);
+        if let Some(due) = due.filter(|due| s.now < *due) {
+            s.wake(due);
+            match place::resized(s.cluster, &place, request as usize) {
+                Some(back) if place.devices.len() < request as usize => larger = back,
+                _ => return,
+            }
         }
     }
     let (gpus_before, gpus_after) = (place.devices.len(), larger.devices.len());

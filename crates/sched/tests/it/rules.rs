@@ -152,6 +152,8 @@ fn growth_is_rate_limited_after_a_resize() {
     assert_eq!(w.size("e"), "1 (1)");
     assert!(w.plan.wake_at.is_some(), "it asks to be woken when it may grow");
     w.run("wait 10000");
+    assert_eq!(w.size("e"), "1 (1)", "as long as a restart takes");
+    w.run("wait 20000");
     assert_eq!(w.size("e"), "2 (1)");
 }
 

@@ -32,6 +32,12 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
     if let Some(interval) = wire.grow_interval {
         policy.grow_interval_ms_min = interval.0;
     }
+    if let Some(span) = wire.restart {
+        policy.restart_ms = span.0;
+    }
+    if let Some(span) = wire.turn {
+        policy.turn_ms = span.0;
+    }
     if let Some(rule) = wire.over_quota {
         policy.over_quota = match rule {
             wire::OverQuota::ByWeight => sched::OverQuota::ByWeight,

@@ -51,6 +51,12 @@ pub struct Policy {
     /// Least time between two resizes of a workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grow_interval: Option<Span>,
+    /// How long a restart takes: so long, and after each shrink twice as long, growth beyond a request waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Span>,
+    /// How long work that started on its queue's lag is not stopped for another's share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Span>,
     /// How long workloads run before another queue may take from them, where no queue says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime: Option<Span>,
