@@ -14,12 +14,14 @@ fn main() -> ExitCode {
         ["echo", port] => echo(port.parse().unwrap_or(0)),
         ["supervise", run_dir] => engine_local::supervise(Path::new(run_dir)),
         ["simulated-driver", ..] => engine_fractions::simulated_driver(&args[1..]),
-        ["gpu-check", ..] => print(engine_fractions::gpu_check(&args[1..])),
-        ["nvidia-smi", ..] => {
-            print(engine_local::nvidia_smi(&args[1..], |name| std::env::var(name).ok()))
-        }
+        ["gpu-check", ..] => print(engine_fractions::gpu_check(&args[1..], environment)),
+        ["nvidia-smi", ..] => print(engine_local::nvidia_smi(&args[1..], environment)),
         _ => ExitCode::from(2),
     }
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 fn print(answer: Result<String, engine::Error>) -> ExitCode {
