@@ -255,9 +255,11 @@ impl Sandbox {
     /// Kills all processes, those of the server among them, as where the power fails.
     pub(crate) fn kill_everything(&mut self) {
         // A supervisor may be starting something at this very moment: look again until all is
-        // quiet.
+        // quiet. What waits for the server goes on until that has let go of its state.
+        let waits = self.server.as_ref().map(Child::id);
         for _ in 0..50 {
-            let left = self.processes();
+            let mut left = self.processes();
+            left.retain(|process| Some(process.pid) != waits);
             if left.is_empty() {
                 break;
             }

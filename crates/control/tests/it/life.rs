@@ -104,7 +104,7 @@ async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
     w.engine.fail_stops(1);
     w.submit(1, with(training("t", 1), |pod| pod.image = "half-started".to_owned())).await;
     w.submit(1, training("next", 1)).await;
-    w.waits_for("t", "E211").await;
+    w.until("it ended", |_| w.get("t").unwrap().pods[0].last_exit.is_some()).await;
     w.delete("t").await;
     w.phase("next", Phase::Running).await;
     assert_eq!(w.engine.calls(), ["start t.1", "stop t.1", "stop t.1", "start next.1"]);
@@ -121,7 +121,7 @@ async fn a_failed_start_keeps_its_gpu_until_what_it_left_is_gone() {
     w.decided().await;
     assert_eq!(w.picture(), "t Initializing 1/1\nnext Pending 0/1");
     w.engine.let_go();
-    w.waits_for("t", "E211").await;
+    w.until("it ended", |_| w.get("t").unwrap().pods[0].last_exit.is_some()).await;
     w.delete("t").await;
     w.phase("next", Phase::Running).await;
     assert_eq!(w.engine.most_in_use(), 1000);

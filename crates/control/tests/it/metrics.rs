@@ -69,7 +69,7 @@ async fn what_the_engine_refuses_counts_by_what_was_asked_of_it() {
     w.engine.fail_stops(1);
     w.submit(1, with(training("t", 1), |pod| pod.image = "half-started".to_owned())).await;
     w.submit(1, training("next", 1)).await;
-    w.waits_for("t", "E211").await;
+    w.until("it ended", |_| w.get("t").unwrap().pods[0].last_exit.is_some()).await;
     w.delete("t").await;
     w.phase("next", Phase::Running).await;
     let verbs = ["start", "stop", "remove"];
