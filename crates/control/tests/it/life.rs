@@ -107,7 +107,9 @@ async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
     w.until("it ended", |_| w.get("t").unwrap().pods[0].last_exit.is_some()).await;
     w.delete("t").await;
     w.phase("next", Phase::Running).await;
-    assert_eq!(w.engine.calls(), ["start t.1", "stop t.1", "stop t.1", "start next.1"]);
+    let mut calls = w.engine.calls();
+    calls.retain(|call| !call.starts_with("forget "));
+    assert_eq!(calls, ["start t.1", "stop t.1", "stop t.1", "start next.1"]);
     assert_eq!(w.engine.most_in_use(), 1000);
 }
 
