@@ -89,11 +89,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("docker.sock");
         let path = socket.to_string_lossy();
-        let docker = Docker::connect_with_unix(&path, 5, API_DEFAULT_VERSION).unwrap();
-        // The socket was removed; it is left behind by a daemon that was killed; the daemon hangs.
-        let removed = docker.version().await.unwrap_err();
+        // It is left behind by a daemon that was killed; it was removed; the daemon hangs.
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let docker = Docker::connect_with_unix(&path, 5, API_DEFAULT_VERSION).unwrap();
         let killed = docker.version().await.unwrap_err();
+        std::fs::remove_file(&socket).unwrap();
+        let removed = docker.version().await.unwrap_err();
         for (who, fault, told) in [
             ("Docker", removed, "Docker does not answer: No such file or directory (os error 2)"),
             ("Podman", killed, "Podman does not answer: Connection refused (os error 111)"),
