@@ -75,7 +75,7 @@ async fn a_low_job_gives_one_worker_and_grows_back_under_the_next_number() {
     w.engine.stubborn(false);
     w.engine.let_go();
     are(&w, "high", "master-high Running, worker-high-0 Running").await;
-    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Starting").await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Pending").await;
     w.phase("low", Phase::Degraded).await;
 
     w.engine.end(run(&w, "high", "worker-high-0").key, Exit::Code(0));
@@ -299,7 +299,7 @@ async fn numbers_outlive_the_server() {
     w.submit(1, job("low", 2, 1000)).await;
     are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
     w.engine.end(run(&w, "low", "worker-low-1").key, Exit::Signal(9));
-    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Pending").await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Starting").await;
     w.clock.advance_ms(2000);
     let after = "master-low Running, worker-low-0 Running, worker-low-2 Running";
     are(&w, "low", after).await;

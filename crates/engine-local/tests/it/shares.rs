@@ -63,7 +63,7 @@ async fn a_whole_gpu_has_no_limit_and_what_does_not_ask_has_no_driver() {
     assert!(text.contains("16384 MiB") && text.contains("15360 MiB: granted"), "{text}");
     let unasked = RunSpec { simulated_driver: None, ..share(&bench, "gpu-check 2>&1; true", 500) };
     let text = run(&bench, unasked).await;
-    assert!(text.contains("no CUDA driver here"), "{text}");
+    assert!(text.contains("no simulated driver here"), "{text}");
 }
 
 #[tokio::test]

@@ -355,7 +355,7 @@ fn shrunk_and_grown() {
 
 #[test]
 fn a_stale_gang() {
-    let script = "submit a/gang --pods 2; lose gang 0; wait 60000";
+    let script = "submit a/gang --pods 2; lose gang 0; wait 60100";
     check_stopped(
         "n1:2",
         "a:2",
