@@ -85,7 +85,7 @@ impl Client {
         self.token.as_deref()
     }
 
-    /// The same server, asked with the token of a login or none.
+    /// Another client of this server, with the token of a login or none.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
         let credential = token.as_ref().map_or(Credential::None, |_| Credential::Login);

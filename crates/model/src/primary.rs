@@ -83,7 +83,7 @@ impl Primary {
         self.cluster.clone()
     }
 
-    /// Whether nothing that a plan depends on has changed since [`Primary::take_news`] was last
+    /// True if nothing that a plan depends on has changed since [`Primary::take_news`] was last
     /// called: neither what every plan does, nor the workloads that it is about.
     pub fn holds_for(&self, mut workloads: impl Iterator<Item = Option<WorkloadId>>) -> bool {
         !self.is_restructured

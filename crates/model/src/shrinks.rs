@@ -1,4 +1,4 @@
-//! How often a workload was shrunk of late. Owns: how long it waits before it grows beyond its request.
+//! Shrinks of a workload in the last hours. Owns: how long it waits before it grows beyond its request.
 //! Does not know: who shrinks it, and whether there is room to grow.
 
 use units::Instant;
@@ -19,7 +19,7 @@ pub struct Shrinks {
 }
 
 impl Shrinks {
-    /// The same after one more.
+    /// The count after one more shrink, the past halved for each hour without one.
     #[must_use]
     pub fn with_one_more(self, now: Instant) -> Self {
         let hours = self.last.map_or(0, |last| now.since_ms(last) / HALVED_AFTER_MS);

@@ -113,7 +113,7 @@ pub struct Workload {
     pub not_before: Instant,
     /// When a pod of it was last given a place, or began again in the one that it kept.
     pub last_start: Option<Instant>,
-    /// Whether it holds places in which nothing runs.
+    /// True if it holds places in which nothing runs.
     pub idle: bool,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,

@@ -424,15 +424,15 @@ impl State {
         workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
     }
 
-    /// What is the matter with a pod in this state.
+    /// The fault of a pod in this state, or why it holds its place without a process.
     fn condition(&self, workload: &Workload, pod: &Pod, state: PodState) -> Option<ReasonView> {
         let own = pod.condition.clone().filter(|why| {
-            // What kept the machine from starting it is why it waits.
+            // A machine that could not start it is why it waits.
             let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
             state.is_starting_or_running() || waits
         });
         let holds = state == PodState::Starting && pod.waits_for_others;
-        own.or_else(|| self.keeps_places(workload).filter(|_| holds))
+        own.or_else(|| holds.then(|| self.keeps_places(workload)).flatten())
     }
 
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {

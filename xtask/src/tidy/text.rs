@@ -12,7 +12,7 @@ const MACHINE_PATHS: [&str; 3] =
 /// Words that documents do not use: they name no subject.
 const VAGUE: [&str; 6] = ["nobody", "somebody", "anybody", "whoever", "anew", "at the door"];
 
-/// The same for texts of programs, where `nobody` is an account.
+/// Vague words in texts of programs, where `nobody` is an account.
 const VAGUE_IN_TEXTS: [&str; 5] = ["somebody", "anybody", "whoever", "anew", "at the door"];
 
 /// Faults of a document: vague words, and sentences whose subject is a question word.

@@ -373,7 +373,11 @@ async fn twenty_sessions_are_kept_and_each_beginning_is_written_down() {
     let once = link(&server, &json!({})).await;
     Browser::begin(&server, &json!({"once": once})).await;
     Browser::new().ask(&server, ("POST", SESSION), &json!({"once": once})).await;
-    let log = server.get("/api/v1/audit/log?numberOfSamples=500").await;
+    // A row is written beside the answer.
+    let ends = |row: &Value| row["subject"] == "" && row["result"] == "Failed";
+    let has_last =
+        |log: &Value| log["audit_logs"].as_array().is_some_and(|all| all.iter().any(ends));
+    let log = server.until("/api/v1/audit/log?numberOfSamples=500", has_last).await;
     let rows = log["audit_logs"].as_array().unwrap_or_else(|| panic!("{log}"));
     let mut seen: Vec<String> = rows
         .iter()

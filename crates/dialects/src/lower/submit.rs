@@ -283,7 +283,7 @@ pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
         recreate: typed.recreate,
         ..Update::new(of)
     };
-    // The same values again, in place of a revision that waits for room.
+    // Its present values, in place of a revision that waits for room.
     if update == Update::new(update.of.clone()) {
         return Err("say what to change, such as --max-replicas 3".to_owned());
     }

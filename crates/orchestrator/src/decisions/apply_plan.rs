@@ -49,7 +49,7 @@ impl State {
         self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
     }
 
-    /// Whether a plan holds still: nothing that it depends on has changed since it was asked for.
+    /// True if nothing that a plan depends on has changed since it was asked for.
     fn admits(&self, plan: &Plan) -> bool {
         let pods = plan.steps.iter().map(|step| self.cluster.pods().get(step.pod()));
         let moved = pods.map(|pod| pod.map(|pod| pod.workload));

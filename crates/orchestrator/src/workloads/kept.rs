@@ -51,7 +51,7 @@ impl State {
         self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
-    /// Whether a pod keeps its place through a pause: one that is not too long, of a workload whose
+    /// True if a pod keeps its place through a pause: one that is not too long, of a workload whose
     /// pauses have not been too long in all.
     fn keeps_place(&self, id: Uuid, number: usize, delay_ms: u64) -> bool {
         let Some(workload) = self.workloads.get(&id) else { return false };
@@ -87,8 +87,8 @@ impl State {
         self.restart_with(id, number);
     }
 
-    /// Has those that would be lost without a pod stop, and hold their places until it is back.
-    /// Those that have ended their part begin again with it.
+    /// Stops the pods that would be lost without a pod, in the places that they hold until it is
+    /// back. Pods that have ended their part begin again with it.
     pub(crate) fn hold_with(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         if !workload.is_lost_without(number) {

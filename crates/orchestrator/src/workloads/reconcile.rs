@@ -235,8 +235,8 @@ impl State {
         } else {
             if !self.hold_again(id, number) {
                 self.cluster.vacate(model);
-                self.relaunch(id, number, false);
             }
+            self.relaunch(id, number, false);
             self.leave_if_over(id);
             self.rewind_if_stopped(id);
             self.outbox.note(Note::Debug(format!("run {run} stopped as asked: {text}")));

@@ -274,7 +274,7 @@ pub(super) fn each_node_below(s: &Session<'_>, queue: QueueId, visit: &mut impl 
     }
 }
 
-/// What is lost at the least where so much has to come free of what runs.
+/// The least loss where so much has to come free of running work.
 fn least_lost(running_millis: u64, lost: WorkLost) -> WorkLost {
     WorkLost { gpu: lost.gpu.max(running_millis), ..lost }
 }

@@ -347,8 +347,8 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Who would have to end: another revision of the same inference, else the smallest of its own
-    /// project that is enough, or else of another.
+    /// The workload that would have to end: another revision of the same inference, else the
+    /// smallest of its own project that is enough, or else of another.
     pub(super) fn without_others(&mut self) {
         let leaf = self.cluster.workloads()[self.id].spec.queue;
         let placed = self.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
