@@ -300,7 +300,7 @@ fn a_terminal_is_put_back_however_it_ends() {
     person.types("echo here-$((1+1))\n");
     person.sees("here-2");
     sandbox.kill_server();
-    person.sees("was lost");
+    person.sees("connection lost");
     person.sees("code 1");
     assert!(person.is_as_before());
 }
