@@ -114,14 +114,15 @@ fn check(asked: &[Asked]) -> Result<(), ApiError> {
             let submitted = step.submit.iter().flat_map(|submit| &submit.0);
             submitted.map(|workload| pods_of(workload)).fold(0, u64::saturating_add)
         }
-        Asked::Submission(_, spec) => spec.sets().map(|set| u64::from(pods_in(spec, set))).sum(),
-        Asked::Deletion(_) => 0,
+        Asked::Submission(_, spec) | Asked::Replacement(.., spec) => {
+            spec.sets().map(|set| u64::from(pods_in(spec, set))).sum()
+        }
     });
     let nodes = asked.iter().map(|one| match one {
         Asked::Step(step) => {
             step.add_node.as_ref().map_or(0, |node| u64::from(node.count.unwrap_or(1)))
         }
-        Asked::Submission(..) | Asked::Deletion(_) => 0,
+        Asked::Submission(..) | Asked::Replacement(..) => 0,
     });
     let (pods, nodes) = (pods.fold(0, u64::saturating_add), nodes.sum::<u64>());
     for (what, count, most) in [("pods", pods, PODS_MAX), ("nodes", nodes, NODES_MAX)] {

@@ -7,6 +7,7 @@ mod account;
 mod changes;
 mod desired;
 mod eligibility;
+mod inherit;
 mod members;
 mod nodes;
 mod pod_affinity;

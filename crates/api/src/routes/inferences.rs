@@ -115,7 +115,7 @@ async fn update(
     let changes = recreate || !settled.as_ref().is_some_and(is_same);
     agree_to(&mut spec, if changes { recreate } else { kept });
     let notice = match settled.filter(|_| changes) {
-        Some(settled) => replacement(&state, &view, settled, recreate).await?,
+        Some(settled) => replacement(&state, &view, from, settled, recreate).await?,
         None => None,
     };
     let control = state.asked_by(&caller);
@@ -149,6 +149,7 @@ async fn settled_apart(
 async fn replacement(
     state: &Shared,
     view: &WorkloadView,
+    from: Uuid,
     next: WorkloadSpec,
     recreate: bool,
 ) -> Result<Option<String>, ApiError> {
@@ -160,10 +161,12 @@ async fn replacement(
     if serving == 0 {
         return Ok(None);
     }
-    let of = view.project_id;
-    let Some(why) = lacks_room(state, of, next.clone(), Vec::new()).await? else { return Ok(None) };
+    let beside = what_if::asked(&[], vec![(view.project_id, one_replica(next.clone()))])?;
+    let Some(why) = lacks_room(state, beside).await? else { return Ok(None) };
     let (name, project) = (&view.spec.name, &view.project_name);
-    if let Some(why) = lacks_room(state, of, next, vec![Asked::Deletion(view.id)]).await? {
+    let next = WorkloadSpec { name: name.clone(), ..one_replica(next) };
+    let instead = Asked::Replacement(view.id, from, Box::new(next));
+    if let Some(why) = lacks_room(state, vec![instead]).await? {
         let message = format!(
             "nothing was changed: there is no room for the next revision of {name} even when the present \
              one has stopped ({why}); ask for less, or make room first"
@@ -190,21 +193,20 @@ async fn replacement(
     Err(ApiError::new(StatusCode::CONFLICT, message))
 }
 
-/// Why a replica of a revision would wait once `before` has happened; none: it would start.
-async fn lacks_room(
-    state: &Shared,
-    project_id: u64,
-    mut next: WorkloadSpec,
-    before: Vec<Asked>,
-) -> Result<Option<String>, ApiError> {
+/// A specification of an inference with one replica.
+fn one_replica(mut next: WorkloadSpec) -> WorkloadSpec {
     if let Some(serving) = &mut next.serving {
         let one = |count: &mut u32| *count = 1;
         let of = &mut serving.scaling;
         let counts = [&mut of.replicas_initial, &mut of.replicas_activation];
         counts.into_iter().chain([&mut of.replicas_min, &mut of.replicas_max]).for_each(one);
     }
-    let next = what_if::asked(&[], vec![(project_id, next)])?;
-    let foretold = foretell(state, before.into_iter().chain(next).collect()).await?;
+    next
+}
+
+/// Why a replica that is asked for would wait; none: it would start.
+async fn lacks_room(state: &Shared, asked: Vec<Asked>) -> Result<Option<String>, ApiError> {
+    let foretold = foretell(state, asked).await?;
     let reasons = foretold.waiting.into_iter().flat_map(|one| one.reasons);
     let reason = reasons.map(|reason| format!("{} {}", reason.code, reason.message)).next();
     Ok(reason.filter(|_| foretold.pods.iter().any(|pod| pod.fate == "wait")))

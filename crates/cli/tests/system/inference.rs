@@ -304,7 +304,9 @@ fn version(client: &Client) -> String {
 
 fn phases(client: &Client) -> Vec<String> {
     let all = client.api("GET /api/v1/workloads", &Value::Null);
-    let id = all["workloads"][0]["id"].as_str().expect("an id");
+    let mut all = all["workloads"].as_array().expect("a list").iter();
+    let of_svc = all.find(|one| one["name"] == "svc").and_then(|one| one["id"].as_str());
+    let id = of_svc.expect("an id");
     let path = format!("GET /api/v1/workloads/inferences/{id}/revisions");
     let all = client.api(&path, &Value::Null);
     let all = all["revisions"].as_array().expect("a list").iter();
@@ -314,6 +316,8 @@ fn phases(client: &Client) -> Vec<String> {
 #[test]
 fn an_only_replica_without_room_beside_it_is_replaced_when_that_is_agreed_to() {
     let (sandbox, client) = at_full_quota(1);
+    // Another waits for the same room, and was there before.
+    sandbox.shell("runai inference submit other -p team-a -i ubuntu --gpu-devices-request 2");
     let update = "runai inference update svc -p team-a";
     let refused = sandbox.shell(&format!("{update} -e V=2 2>&1"));
     assert_eq!(refused.code, Some(1), "{}", refused.text);

@@ -287,6 +287,39 @@ async fn a_change_that_finds_no_room_takes_nothing_away() {
 }
 
 #[tokio::test]
+async fn the_room_of_a_revision_is_its_successors_and_the_other_way_round() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.phase("svc", Phase::Running).await;
+    // It waits for the same GPU, and was there before the next revision.
+    w.submit(1, inference("other", 1, 1, 1)).await;
+    let old = newest(&w, "svc");
+    update(&w, "svc", "better").await;
+    w.becomes("svc Updating 1/2\nother Pending 0/1").await;
+    scale(&w, old, &[]).await;
+    w.becomes("svc Running 1/1\nother Pending 0/1").await;
+    assert_eq!(w.engine.run_of("svc").image, "better");
+    w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
+    w.becomes("svc Running 1/1\nother Pending 0/1").await;
+    assert_eq!(w.engine.run_of("svc").image, "quickstart");
+}
+
+#[tokio::test]
+async fn a_successor_that_asks_for_more_has_no_claim_to_the_room() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 1, 1)).await;
+    w.submit(1, inference("beside", 1, 1, 1)).await;
+    w.phase("beside", Phase::Running).await;
+    w.submit(1, inference("other", 1, 1, 1)).await;
+    let (head, old) = (w.get("svc").unwrap(), newest(&w, "svc"));
+    let more = with((*head.spec).clone(), |pod| pod.gpu = spec::GpuRequest::Whole(2));
+    w.handle.update_inference("bob", head.id, old, more).await.unwrap();
+    w.becomes("svc Updating 1/3\nbeside Running 1/1\nother Pending 0/1").await;
+    scale(&w, old, &[]).await;
+    w.phase("other", Phase::Running).await;
+}
+
+#[tokio::test]
 async fn changing_what_somebody_else_has_changed_is_refused() {
     let w = World::new(nodes(1, 2), &[2]).await;
     w.submit(1, inference("svc", 1, 1, 1)).await;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use model::Placement;
 use reasons::Cause;
 use sched::{Plan, Step};
 use units::Instant;
@@ -128,6 +129,14 @@ impl State {
         self.workloads.get(&id).filter(|workload| workload.spec.delete_when_preempted).map(|_| id)
     }
 
+    /// Says that a place is reserved for a pod.
+    pub(crate) fn reserved(&mut self, id: Uuid, number: usize, to: &Placement) {
+        self.touch(id);
+        let place = self.place_in_words(to);
+        let message = format!("waits for {place} to be freed");
+        self.emit(id, EventBuilder::new("Reserved", message).pod(number));
+    }
+
     fn carry_step(&mut self, step: &Step) {
         let pod = step.pod();
         let Some((id, number)) = self.home_of(pod) else { return };
@@ -137,12 +146,7 @@ impl State {
                 let message = format!("placed on {}", self.place_in_words(to));
                 self.emit(id, EventBuilder::new("Scheduled", message).pod(number));
             }
-            Step::Reserve { to, .. } => {
-                self.touch(id);
-                let place = self.place_in_words(to);
-                let message = format!("waits for {place} to be freed");
-                self.emit(id, EventBuilder::new("Reserved", message).pod(number));
-            }
+            Step::Reserve { to, .. } => self.reserved(id, number, to),
             Step::Unreserve { .. } => self.touch(id),
             Step::Evict { cause, .. } => {
                 let kind = match cause {

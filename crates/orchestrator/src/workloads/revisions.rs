@@ -8,9 +8,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use model::{PodBinding, PodId};
 use records::{Change, Desired};
 use spec::{ExitKind, Revision, RunKey, RunSpec, WorkloadSpec};
-use units::{Instant, Resources};
+use units::{Instant, Resources, counted};
 use uuid::Uuid;
 
 use crate::Error;
@@ -156,7 +157,7 @@ impl State {
         let workload = self.new_workload(project_id, spec, replicas.min(replicas_max));
         let id = workload.id;
         self.take_in(workload)?;
-        let message = format!("revision {number} begins with {}", in_words(replicas));
+        let message = format!("revision {number} begins with {}", counted(replicas, "replica"));
         self.emit(id, EventBuilder::new("RevisionCreated", message));
         self.forget_old_revisions(head);
         Ok(())
@@ -228,11 +229,11 @@ impl State {
         let pods = self.workloads.get_mut(&id).into_iter().flat_map(|w| w.pods.iter_mut());
         pods.for_each(|pod| pod.left = !wanted.contains(&pod.index));
         self.update_members(id);
-        self.release_those(id, |pod| pod.left);
+        self.pass_on(id, self.newest_of(id), |pod| pod.left);
         self.count_requested(id);
         self.touch(id);
         if before != after {
-            let message = format!("from {before} to {}: {why}", in_words(after));
+            let message = format!("from {before} to {}: {why}", counted(after, "replica"));
             self.emit(id, EventBuilder::new("Scaled", message));
         }
         Ok(Subject::Nothing)
@@ -265,10 +266,60 @@ impl State {
         }
         self.emit(id, EventBuilder::new("Failed", why).warning());
         self.update_members(id);
+        let before = self.bring_back(id);
+        self.pass_on(id, before, |_| true);
         self.release_all(id);
         self.leave_if_over(id);
         self.touch(id);
         Ok(Subject::Nothing)
+    }
+
+    /// Has as many replicas of the revision before one that is given up wanted again as that had, and
+    /// answers which it is.
+    fn bring_back(&mut self, id: Uuid) -> Option<Uuid> {
+        let back = self.newest_of(id)?;
+        let had = self.workloads[&id].wanted();
+        let pods = &self.workloads.get(&back)?.pods;
+        let (left, stay): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| pod.left);
+        let missing = (had as usize).saturating_sub(stay.len());
+        let again = left.into_iter().take(missing);
+        let wanted = stay.into_iter().chain(again).map(|pod| pod.index).collect();
+        self.scale(back, &wanted, "the newer revision was given up").ok()?;
+        Some(back)
+    }
+
+    /// The newest of the other revisions of its inference that serve, or may again.
+    fn newest_of(&self, id: Uuid) -> Option<Uuid> {
+        let head = self.workloads.get(&self.workloads.get(&id)?.spec.revision?.of)?;
+        let mut others = self.workloads.revisions_of(head).rev().filter(|w| w.is_live_revision());
+        others.next().map(|newest| newest.id).filter(|&newest| newest != id)
+    }
+
+    /// Stops replicas of a revision. Their places are reserved for those of another that wait and ask
+    /// for no more: the room of a revision is its successor's.
+    fn pass_on(&mut self, id: Uuid, to: Option<Uuid>, are: impl Fn(&Pod) -> bool) {
+        let heirs = to.and_then(|to| Some((to, self.workloads.get(&to)?)));
+        let mut heirs: Vec<_> = heirs
+            .iter()
+            .flat_map(|(to, heir)| heir.pods.iter().map(move |pod| (*to, pod.number(), pod.model)))
+            .filter_map(|(to, number, model)| Some((to, number, model?)))
+            .collect();
+        let leaving = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
+        let leaving = leaving.filter(|pod| are(pod) && !self.binding(pod).releasing);
+        let mut passed = Vec::new();
+        for from in leaving.filter_map(|pod| pod.model).collect::<Vec<_>>() {
+            let place = |heir: PodId| self.cluster.inheritable(heir, from);
+            let found = heirs.iter().enumerate().find_map(|(at, heir)| Some((at, place(heir.2)?)));
+            if let Some((at, place)) = found {
+                passed.push((heirs.remove(at), place));
+            }
+        }
+        self.release_those(id, are);
+        for ((to, number, heir), place) in passed {
+            let next = Some(place.clone());
+            self.cluster.set_binding(heir, PodBinding { next, ..PodBinding::default() });
+            self.reserved(to, number, &place);
+        }
     }
 
     /// Shows whether a run of a replica is ready. One that is not the present run any more is
@@ -360,13 +411,6 @@ impl State {
         self.outbox.write([Change::Workload(Box::new(row))]);
         self.touch(id);
         Ok(())
-    }
-}
-
-fn in_words(replicas: u32) -> String {
-    match replicas {
-        1 => "1 replica".to_owned(),
-        many => format!("{many} replicas"),
     }
 }
 

@@ -170,13 +170,27 @@ impl Asking {
         Ok(Some(id))
     }
 
-    fn delete(&mut self, name: &str) -> Result<(), Error> {
-        let id = self.workload(name)?;
-        self.delete_by_id(id)
+    /// Changes an inference, and stops one replica of the revision that it had; answers the new revision.
+    pub(crate) fn replace(
+        &mut self,
+        id: Uuid,
+        from: Uuid,
+        spec: WorkloadSpec,
+    ) -> Result<Option<Uuid>, Error> {
+        let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
+        self.command(Command::UpdateInference { by: by(), id, from, wanted })?;
+        let Some(view) = self.machine.view() else { return Ok(None) };
+        let next = view.workloads.get(&id).and_then(|head| head.revisions.last().copied());
+        let Some(next) = next.filter(|next| *next != from) else { return Ok(None) };
+        let pods = view.revisions.get(&from).into_iter().flat_map(|old| &old.pods);
+        let wanted = pods.filter(|pod| pod.wanted).map(|pod| pod.index).skip(1).collect();
+        let why = "it makes room for the next revision".to_owned();
+        self.command(Command::Scale { revision: from, wanted, why })?;
+        Ok(Some(next))
     }
 
-    /// Deletes a workload.
-    pub(crate) fn delete_by_id(&mut self, id: Uuid) -> Result<(), Error> {
+    fn delete(&mut self, name: &str) -> Result<(), Error> {
+        let id = self.workload(name)?;
         self.command(Command::Delete { by: by(), id }).map(drop)
     }
 

@@ -29,8 +29,9 @@ pub enum Asked {
     Step(Box<Step>),
     /// A workload of the project with this id.
     Submission(u64, Box<WorkloadSpec>),
-    /// The end of the workload with this id; of an inference, of all its revisions.
-    Deletion(Uuid),
+    /// A change of the inference with this id from its newest revision, which has the second id, to the
+    /// next one; a replica of those before makes room.
+    Replacement(Uuid, Uuid, Box<WorkloadSpec>),
 }
 
 /// What would happen.
@@ -79,10 +80,11 @@ pub fn what_if(
                 let spec = WorkloadSpec::clone(spec);
                 question.asking.submit(*project_id, spec, false)?.into_iter().collect()
             }
-            Asked::Deletion(id) => {
-                question.asking.delete_by_id(*id)?;
-                Vec::new()
-            }
+            Asked::Replacement(id, from, spec) => question
+                .asking
+                .replace(*id, *from, WorkloadSpec::clone(spec))?
+                .into_iter()
+                .collect(),
         };
         question.submitted.extend(submitted);
         question.rest(&mut decisions)?;
@@ -115,7 +117,8 @@ impl Question {
 
     /// The workload with this id, and its place in what the scheduler sees.
     fn seen(&self, id: Uuid) -> Option<(&WorkloadView, WorkloadId)> {
-        let workload = self.asking.machine.view()?.workloads.get(&id)?;
+        let view = self.asking.machine.view()?;
+        let workload = view.workloads.get(&id).or_else(|| view.revisions.get(&id))?;
         Some((workload, workload.model?))
     }
 
