@@ -1,13 +1,13 @@
 //! Effects of a change on quotas. Owns: the sentences that say them, and that a change which leaves a
 //! project a smaller quota than it holds needs `force`. Does not know about: how a change is made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
 use http_kit::{Allowed, ApiError, takes};
 use orchestrator::{NodeChange, OrgChange};
 use spec::Share;
-use units::{Kind, counted, format_bytes, format_millis, gpus};
+use units::{Kind, Resources, counted, format_bytes, format_millis, gpus};
 use view::{NodeView, OrgUnit, ProjectView, View};
 
 takes! {
@@ -89,6 +89,15 @@ fn amount(kind: Kind, amount: u64) -> String {
         (Kind::Cpu, millis) => format!("{} cores", format_millis(millis)),
         (Kind::Memory, u64::MAX) => "unlimited memory".to_owned(),
         (Kind::Memory, bytes) => format!("{} of memory", format_bytes(bytes)),
+    }
+}
+
+/// What quotas of a kind are called.
+const fn quotas_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Gpu => "GPU quotas",
+        Kind::Cpu => "CPU quotas",
+        Kind::Memory => "memory quotas",
     }
 }
 
@@ -189,8 +198,11 @@ pub(crate) fn of_pools(view: &View, edit: PoolEdit<'_>) -> QuotaEffects {
         view.pools.iter().find(|pool| matches!(edit, PoolEdit::Delete { id } if pool.id == id));
     let gone = gone.map(|pool| pool.name.as_str());
     let mut lines = of_nodes(&moved);
-    lines.extend(gone.and_then(|pool| dropped(view, pool)));
-    lines.extend(after.pools.iter().filter_map(|(pool, _)| too_few_gpus(view, pool, &moved)));
+    for kind in Kind::ALL {
+        lines.extend(gone.and_then(|pool| dropped(view, pool, kind)));
+        let too_little = |(pool, _): &(&str, _)| too_little(view, pool, &moved, kind);
+        lines.extend(after.pools.iter().filter_map(too_little));
+    }
     let losses = losses(view, &moved, gone);
     QuotaEffects { lines, losses }
 }
@@ -217,81 +229,103 @@ fn some<T: ToString>(all: impl ExactSizeIterator<Item = T>) -> String {
     names.join(", ")
 }
 
-/// The GPU quotas of projects in a node pool, where they have any.
-fn quotas_in<'v>(view: &'v View, pool: &str) -> Vec<(&'v ProjectView, u64)> {
+/// The quotas of projects in a node pool, where they have any and it is limited.
+fn quotas_in<'v>(view: &'v View, pool: &str, kind: Kind) -> Vec<(&'v ProjectView, u64)> {
     let in_pool = |project: &'v ProjectView| {
         let share = project.unit.pools.iter().find(|share| *share.name == *pool)?;
-        Some((project, share.share.gpu_quota_millis)).filter(|(_, quota)| *quota > 0)
+        let quota = quota(&share.share, kind);
+        (quota > 0 && quota < u64::MAX).then_some((project, quota))
     };
     view.projects.values().filter_map(|project| in_pool(project)).collect()
 }
 
-fn named(quotas: &[(&ProjectView, u64)]) -> String {
-    let name =
-        |(of, quota): &(&ProjectView, u64)| format!("{} {}", of.unit.name, format_millis(*quota));
+fn named(quotas: &[(&ProjectView, u64)], kind: Kind) -> String {
+    let name = |(of, quota): &(&ProjectView, u64)| match kind {
+        Kind::Gpu => format!("{} {}", of.unit.name, format_millis(*quota)),
+        Kind::Cpu | Kind::Memory => format!("{} {}", of.unit.name, amount(kind, *quota)),
+    };
     some(quotas.iter().map(name))
 }
 
 /// The quotas that are deleted with a pool.
-fn dropped(view: &View, pool: &str) -> Option<String> {
-    let quotas = quotas_in(view, pool);
+fn dropped(view: &View, pool: &str, kind: Kind) -> Option<String> {
+    let quotas = quotas_in(view, pool, kind);
     (!quotas.is_empty()).then(|| {
-        format!("the GPU quotas in node pool {pool} would be deleted with it: {}", named(&quotas))
+        let (of, names) = (quotas_of(kind), named(&quotas, kind));
+        format!("the {of} in node pool {pool} would be deleted with it: {names}")
     })
 }
 
-/// A pool that would have fewer GPUs than quotas.
-fn too_few_gpus(view: &View, pool: &str, moved: &[Moved<'_>]) -> Option<String> {
+/// A pool that would have less than quotas come to.
+fn too_little(view: &View, pool: &str, moved: &[Moved<'_>], kind: Kind) -> Option<String> {
     let sum = |which: &dyn Fn(&Moved<'_>) -> bool| -> u64 {
-        moved.iter().filter(|one| which(one)).map(|one| one.node.capacity.gpu_millis).sum()
+        moved.iter().filter(|one| which(one)).map(|one| one.node.capacity[kind]).sum()
     };
     let (leave, come) = (sum(&|one| one.from == pool), sum(&|one| one.to == pool));
-    let there = view.pools.iter().find(|one| one.name == pool)?.capacity.gpu_millis;
+    let there = view.pools.iter().find(|one| one.name == pool)?.capacity[kind];
     let then = there.saturating_add(come).saturating_sub(leave);
-    let quotas = quotas_in(view, pool);
+    let quotas = quotas_in(view, pool, kind);
     let wanted = quotas.iter().fold(0_u64, |sum, (_, quota)| sum.saturating_add(*quota));
     (then < there && then < wanted).then(|| {
+        let fewer = if kind == Kind::Memory { "less" } else { "fewer" };
         format!(
-            "node pool {pool} would have {}, fewer than the quotas there: {}",
-            gpus(then),
-            named(&quotas)
+            "node pool {pool} would have {}, {fewer} than the quotas there: {}",
+            amount(kind, then),
+            named(&quotas, kind)
         )
     })
 }
 
-/// Projects that would hold more in a pool than their quota there, because of the change.
-fn losses(view: &View, moved: &[Moved<'_>], gone: Option<&str>) -> Vec<String> {
+/// Amounts that leave a node pool and that come to it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Change {
+    leave: Resources,
+    come: Resources,
+}
+
+/// What projects hold on nodes that go to another pool, by project and pool.
+fn changes<'v>(view: &View, moved: &[Moved<'v>]) -> BTreeMap<(u64, &'v str), Change> {
     let on_moved: BTreeMap<&str, &Moved<'_>> =
         moved.iter().map(|one| (one.node.name.as_str(), one)).collect();
-    let mut moves: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
+    let mut changes: BTreeMap<(u64, &str), Change> = BTreeMap::new();
     for workload in view.workloads.values() {
         for pod in &workload.pods {
             let node = pod.node_name.as_deref().and_then(|node| on_moved.get(node));
             let Some(Moved { from, to, .. }) = node else { continue };
-            let held: u64 = pod.gpus.iter().map(|(_, millis)| millis).sum();
+            let set = &workload.spec.set_of(pod.index as usize).0.pod;
+            let held = Resources {
+                gpu_millis: pod.gpus.iter().map(|(_, millis)| millis).sum(),
+                cpu_millis: set.cpu_millis,
+                memory_bytes: set.memory_bytes,
+            };
             let project = workload.project_id;
-            moves.entry((project, from)).or_default().0 += held;
-            moves.entry((project, to)).or_default().1 += held;
+            let leave = &mut changes.entry((project, from)).or_default().leave;
+            *leave += held;
+            let come = &mut changes.entry((project, to)).or_default().come;
+            *come += held;
         }
     }
-    let projects: BTreeSet<u64> = moves.keys().map(|(project, _)| *project).collect();
-    let projects = projects.into_iter().filter_map(|id| view.projects.get(&id));
+    changes
+}
+
+/// Projects that would hold more in a pool than their quota there, because of the change.
+fn losses(view: &View, moved: &[Moved<'_>], gone: Option<&str>) -> Vec<String> {
     let mut losses = Vec::new();
-    for project in projects {
-        let ways =
-            moves.range((project.unit.id, "")..).take_while(|((id, _), _)| *id == project.unit.id);
-        for ((_, pool), (leave, come)) in ways.filter(|((_, pool), _)| Some(*pool) != gone) {
-            let there = project.unit.pools.iter().find(|share| *share.name == **pool);
-            let (held, quota) = there.map_or((0, 0), |share| {
-                (share.status.allocated.gpu_millis, share.share.gpu_quota_millis)
+    for ((id, pool), change) in changes(view, moved) {
+        let Some(project) = view.projects.get(&id).filter(|_| Some(pool) != gone) else { continue };
+        let there = project.unit.pools.iter().find(|share| *share.name == *pool);
+        let new = Share::USUAL;
+        for kind in Kind::ALL {
+            let (held, quota) = there.map_or((0, quota(&new, kind)), |share| {
+                (share.status.allocated[kind], quota(&share.share, kind))
             });
-            let then = held.saturating_add(*come).saturating_sub(*leave);
+            let then = held.saturating_add(change.come[kind]).saturating_sub(change.leave[kind]);
             if then > quota && then > held {
                 losses.push(format!(
                     "{} would hold {} in node pool {pool} and have a quota of {} there",
                     project.unit.name,
-                    gpus(then),
-                    gpus(quota)
+                    amount(kind, then),
+                    amount(kind, quota)
                 ));
             }
         }

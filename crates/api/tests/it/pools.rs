@@ -242,6 +242,56 @@ async fn a_label_that_moves_a_node_to_another_pool_shows_its_effects_and_needs_f
 }
 
 #[tokio::test]
+async fn quotas_of_cores_and_memory_are_effects_too() {
+    const EFFECTS: &str = "/elastane/v1/quota-effects";
+    let (server, id) = divided().await;
+    let quotas = json!([{
+        "nodePool": {"id": id}, "cpu": {"deserved": 3000}, "memory": {"deserved": 1024, "units": "Mib"},
+    }]);
+    send(&server, "PATCH", &format!("{PROJECT}/resources"), &quotas).await;
+    let effects = server.post(EFFECTS, json!({"deleteNodePool": id})).await.1;
+    let lines = [
+        "1 node of node pool fast would be in default: node-1",
+        "the CPU quotas in node pool fast would be deleted with it: team-a 3 cores",
+        "the memory quotas in node pool fast would be deleted with it: team-a 1GiB of memory",
+    ];
+    assert_eq!(effects, json!({"lines": lines, "needsForce": false}));
+    let asked = json!({"labelNode": {"name": "node-1", "labels": {"gpu": null}}});
+    let effects = server.post(EFFECTS, asked).await.1;
+    let lines = [
+        "1 node of node pool fast would be in default: node-1",
+        "node pool fast would have 0 cores, fewer than the quotas there: team-a 3 cores",
+        "node pool fast would have 0B of memory, less than the quotas there: team-a 1GiB of memory",
+    ];
+    assert_eq!(effects, json!({"lines": lines, "needsForce": false}));
+}
+
+#[tokio::test]
+async fn a_node_with_more_cores_in_use_than_the_quota_of_its_next_pool_needs_force() {
+    const EFFECTS: &str = "/elastane/v1/quota-effects";
+    let server = Server::with_teams().await;
+    let compute = json!({"gpuDevicesRequest": 1, "cpuCoreRequest": 2.0, "cpuMemoryRequest": "2Gi"});
+    let spec = server.job("t", &json!({"image": "i", "compute": compute}));
+    let (status, made) = server.post("/api/v1/workloads/trainings", spec).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    server.until("/api/v1/workloads", |all| all["workloads"][0]["phase"] == "Running").await;
+    let pool = json!({"name": "fast", "labelKey": "gpu", "labelValue": "a100"});
+    let id = send(&server, "POST", POOLS, &pool).await["id"].clone();
+    let quotas = json!([{
+        "nodePool": {"id": id}, "cpu": {"deserved": 1000}, "memory": {"deserved": 1024, "units": "Mib"},
+    }]);
+    send(&server, "PATCH", &format!("{PROJECT}/resources"), &quotas).await;
+    let asked = json!({"labelNode": {"name": "node-1", "labels": {"gpu": "a100"}}});
+    let effects = server.post(EFFECTS, asked).await.1;
+    assert_eq!(effects["needsForce"], true, "{effects}");
+    let lines: Vec<_> = effects["lines"].as_array().unwrap().iter().rev().take(2).collect();
+    let cores = "team-a would hold 2 cores in node pool fast and have a quota of 1 core there";
+    let memory = "team-a would hold 2GiB of memory in node pool fast and have a quota of 1GiB of \
+                  memory there";
+    assert_eq!(lines, [memory, cores], "{effects}");
+}
+
+#[tokio::test]
 async fn projects_say_where_their_workloads_go() {
     let (server, _) = divided().await;
     let places = json!({
