@@ -12,6 +12,7 @@ mod empty_nodes;
 mod fill;
 pub mod fragmentation;
 mod free_gpu_index;
+mod kept_room;
 mod lag;
 mod mig;
 mod node;
@@ -37,6 +38,7 @@ pub use constraint::{
 };
 pub use demand::{Claim, Demand, Room};
 pub use fill::Fill;
+pub use kept_room::KeptRoom;
 pub use lag::Lag;
 pub use mig::{
     GpuPart, MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Cluster, Fill, Placement, Pod, PodBinding, PoolId, Workload as Row};
 use sched::{Action, Policy, Profile, RuntimeFrom};
-use units::{Instant, Kind, Resources};
+use units::{GPU_MILLIS, Instant, Kind, Resources};
 
 use crate::play::IN_POOL;
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
@@ -37,7 +37,7 @@ pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     let mut projects: Vec<_> = projects.collect();
     projects.sort_by_key(|&id| cluster.queues()[id].seq);
     scenario.empty_pools = empty_pools(cluster, &scenario.policy);
-    scenario.queues = projects.into_iter().map(|id| At::from(queue(cluster, id))).collect();
+    scenario.queues = projects.into_iter().map(|id| At::from(queue(cluster, id, now))).collect();
     let mut workloads: Vec<_> = cluster.workloads().iter().map(|(_, row)| row).collect();
     workloads.sort_by_key(|row| row.spec.seq);
     let all = workloads.into_iter().map(|row| At::from(workload(cluster, now, row)));
@@ -178,16 +178,17 @@ fn amounts(resources: Resources) -> Amounts {
     }
 }
 
-fn queue(cluster: &Cluster, id: model::QueueId) -> Queue {
+fn queue(cluster: &Cluster, id: model::QueueId, now: Instant) -> Queue {
     let row = &cluster.queues()[id];
     let pools = cluster.queues_of(id).map(|id| &cluster.queues()[id]).filter(|row| {
         // A pool that no node is in has no name in a scenario.
         row.pool == PoolId::DEFAULT || cluster.capacity_of(row.pool) != Resources::ZERO
     });
     let mut queue = match pools.collect::<Vec<_>>().as_slice() {
-        [only] => Queue::with(&row.name, share(only)),
+        [only] => Queue::with(&row.name, share(only, now)),
         pools => {
-            let named = |row: &&model::Queue| (cluster.pool_name(row.pool).to_owned(), share(row));
+            let named =
+                |row: &&model::Queue| (cluster.pool_name(row.pool).to_owned(), share(row, now));
             Queue { pools: pools.iter().map(named).collect(), ..Queue::named(&row.name) }
         }
     };
@@ -195,7 +196,7 @@ fn queue(cluster: &Cluster, id: model::QueueId) -> Queue {
     queue
 }
 
-fn share(row: &model::Queue) -> QueueShare {
+fn share(row: &model::Queue, now: Instant) -> QueueShare {
     let share = &row.share;
     let weight = |weight: u64| Some(u32::try_from(weight).unwrap_or(u32::MAX));
     let ppm = |kind| u32::try_from(row.usage.of(kind)).unwrap_or(u32::MAX);
@@ -212,6 +213,10 @@ fn share(row: &model::Queue) -> QueueShare {
             gpu: ppm(Kind::Gpu),
             cpu: ppm(Kind::Cpu),
             memory: ppm(Kind::Memory),
+        },
+        lag: wire::Lag {
+            gpu_ms: row.lag.at(now) / GPU_MILLIS.cast_signed(),
+            turn: row.lag.turn_since.map(|since| Span::new(now.since_ms(since))),
         },
         preempt_min_runtime: share.preempt_min_runtime_ms.map(Span::new),
         reclaim_min_runtime: share.reclaim_min_runtime_ms.map(Span::new),

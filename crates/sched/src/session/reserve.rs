@@ -18,8 +18,7 @@ use units::{Kind, Resources};
 use crate::entitlement::{
     beyond_share, branches, deserved, is_above_share, not_entitled, parting, turn_ends,
 };
-use crate::equivalence_class::EquivalenceClass;
-use crate::equivalence_class::is_elastic;
+use crate::equivalence_class::{EquivalenceClass, is_elastic};
 use crate::knowledge::QuietCycle;
 use crate::precedence::{gives_way_to, is_next_below};
 use crate::session::{Blocked, Session};
@@ -29,6 +28,9 @@ use reasons::Pending;
 
 /// Candidates looked at for each reservation there may be.
 pub(crate) const TRIES: usize = 4;
+
+/// A minute in milliseconds.
+const MINUTE_MS: u64 = 60_000;
 
 /// The reservations of a cycle.
 #[derive(Default)]
@@ -87,10 +89,8 @@ impl Session<'_> {
         {
             return;
         }
-        let asked = self.ask(id, None);
-        let spec = &self.cluster.workloads()[id].spec;
-        // An elastic one starts smaller. What can never start keeps nothing.
-        if is_elastic(spec) || self.has_started(id) || !self.could_start(id, asked) {
+        // What can never start keeps nothing.
+        if self.has_started(id) || !self.could_start(id, self.ask(id, self.least_size(id))) {
             return;
         }
         let due = self.waits_since(id).plus_ms(self.policy.reserve_after_ms);
@@ -131,9 +131,15 @@ impl Session<'_> {
         }
     }
 
-    fn reservation(&self, due: &Due) -> Option<Reservation> {
+    /// The least that an elastic workload starts with.
+    fn least_size(&self, id: WorkloadId) -> Option<u32> {
+        is_elastic(&self.cluster.workloads()[id].spec).then_some(1)
+    }
+
+    fn reservation(&mut self, due: &Due) -> Option<Reservation> {
         let Due { id, queue, .. } = *due;
-        let asked = self.ask(id, None);
+        let gpus = self.least_size(id);
+        let asked = self.ask(id, gpus);
         if self.reservations.kept.len() >= self.policy.reservations_max
             || self.has_started(id)
             || !self.could_start(id, asked + self.held_above(id))
@@ -143,7 +149,7 @@ impl Session<'_> {
         let claims = match due.blocked {
             // Its queue has to become emptier first; which places it gets is a matter of then.
             Blocked::Queue => Claims::default(),
-            Blocked::Room => self.claims(id)?,
+            Blocked::Room => self.claims(id, gpus)?,
         };
         Some(Reservation { id, queue, asked, claims })
     }
@@ -305,6 +311,8 @@ impl Session<'_> {
             gpu_millis: kept.asked.gpu_millis,
             starts_in_ms: kept.claims.starts_at().map(|at| at.since_ms(self.now)),
         };
+        // It says for how long, to the minute.
+        self.wake(self.now.plus_ms(MINUTE_MS));
         self.reservations.behind.insert(EquivalenceClass::of(self.cluster, id), behind);
     }
 

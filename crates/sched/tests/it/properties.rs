@@ -358,24 +358,46 @@ proptest! {
         reserve_after_ms in prop::sample::select(vec![0, 15_000, 300_000]),
         actions in prop::collection::vec(action(), 1..35),
     ) {
-        let mut w = World::new("n1:4:8 n2:4:8 n3:2+3g.20gb,1g.5gb*3:4", "");
-        w.policy.reserve_after_ms = reserve_after_ms;
-        w.run(LABELS);
-        let share = |(gpus, weight): (u64, u64)| {
-            let quota = units::Resources { gpu_millis: gpus * 1000, ..units::Resources::UNLIMITED };
-            let limit = units::Resources::UNLIMITED;
-            let over_quota_weight = model::Weights::all(weight);
-            model::Share { over_quota_weight, ..model::Share::new(quota, limit) }
-        };
-        let d1 = w.queue("d1", None, share(shares[0]));
-        let d2 = w.queue("d2", None, share(shares[1]));
-        for (name, parent, at) in [("a", d1, 2), ("b", d1, 3), ("c", d2, 4)] {
-            w.queue(name, Some(parent), share(shares[at]));
-        }
-        let (mut alive, mut next) = (Vec::new(), 0);
-        for action in &actions {
-            apply(&mut w, &mut alive, &mut next, action);
-        }
-        follow_all(&w)?;
+        follow_all(&tree(&shares, reserve_after_ms, &actions))?;
     }
+}
+
+/// A tree of two departments after a history.
+fn tree(shares: &[(u64, u64)], reserve_after_ms: u64, actions: &[Action]) -> World {
+    let mut w = World::new("n1:4:8 n2:4:8 n3:2+3g.20gb,1g.5gb*3:4", "");
+    w.policy.reserve_after_ms = reserve_after_ms;
+    w.run(LABELS);
+    let share = |(gpus, weight): (u64, u64)| {
+        let quota = units::Resources { gpu_millis: gpus * 1000, ..units::Resources::UNLIMITED };
+        let limit = units::Resources::UNLIMITED;
+        let over_quota_weight = model::Weights::all(weight);
+        model::Share { over_quota_weight, ..model::Share::new(quota, limit) }
+    };
+    let d1 = w.queue("d1", None, share(shares[0]));
+    let d2 = w.queue("d2", None, share(shares[1]));
+    for (name, parent, at) in [("a", d1, 2), ("b", d1, 3), ("c", d2, 4)] {
+        w.queue(name, Some(parent), share(shares[at]));
+    }
+    let (mut alive, mut next) = (Vec::new(), 0);
+    for action in actions {
+        apply(&mut w, &mut alive, &mut next, action);
+    }
+    w
+}
+
+/// The advice is tried beside the room that is kept at once for the gang of the first project.
+#[test]
+fn advice_beside_room_that_is_kept_lets_work_start() -> Result<(), TestCaseError> {
+    let shares = [(4, 0), (0, 0), (0, 0), (1, 0), (0, 0), (0, 0)];
+    let submit = |project, flags| Action::Submit { project, flags };
+    let actions = [
+        submit(2, "--mig 1g.5gb"),
+        submit(0, "-g 1 --pods 4 --min 2"),
+        Action::Drain(0),
+        submit(0, "-g 2 --pods 2 --interactive"),
+        submit(1, "-g 1 --pods 3 --required rack"),
+    ];
+    let w = tree(&shares, 0, &actions);
+    assert!(!w.waiting().is_empty(), "each advice for what waits is tried");
+    follow_all(&w)
 }

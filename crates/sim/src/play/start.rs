@@ -7,7 +7,8 @@ use std::sync::Arc;
 use model::{POOL_DEFAULT, POOL_LABEL};
 use orchestrator::{NodeList, SYSTEM, StoredState};
 use records::{
-    ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    ClusterRow, Desired, LagRow, LagUnit, ObjectRow, PodBody, PodRow, Snapshot, UsageRow,
+    WorkloadRow, WorkloadState,
 };
 use sched::Policy;
 use serde_json::json;
@@ -17,7 +18,7 @@ use uuid::Uuid;
 use view::{GpuFault, GpuFaults};
 
 use super::names::{NODES_MAX, check_count, check_name, names, pool_id};
-use super::org::Org;
+use super::org::{Org, own_name};
 use super::parts::{Known, PODS_MAX};
 use super::ranks::Ranks;
 use super::{START, convert, nodes};
@@ -130,6 +131,7 @@ impl<'a> Start<'a> {
         start.rows.last_project_id = projects.len() as u64;
         (start.rows.departments, start.rows.projects) = (departments, projects);
         start.add_usage(&scenario.queues);
+        start.add_lags(&scenario.queues);
         scenario.workloads.iter().try_for_each(|workload| start.add_workload(workload))?;
         Ok(start)
     }
@@ -269,7 +271,6 @@ impl<'a> Start<'a> {
             .collect();
         let steps = window.steps_before(START) as u64;
         let begin = window.step_start(START);
-        let kept_as = |pool: &str| if pool == POOL_DEFAULT { String::new() } else { pool_id(pool) };
         for step in (1..=steps).rev() {
             let step_start = Instant(begin.0.saturating_sub(step * window.step_ms()));
             let row = |project_id, pool: &str, held| UsageRow {
@@ -281,6 +282,31 @@ impl<'a> Start<'a> {
             self.rows.usage.extend(capacities.iter().map(|(pool, held)| row(None, pool, *held)));
             self.rows.usage.extend(held.iter().map(|(id, pool, ppm)| {
                 row(Some(*id), pool, part(capacities[pool.as_str()], *ppm))
+            }));
+        }
+    }
+
+    /// Lags that are given are those of the start.
+    fn add_lags(&mut self, queues: &[At<Queue>]) {
+        for queue in queues {
+            let project = self.rows.projects.iter().find(|row| row.name == queue.name);
+            let project = project.map(|row| LagUnit::Project(row.id));
+            let name = own_name(&queue.name);
+            let department = self.rows.departments.iter().find(|row| row.name == name);
+            let department = department.map(|row| LagUnit::Department(row.id));
+            let Some(unit) = project.or(department) else { continue };
+            let own = [(POOL_DEFAULT, queue.lag)].into_iter();
+            let pools = queue.pools.iter().map(|(pool, share)| (pool.as_str(), share.lag));
+            let given = own.chain(pools).filter(|(_, lag)| *lag != wire::Lag::default());
+            self.rows.lags.extend(given.map(|(pool, lag)| LagRow {
+                unit,
+                pool: kept_as(pool),
+                value: lag.gpu_ms.saturating_mul(units::GPU_MILLIS.cast_signed()),
+                since: START,
+                // More than it can hold, so that nothing that runs at the start begins a turn.
+                fair_millis: u64::MAX,
+                held_millis: u64::MAX,
+                turn_since: lag.turn.map(|ago| Instant(START.0.saturating_sub(ago.0))),
             }));
         }
     }
@@ -434,6 +460,11 @@ pub(super) fn out_of_service(
         Ok((found.uuid.clone(), GpuFault::Taken(BTreeMap::new())))
     };
     gpus.iter().map(fault).collect()
+}
+
+/// The id under which rows of a node pool are kept.
+fn kept_as(pool: &str) -> String {
+    if pool == POOL_DEFAULT { String::new() } else { pool_id(pool) }
 }
 
 /// What a queue says that it used, by node pool.

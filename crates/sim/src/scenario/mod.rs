@@ -29,7 +29,7 @@ pub use parts::{Group, PodSet, Topology, TopologyConstraint};
 pub use placement::{Placement, Strategy};
 pub use pod_affinity::{PodAffinity, PodTerm, WeightedPodTerm};
 pub use policy::{Action, OverQuota, Policy, Profile, RuntimeFrom, UsageWindow, WindowKind};
-pub use queue::{Queue, QueueShare, UsagePpm};
+pub use queue::{Lag, Queue, QueueShare, UsagePpm};
 pub use read::At;
 pub use steps::{
     Cycles, DecisionKind, Expect, ExpectPool, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload,

@@ -33,6 +33,9 @@ pub struct Queue {
     /// What it used in the recent past.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage_ppm: UsagePpm,
+    /// How far it is behind its fair share over time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lag: Lag,
     /// How long its workloads run before a higher priority of the same queue may stop them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,
@@ -63,6 +66,9 @@ pub struct QueueShare {
     /// What it used in the recent past.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage_ppm: UsagePpm,
+    /// How far it is behind its fair share over time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lag: Lag,
     /// How long its workloads run before a higher priority of the same queue may stop them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,
@@ -86,6 +92,18 @@ pub struct UsagePpm {
     pub memory: u32,
 }
 
+/// How far a queue is behind its fair share of the GPUs over time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lag {
+    /// GPU-milliseconds; negative where it has had more than its share.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gpu_ms: i64,
+    /// How long ago its turn began; none while it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Span>,
+}
+
 impl Queue {
     /// A queue under the root with the usual numbers.
     #[must_use]
@@ -98,6 +116,7 @@ impl Queue {
             weight: Weights::default(),
             priority: None,
             usage_ppm: UsagePpm::default(),
+            lag: Lag::default(),
             preempt_min_runtime: None,
             reclaim_min_runtime: None,
             pools: BTreeMap::new(),
@@ -113,6 +132,7 @@ impl Queue {
             weight: self.weight,
             priority: self.priority,
             usage_ppm: self.usage_ppm,
+            lag: self.lag,
             preempt_min_runtime: self.preempt_min_runtime,
             reclaim_min_runtime: self.reclaim_min_runtime,
         }
@@ -127,6 +147,7 @@ impl Queue {
             weight: share.weight,
             priority: share.priority,
             usage_ppm: share.usage_ppm,
+            lag: share.lag,
             preempt_min_runtime: share.preempt_min_runtime,
             reclaim_min_runtime: share.reclaim_min_runtime,
             ..Self::named(name)

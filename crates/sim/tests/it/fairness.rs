@@ -184,3 +184,40 @@ fn windows_that_make_no_sense_are_refused() {
         assert!(refused.contains(said), "{policy}: {refused}");
     }
 }
+
+#[test]
+fn the_lag_of_the_start_says_who_goes_first() {
+    for (lag, first) in [("{}", "a a"), ("{gpu_ms: 60000}", "b b"), ("{gpu_ms: -60000}", "a a")] {
+        outcome(&format!(
+            "version: 1
+nodes: [{{name: n, gpus: 2}}]
+queues: [{{name: older}}, {{name: younger, lag: {lag}}}]
+workloads: [{{name: a, project: older, gpu: 2}}, {{name: b, project: younger, gpu: 2}}]
+steps: [{{expect: {{gpus: {{n: {first}}}}}}}]
+"
+        ));
+    }
+}
+
+#[test]
+fn a_turn_of_the_start_ends_an_hour_after_it_began() {
+    let text = |lag: &str, then: &str| {
+        format!(
+            "version: 1
+nodes: [{{name: n, gpus: 2}}]
+queues: [{{name: a, lag: {lag}}}, {{name: b}}]
+workloads:
+  - {{name: big, project: a, gpu: 2, started: 20m, tasks: [{{state: running, node: n, gpus: [0, 1]}}]}}
+  - {{name: one, project: b, gpu: 1}}
+steps:
+{then}
+"
+        )
+    };
+    let stopped = "stopped: {big: E101}";
+    outcome(&text("{gpu_ms: 60000}", &format!("  - expect: {{{stopped}}}")));
+    let turn = format!(
+        "  - advance: 39m\n    expect: {{gpus: {{n: big big}}}}\n  - advance: 2m\n    expect: {{{stopped}}}"
+    );
+    outcome(&text("{gpu_ms: 60000, turn: 20m}", &turn));
+}

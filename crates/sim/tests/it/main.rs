@@ -9,6 +9,7 @@ mod expectations;
 mod fairness;
 mod forecast;
 mod kept;
+mod kept_room;
 mod machine;
 mod mig;
 mod mutations;

@@ -1,0 +1,103 @@
+//! Room on a node that is kept for pods to come. Owns: adding what a pod needs, and whether a placement
+//! leaves it. Does not know about: for which workload it is kept, and why.
+
+use std::collections::BTreeMap;
+
+use units::{Kind, Resources};
+
+use crate::{Gpu, GpuRequest, MigProfile, Node, Placement};
+
+/// Room that is kept on a node.
+#[derive(Debug, Clone, Default)]
+pub struct KeptRoom {
+    amounts: Resources,
+    /// Devices that are to be wholly free.
+    whole_gpus: u32,
+    /// MIG instances that are to be free.
+    instances: BTreeMap<MigProfile, u32>,
+    /// Requests for a part of a GPU, where such parts are MIG instances: those that hold them are to be
+    /// free.
+    parts: Vec<GpuRequest>,
+}
+
+impl KeptRoom {
+    /// Adds the needs of one pod. `demand`: all of it as amounts.
+    pub fn add(&mut self, node: &Node, request: GpuRequest, demand: Resources) {
+        match request {
+            GpuRequest::Whole(1) | GpuRequest::Share { .. } | GpuRequest::Memory { .. }
+                if node.gpus.iter().any(|gpu| gpu.part.is_some()) =>
+            {
+                self.amounts += Resources { gpu_millis: 0, ..demand };
+                self.parts.push(request);
+            }
+            GpuRequest::Whole(gpus) => {
+                self.whole_gpus += gpus;
+                self.amounts += demand;
+            }
+            GpuRequest::Share { .. } | GpuRequest::Memory { .. } => self.amounts += demand,
+            GpuRequest::Mig(wanted) => {
+                self.amounts += Resources { gpu_millis: 0, ..demand };
+                for (profile, count) in wanted.iter() {
+                    *self.instances.entry(profile).or_default() += u32::from(count);
+                }
+            }
+        }
+    }
+
+    /// True if the room is still there when a place of `taken` is taken on the node; room that is not
+    /// yet free does not become less so.
+    #[must_use]
+    pub fn is_left_by(&self, node: &Node, to: &Placement, taken: Resources) -> bool {
+        // MIG instances are a matter of their own.
+        let shared = |gpu: &&Gpu| !gpu.is_instance();
+        let gpus = node.gpus.iter().filter(shared);
+        let free_millis = gpus.map(|gpu| gpu.free_millis(false)).sum();
+        let free = Resources { gpu_millis: free_millis, ..node.free(false) };
+        let shares = to.devices.iter().filter(|share| shared(&&node.gpus[share.gpu as usize]));
+        let gpu_millis: u64 = shares.map(|share| share.millis).sum();
+        let taken = Resources { gpu_millis, ..taken };
+        let left = |kind| {
+            let both = self.amounts[kind].saturating_add(taken[kind]);
+            self.amounts[kind] == 0 || taken[kind] == 0 || free[kind] >= both
+        };
+        let whole = |gpu: u32| node.gpus[gpu as usize].is_whole(false);
+        let broken = to.devices.iter().filter(|share| whole(share.gpu)).count();
+        let broken = u32::try_from(broken).unwrap_or(u32::MAX);
+        let whole_left =
+            gpu_millis == 0 || node.whole_free(false) >= self.whole_gpus.saturating_add(broken);
+        whole_left
+            && self.leaves_instances(node, to)
+            && self.leaves_parts(node, to)
+            && Kind::ALL.into_iter().all(left)
+    }
+
+    /// True if the kept instances are still there when a place is taken. An instance that is not free
+    /// now is missing either way.
+    fn leaves_instances(&self, node: &Node, to: &Placement) -> bool {
+        self.instances.iter().all(|(&kept, &count)| {
+            let free = node.gpus.iter().filter(|gpu| gpu.profile() == Some(kept));
+            let free = free.filter(|gpu| gpu.free_millis(false) > 0).count();
+            let taken = to.devices.iter().map(|share| &node.gpus[share.gpu as usize]);
+            let taken = taken.filter(|gpu| gpu.profile() == Some(kept)).count();
+            taken == 0 || free >= taken + count as usize
+        })
+    }
+
+    /// True if as many parts of GPUs are held as before; each is held by the smallest instance that can.
+    fn leaves_parts(&self, node: &Node, to: &Placement) -> bool {
+        let held = |but: &Placement| {
+            let free = (0_u32..).zip(&node.gpus).filter(|&(at, gpu)| {
+                gpu.part.is_some() && gpu.free_millis(false) > 0 && !but.uses(at)
+            });
+            let mut free: Vec<&Gpu> = free.map(|(_, gpu)| gpu).collect();
+            free.sort_by_key(|gpu| gpu.capacity_millis());
+            let mut holds = |request: &&GpuRequest| {
+                let at = free.iter().position(|gpu| request.needs_of(gpu).is_some());
+                at.map(|at| free.remove(at)).is_some()
+            };
+            self.parts.iter().filter(|request| holds(request)).count()
+        };
+        let none = Placement { node: to.node, devices: Default::default() };
+        self.parts.is_empty() || held(to) == held(&none)
+    }
+}
