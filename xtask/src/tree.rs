@@ -50,7 +50,7 @@ pub(crate) fn read(root: &Path) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Whether the whole file is tests.
+/// True if the whole file is tests.
 pub(crate) fn is_test_file(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs")
 }

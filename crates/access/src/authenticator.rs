@@ -22,7 +22,7 @@ pub struct Refusal {
 
 /// Who says whose a token is.
 pub trait Authenticator: Send + Sync {
-    /// Whether a token was signed here, whatever it is worth now.
+    /// True if a token was signed here, whatever it is worth now.
     fn has_signed(&self, token: &str) -> bool;
 
     /// Who asks with this token.

@@ -28,7 +28,7 @@ pub struct Caller {
     pub since: Instant,
     /// Who it is: an access key counts as its user.
     pub principal: Principal,
-    /// Whether a program asks, not a person.
+    /// True if a program asks, not a person.
     pub by_program: bool,
     /// The session the token belongs to.
     pub session: Option<String>,
@@ -39,7 +39,7 @@ pub struct Caller {
     pub grants: Arc<[Grant]>,
     /// What there was when it asked: which department a project is in.
     pub view: Arc<View>,
-    /// Whether nothing but changing the password is allowed.
+    /// True if nothing but changing the password is allowed.
     pub must_change_password: bool,
     /// What its token says; none before there is one.
     pub claims: Option<Arc<Claims>>,
@@ -79,7 +79,7 @@ pub fn audit_detail(origin: &Origin, by_program: bool, status: Option<StatusCode
     }
 }
 
-/// Whether a scope lies in another. A project lies in the department that the view says.
+/// True if a scope lies in another. A project lies in the department that the view says.
 pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
     match (outer, inner) {
         (Scope::Tenant, _) => true,
@@ -110,7 +110,7 @@ pub enum VisibleProjects {
 }
 
 impl VisibleProjects {
-    /// Whether a project is one of them.
+    /// True if a project is one of them.
     pub fn has(&self, project: u64) -> bool {
         match self {
             Self::All => true,
@@ -129,7 +129,7 @@ impl Caller {
         Err(ApiError::forbidden(why))
     }
 
-    /// Whether the caller may do this in a scope, to what is its own.
+    /// True if the caller may do this in a scope, to what is its own.
     pub fn may(&self, action: Action, resource: Resource, scope: Scope) -> bool {
         let allows = |grant: &Grant| {
             contains(&self.view, grant.scope, scope) && grant.role.allows(action, resource)
@@ -137,24 +137,24 @@ impl Caller {
         self.principal.is_built_in() || self.grants.iter().any(allows)
     }
 
-    /// Whether the caller may have anything of the machine: it is its own to protect.
+    /// True if the caller may have anything of the machine: it is its own to protect.
     pub fn administers(&self) -> bool {
         self.may(Action::Update, Resource::SecuritySettings, Scope::Tenant)
     }
 
-    /// Whether the caller may do this anywhere.
+    /// True if the caller may do this anywhere.
     pub fn may_somewhere(&self, action: Action, resource: Resource) -> bool {
         self.principal.is_built_in()
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
-    /// Whether the caller made what this subject made at this moment. What is older than the caller
+    /// True if the caller made what this subject made at this moment. What is older than the caller
     /// was made by an earlier account of the same name.
     pub fn made(&self, maker: &str, at: Instant) -> bool {
         maker == self.subject && at >= self.since
     }
 
-    /// Whether the caller may do this in a scope, to what was made by this subject at this moment.
+    /// True if the caller may do this in a scope, to what was made by this subject at this moment.
     fn may_to(
         &self,
         action: Action,
@@ -217,7 +217,7 @@ impl Caller {
         Err(self.refused(action, resource, &place))
     }
 
-    /// Whether the caller may see an object: where it is, or where it can be used.
+    /// True if the caller may see an object: where it is, or where it can be used.
     pub fn sees(&self, resource: Resource, object: &Object) -> bool {
         self.sees_in(resource, object.scope)
     }
@@ -279,7 +279,7 @@ impl Caller {
         view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
     }
 
-    /// Whether the caller may grant a role in a scope: only permissions it has itself.
+    /// True if the caller may grant a role in a scope: only permissions it has itself.
     pub fn may_give(&self, role: &Role, scope: Scope) -> bool {
         let covers =
             |grant: &Grant| contains(&self.view, grant.scope, scope) && grant.role.covers(role);

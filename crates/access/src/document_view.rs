@@ -41,7 +41,7 @@ pub struct DocumentViewKind {
     pub kind: ChangeKind,
     /// What roles call it.
     pub resource: Resource,
-    /// Whether it is only seen in another document: its end is a change of that one.
+    /// True if it is only seen in another document: its end is a change of that one.
     pub is_part: bool,
     /// How one is shown.
     pub shown: Show,

@@ -23,7 +23,7 @@ use crate::caller::{Caller, audit_detail};
 pub trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What it is called in the database, the audit log and faults: `user`, `access-rule`.
     const KIND: &'static str;
-    /// Whether ids are integers; else they are UUIDs.
+    /// True if ids are integers; else they are UUIDs.
     const NUMBERED: bool = false;
 }
 

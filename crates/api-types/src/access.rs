@@ -36,11 +36,11 @@ pub struct Role {
     pub updated_at: Time,
     /// Who made it.
     pub created_by: String,
-    /// Whether it was made here.
+    /// True if it was made here.
     pub custom: bool,
-    /// Whether it can be given.
+    /// True if it can be given.
     pub enabled: bool,
-    /// Whether it counts.
+    /// True if it counts.
     pub effective_enabled: bool,
     /// What it allows.
     pub permissions: Vec<Permission>,
@@ -164,7 +164,7 @@ pub struct GetPermittedScopesRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermittedScopes {
-    /// Whether everywhere, and beyond the installation.
+    /// True if everywhere, and beyond the installation.
     pub system: bool,
     /// The installation, if in all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,7 +25,7 @@ pub struct Diagnosis {
     /// The projects of `holders`, as values.
     #[serde(default)]
     pub project_holdings: Vec<ProjectHolding>,
-    /// Whether everything that might help was tried.
+    /// True if everything that might help was tried.
     pub complete: bool,
     /// All of it in lines under headings, for people.
     pub lines: Vec<String>,

@@ -28,13 +28,13 @@ pub struct WorkloadExtras {
     /// Its last eviction, move or resize, and for whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_eviction: Option<Eviction>,
-    /// Whether any of what it holds is above its project's quota.
+    /// True if any of what it holds is above its project's quota.
     pub over_quota: bool,
-    /// Whether it has a place that is still being freed for it.
+    /// True if it has a place that is still being freed for it.
     pub reserved: bool,
     /// How often its pods were started again, after a failure or a preemption.
     pub restarts: u32,
-    /// Whether the number of its GPUs may change.
+    /// True if the number of its GPUs may change.
     pub elastic: bool,
     /// The command line it was submitted with.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ pub struct Status {
     /// Files of ended workloads that are still being deleted, by folder; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<Leftover>,
-    /// Whether any GPU is simulated.
+    /// True if any GPU is simulated.
     pub simulated: bool,
     /// The server's clock, to compute ages with.
     pub now: Time,
@@ -217,7 +217,7 @@ pub struct Health {
 /// Answer of `POST /elastane/v1/down`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Stopped {
-    /// Whether every workload has been stopped.
+    /// True if every workload has been stopped.
     pub stopped: bool,
 }
 
@@ -230,7 +230,7 @@ pub struct NodeStatus {
     /// Name of the node pool it is in.
     #[serde(default)]
     pub pool: String,
-    /// Whether what runs pods there answers.
+    /// True if what runs pods there answers.
     #[serde(default = "yes")]
     pub ready: bool,
     /// Whether new pods may come.
@@ -241,7 +241,7 @@ pub struct NodeStatus {
     pub taints: Vec<Taint>,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
-    /// Whether its GPUs are simulated.
+    /// True if its GPUs are simulated.
     pub simulated: bool,
     /// Memory of each GPU in bytes.
     pub gpu_memory_bytes: Vec<u64>,
@@ -314,7 +314,7 @@ pub struct Gpu {
     pub uuid: String,
     /// Product name, or `simulated`.
     pub gpu_type: String,
-    /// Whether it is simulated.
+    /// True if it is simulated.
     pub simulated: bool,
     /// Its memory in bytes.
     pub memory_bytes: u64,
@@ -365,7 +365,7 @@ pub struct LiveEvent {
     pub at: Time,
     /// What happened: `Submitted`, `Scheduled`, `Started`, `Evicted`, ….
     pub kind: String,
-    /// Whether it is a warning.
+    /// True if it is a warning.
     pub warning: bool,
     /// Workload it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,7 @@ pub struct WorkloadGridRow {
     pub completed_at: Option<Time>,
     /// The class its priority was given by.
     pub priority_class_name: String,
-    /// Whether it may be evicted for others.
+    /// True if it may be evicted for others.
     pub preemptible: bool,
     /// GPUs it asked for, all pods together.
     pub gpus_requested: Millis,
@@ -47,7 +47,7 @@ pub struct WorkloadGridRow {
     pub pods_requested: u64,
     /// Pods that run.
     pub pods_running: u64,
-    /// Whether any of what it holds is above its project's quota.
+    /// True if any of what it holds is above its project's quota.
     pub over_quota: bool,
     /// Node pools it is in.
     pub node_pools: Vec<String>,

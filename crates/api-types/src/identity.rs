@@ -12,7 +12,7 @@ use crate::scalar::Time;
 pub struct UserCreationRequest {
     /// E-mail address; the user's name.
     pub email: String,
-    /// Whether the password given out has to be changed first; true if left out.
+    /// True if the password given out has to be changed first; true if left out.
     #[serde(default)]
     pub reset_password: Option<bool>,
     /// Whether to tell the user by e-mail, which this server cannot; accepted and ignored.
@@ -49,7 +49,7 @@ pub struct User {
     pub updated_at: Time,
     /// Last token given out.
     pub last_login: Option<Time>,
-    /// Whether this server checks the password.
+    /// True if this server checks the password.
     pub is_local: bool,
     /// Groups, as the login provider said at the last login.
     pub groups: Vec<String>,
@@ -112,7 +112,7 @@ pub struct ServiceAccount {
     pub name: String,
     /// What it asks for tokens as.
     pub client_id: String,
-    /// Whether it may.
+    /// True if it may.
     pub enabled: bool,
     /// The tenant, as text here.
     pub tenant_id: String,
@@ -130,7 +130,7 @@ pub struct ServiceAccount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceAccountPatchRequest {
-    /// Whether it may ask for tokens; those it has end when it may not.
+    /// True if it may ask for tokens; those it has end when it may not.
     pub enabled: bool,
 }
 

@@ -78,7 +78,7 @@ optional_values! {
         pub authorized_users: Vec<String>,
         /// These groups.
         pub authorized_groups: Vec<String>,
-        /// Whether it is reached from inside the cluster only.
+        /// True if it is reached from inside the cluster only.
         pub cluster_local_access_only: bool,
     }
 }

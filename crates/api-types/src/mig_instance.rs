@@ -19,7 +19,7 @@ pub struct MigInstance {
     pub profile: String,
     /// The largest part of a GPU that it holds.
     pub share: Millis,
-    /// Whether a pod has it.
+    /// True if a pod has it.
     pub in_use: bool,
 }
 

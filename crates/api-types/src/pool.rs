@@ -165,7 +165,7 @@ pub struct Nodepool {
     pub cluster_name: String,
     /// Tenant.
     pub tenant_id: u64,
-    /// Whether it is where nodes are that belong nowhere else.
+    /// True if it is where nodes are that belong nowhere else.
     pub is_default: bool,
     /// `Ready`, or `Empty` without nodes.
     pub phase: String,

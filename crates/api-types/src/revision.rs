@@ -17,7 +17,7 @@ use crate::{
 pub struct InferenceUpdateRequest {
     /// The values to change; what is left out stays.
     pub spec: WorkloadSpec,
-    /// Whether the only replica of an inference is stopped first if there is no room for another beside
+    /// True if the only replica of an inference is stopped first if there is no room for another beside
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreate: Option<bool>,

@@ -39,9 +39,9 @@ pub struct SessionInfo {
     pub page_secret: Option<String>,
     /// Who asks.
     pub principal: SessionPrincipal,
-    /// Whether the password was given out: nothing but changing it is allowed.
+    /// True if the password was given out: nothing but changing it is allowed.
     pub must_change_password: bool,
-    /// Whether the session began with a link: then the first password needs no earlier one.
+    /// True if the session began with a link: then the first password needs no earlier one.
     pub by_link: bool,
     /// When the session, or the token, ends.
     pub expires_at: Time,
@@ -93,7 +93,7 @@ pub struct SessionRight {
     pub scope_id: String,
     /// Name of the scope.
     pub scope_name: String,
-    /// Whether update and delete are of what the caller made itself only.
+    /// True if update and delete are of what the caller made itself only.
     pub own_only: bool,
     /// By resource, in the words of roles: `create`, `read`, `update`, `delete`.
     pub actions: BTreeMap<String, Vec<String>>,

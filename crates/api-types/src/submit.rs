@@ -47,7 +47,7 @@ pub struct CreationRequest {
     /// master, which leads, and workers. One if it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_groups: Option<PodGroups>,
-    /// Whether `masterSpec` says all: what it leaves out is not as with the workers. So it is in
+    /// True if `masterSpec` says all: what it leaves out is not as with the workers. So it is in
     /// manifests.
     #[serde(skip)]
     #[schema(ignore)]
@@ -81,7 +81,7 @@ pub struct ParameterServers {
 pub struct PodGroups {
     /// How many; each has a master and `numWorkers` workers, and the workload runs with one of them.
     pub number: u32,
-    /// Whether all pods of a group begin again, wherever there is room, when one of them has to; so
+    /// True if all pods of a group begin again, wherever there is room, when one of them has to; so
     /// it is if it is not said. Otherwise a pod begins again alone in its place, unless its
     /// `restartPolicy` is `Never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,15 +248,15 @@ with_unsupported! {
         pub related_urls: Vec<RelatedUrl>,
         /// User and rights.
         pub security: Security,
-        /// Whether there is a temporary home directory, `/home/runai-home`.
+        /// True if there is a temporary home directory, `/home/runai-home`.
         pub create_home_dir: bool,
-        /// Whether standard input stays open for those who attach.
+        /// True if standard input stays open for those who attach.
         pub stdin: bool,
-        /// Whether the main process has a terminal.
+        /// True if the main process has a terminal.
         pub tty: bool,
         /// Seconds after its end at which it is deleted; left out, it is kept.
         pub auto_deletion_time_after_completion_seconds: u64,
-        /// Whether it is deleted, and not queued again, when it is evicted for others.
+        /// True if it is deleted, and not queued again, when it is evicted for others.
         pub terminate_after_preemption: bool,
         /// Our own: the number of GPUs may be halved to fit and doubled to fill.
         pub elastic: bool,
@@ -308,7 +308,7 @@ with_unsupported! {
         pub cpu_core_limit: Number,
         /// Most main memory it may use, such as `1G`; at least what it asks for.
         pub cpu_memory_limit: String,
-        /// Whether its shared memory may be as large as its memory.
+        /// True if its shared memory may be as large as its memory.
         pub large_shm_request: bool,
         /// MIG instances: `nvidia.com/mig-1g.10gb`. They go without other GPUs.
         pub extended_resources: Vec<ExtendedResource>,

@@ -16,7 +16,7 @@ pub struct Setting {
     pub kind: String,
     /// Where it comes from.
     pub source: String,
-    /// Whether it applies.
+    /// True if it applies.
     pub active: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Priority {
     pub name: String,
     /// The higher goes first.
     pub value: u32,
-    /// Whether it is the usual one.
+    /// True if it is the usual one.
     pub is_default: bool,
 }
 

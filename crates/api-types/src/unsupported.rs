@@ -50,7 +50,7 @@ macro_rules! with_unsupported {
 }
 pub(crate) use with_unsupported;
 
-/// Whether an unsupported field asks for anything: empty lists, `false` and `null` do not.
+/// True if an unsupported field asks for anything: empty lists, `false` and `null` do not.
 #[must_use]
 pub fn asks_for_something(value: &Unsupported) -> bool {
     match value {

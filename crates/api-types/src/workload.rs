@@ -42,7 +42,7 @@ pub struct Workload {
     pub priority: Option<u32>,
     /// The class the priority was given by.
     pub priority_class_name: String,
-    /// Whether it may be evicted for others.
+    /// True if it may be evicted for others.
     pub preemptible: bool,
     /// Who submitted it.
     pub submitted_by: String,

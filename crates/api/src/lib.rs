@@ -92,7 +92,7 @@ pub struct State {
     /// Where this server is reached, such as `http://127.0.0.1:7171`; the public address if there
     /// is one.
     pub url: String,
-    /// Whether that is a public address: then links name it, whatever host a request was for.
+    /// True if that is a public address: then links name it, whatever host a request was for.
     pub url_is_public: bool,
     /// The domain below which each port of a workload that is opened in a browser has a host.
     pub workloads_domain: String,
@@ -115,7 +115,7 @@ pub(crate) struct Server {
     pub(crate) gateway: Arc<Gateway>,
     /// Where this server is reached.
     pub(crate) url: String,
-    /// Whether that is a public address.
+    /// True if that is a public address.
     pub(crate) url_is_public: bool,
     /// Cancelled when the server is to stop.
     pub(crate) shutdown: Shutdown,

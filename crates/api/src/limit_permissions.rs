@@ -8,7 +8,7 @@ use http_kit::ApiError;
 use orchestrator::OrgChange;
 use view::{OrgUnit, Scope};
 
-/// Whether a change leaves the bounds as they are.
+/// True if a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
     // Every field, so that a new one has to be classified. Which pools are tried first
     // is no limit.

@@ -126,7 +126,7 @@ pub(crate) struct Stored<S> {
 /// What of the machine goes with an asset: nothing, unless an administrator made it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostPathGrant {
-    /// Whether its creator may mount paths of the machine.
+    /// True if its creator may mount paths of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_administrator: bool,
     /// The folder it named then, with links followed. Later ones lead nowhere.

@@ -148,7 +148,7 @@ fn refused(status: StatusCode, field: &str, why: &str) -> ApiError {
     ApiError { status, ..ApiError::field(field, why) }
 }
 
-/// Whether one of these assets is a data source that an administrator made of what is mounted.
+/// True if one of these assets is a data source that an administrator made of what is mounted.
 fn is_given(state: &Backend, uses: &[String], mount: &Mount) -> bool {
     let read_only = |key: &String| match &mount.from {
         MountSource::HostPath { path, .. } => of_kind::<HostPathSpec>(state, key)
@@ -189,7 +189,7 @@ pub fn may_enter(
     ))
 }
 
-/// Whether a workload has more of the machine than everyone could have asked for. Of an inference
+/// True if a workload has more of the machine than everyone could have asked for. Of an inference
 /// each revision counts that has pods.
 fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
     let (view, node) = (state.control.view(), state.control.node_access());

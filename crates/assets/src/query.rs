@@ -153,7 +153,7 @@ impl AssetQuery {
         })
     }
 
-    /// Whether workloads of the types that were asked for may use it.
+    /// True if workloads of the types that were asked for may use it.
     pub(crate) fn fits(&self, supports: Option<&WorkloadSupportedTypes>) -> bool {
         self.supports
             .iter()

@@ -179,7 +179,7 @@ impl Authority {
         Ok(())
     }
 
-    /// Whether a token of the state directory has this proof.
+    /// True if a token of the state directory has this proof.
     #[must_use]
     pub fn is_current_local(&self, proof: &str) -> bool {
         let current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,7 +265,7 @@ impl Authority {
         Granted { identity, token, expires_in_s }
     }
 
-    /// Whether a name is that of the program or of an administrator who comes with it. What others
+    /// True if a name is that of the program or of an administrator who comes with it. What others
     /// do must not look as if one of these did it.
     #[must_use]
     pub fn is_built_in_name(&self, name: &str) -> bool {
@@ -275,7 +275,7 @@ impl Authority {
             || self.clients.values().any(|client| same(&client.subject))
     }
 
-    /// Whether a built-in client still has the secret with this fingerprint.
+    /// True if a built-in client still has the secret with this fingerprint.
     #[must_use]
     pub fn is_current(&self, proof: &str) -> bool {
         self.clients.values().any(|client| fingerprint(&client.secret_sha256) == proof)
@@ -289,7 +289,7 @@ impl Authority {
         self.keys.verify(token, now)
     }
 
-    /// Whether this server gave a token out, however long ago.
+    /// True if this server gave a token out, however long ago.
     #[must_use]
     pub fn has_signed(&self, token: &str) -> bool {
         self.keys.verify(token, Instant(0)).is_ok()
@@ -313,7 +313,7 @@ fn open_key(path: &Path) -> Result<Keys, Error> {
     Ok(Keys::from_bytes(bytes))
 }
 
-/// Whether the file holds the secret with this hash. A file that is missing, exposed or damaged
+/// True if the file holds the secret with this hash. A file that is missing, exposed or damaged
 /// does not: a new secret replaces it.
 fn file_holds(path: &Path, hash: &str) -> bool {
     let content = files::read(path).ok().flatten().unwrap_or_default();

@@ -162,7 +162,7 @@ fn names(username: &str) -> Vec<String> {
     names
 }
 
-/// Whether its letters are parts one after another, with few other characters between them.
+/// True if its letters are parts one after another, with few other characters between them.
 fn is_made_of(text: &str, parts: &[&str]) -> bool {
     let letters: Vec<char> = text.chars().filter(|char| char.is_alphabetic()).collect();
     if letters.is_empty() || text.chars().count() - letters.len() > AFFIX_MAX {
@@ -182,14 +182,14 @@ fn is_made_of(text: &str, parts: &[&str]) -> bool {
     made[letters.len()]
 }
 
-/// Whether it is a short part again and again, such as `abcabcab`.
+/// True if it is a short part again and again, such as `abcabcab`.
 fn is_repetition(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
     let most = PERIOD_MAX.min(chars.len() / 2);
     (1..=most).any(|period| chars.iter().zip(&chars[period..]).all(|(a, b)| a == b))
 }
 
-/// Whether it follows one row, forwards or backwards.
+/// True if it follows one row, forwards or backwards.
 fn is_walk(text: &str) -> bool {
     let turned: String = text.chars().rev().collect();
     WALKS.into_iter().any(|row| {

@@ -49,7 +49,7 @@ impl PasswordHash {
         })
     }
 
-    /// Whether this is the password. Blocks for tens of milliseconds.
+    /// True if this is the password. Blocks for tens of milliseconds.
     #[must_use]
     pub fn matches(&self, password: &str) -> bool {
         let decode = |text: &str| BASE64_STANDARD_NO_PAD.decode(text).ok();
@@ -103,7 +103,7 @@ pub fn check_password(password: &str, username: &str) -> Result<(), String> {
     }
 }
 
-/// Whether this can be a password at all. What cannot is not worth hashing.
+/// True if this can be a password at all. What cannot is not worth hashing.
 #[must_use]
 pub fn may_be_password(password: &str) -> bool {
     (1..=*PASSWORD_BYTES.end()).contains(&password.len())

@@ -21,7 +21,7 @@ pub enum Principal {
 }
 
 impl Principal {
-    /// Whether it administers the installation without any rule saying so.
+    /// True if it administers the installation without any rule saying so.
     #[must_use]
     pub const fn is_built_in(&self) -> bool {
         matches!(self, Self::Local | Self::Admin)

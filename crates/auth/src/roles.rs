@@ -42,7 +42,7 @@ impl Actions {
     const CRUD: Self = Self(15);
     const RU: Self = Self(6);
 
-    /// Whether an action is one of them.
+    /// True if an action is one of them.
     #[must_use]
     pub const fn has(self, action: Action) -> bool {
         self.0 & (1 << action as u8) != 0
@@ -186,7 +186,7 @@ pub struct Role {
     pub name: &'static str,
     /// What it is for.
     pub description: &'static str,
-    /// Whether workloads and assets of others are only to be seen.
+    /// True if workloads and assets of others are only to be seen.
     pub own_only: bool,
     matrix: fn(Resource) -> Actions,
 }
@@ -198,13 +198,13 @@ impl Role {
         (self.matrix)(resource)
     }
 
-    /// Whether it allows this.
+    /// True if it allows this.
     #[must_use]
     pub fn allows(&self, action: Action, resource: Resource) -> bool {
         self.actions(resource).has(action)
     }
 
-    /// Whether it allows everything the other does.
+    /// True if it allows everything the other does.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let within = |resource: &Resource| {

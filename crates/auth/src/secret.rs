@@ -33,7 +33,7 @@ pub fn fingerprint(secret_sha256: &str) -> String {
     hash_secret(secret_sha256)[..16].to_owned()
 }
 
-/// Whether a secret has this hash; takes the same time wherever they differ.
+/// True if a secret has this hash; takes the same time wherever they differ.
 #[must_use]
 pub fn secret_matches(secret: &str, hash: &str) -> bool {
     let own = hash_secret(secret);

@@ -208,7 +208,7 @@ fn fewest(held: &[Placed], gpus: u32) -> Option<Moved> {
     least
 }
 
-/// Whether pods of so many GPUs fit on nodes with so many.
+/// True if pods of so many GPUs fit on nodes with so many.
 fn fit(pods: &[u32], free: &mut [u32; NODES]) -> bool {
     let Some((&first, rest)) = pods.split_first() else { return true };
     (0..NODES).any(|at| {

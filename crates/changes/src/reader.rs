@@ -61,7 +61,7 @@ impl Shape {
     /// The words for them.
     pub(crate) const WORDS: [&str; 2] = [Self::ALL[0].0, Self::ALL[1].0];
 
-    /// Whether an object with this key is part of it.
+    /// True if an object with this key is part of it.
     const fn has(self, key: &Key) -> bool {
         match key {
             Key::Workload(_) => matches!(self, Self::Whole),
@@ -70,7 +70,7 @@ impl Shape {
         }
     }
 
-    /// Whether objects of a kind are part of it.
+    /// True if objects of a kind are part of it.
     pub(crate) const fn has_kind(self, kind: ChangeKind) -> bool {
         match kind {
             ChangeKind::Reason | ChangeKind::Server => matches!(self, Self::Row),
@@ -340,7 +340,7 @@ impl Reader {
     }
 }
 
-/// Whether a reader at a version, or in a list up to another, may have something of which the
+/// True if a reader at a version, or in a list up to another, may have something of which the
 /// deletion was forgotten. What was deleted before the end of a list is not in it.
 fn misses_deletions(version: u64, listing: Option<u64>, forgotten: u64) -> bool {
     listing.unwrap_or(version) < forgotten

@@ -33,7 +33,7 @@ pub(super) struct Visibility {
     given: Vec<ScopedGrant>,
 }
 
-/// Whether a place lies in a scope. As `access::contains`, of which the view may have changed.
+/// True if a place lies in a scope. As `access::contains`, of which the view may have changed.
 fn contains(outer: Scope, inner: Place) -> bool {
     match (outer, inner.scope) {
         (Scope::Department(id), Scope::Project(_)) => inner.department == Some(id),
@@ -58,7 +58,7 @@ impl Visibility {
         Self { all, given: caller.grants.iter().map(given).collect() }
     }
 
-    /// Whether an object may be seen.
+    /// True if an object may be seen.
     pub(super) fn has(&self, context: &Context, key: &Key, place: Place) -> bool {
         if self.all {
             return true;
@@ -77,7 +77,7 @@ impl Visibility {
         })
     }
 
-    /// Whether anything of a kind may be seen anywhere.
+    /// True if anything of a kind may be seen anywhere.
     pub(super) fn has_any(&self, context: &Context, kind: ChangeKind) -> bool {
         let allows = |resource| self.given.iter().any(|given| given.role.allows(Read, resource));
         // The server is no secret.

@@ -3,14 +3,14 @@
 
 use std::process::{Command, Stdio};
 
-/// Whether a browser would be seen here.
+/// True if a browser would be seen here.
 #[must_use]
 pub fn has_display() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     cfg!(target_os = "macos") || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(set)
 }
 
-/// Whether a browser was started.
+/// True if a browser was started.
 #[must_use]
 pub fn opens(url: &str) -> bool {
     let named = std::env::var("BROWSER").ok().filter(|name| !name.is_empty());

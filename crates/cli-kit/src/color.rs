@@ -33,7 +33,7 @@ impl Color {
         [Self::Always, Self::Never].into_iter().find(|one| *one as u8 == chosen).unwrap_or_default()
     }
 
-    /// Whether text that a terminal shows, or does not, has colors.
+    /// True if text that a terminal shows, or does not, has colors.
     pub fn applies(self, terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
         let is_set = |name| env(name).is_some_and(|value: String| !value.is_empty());
         let is_zero = |name| env(name).is_some_and(|value| value == "0");

@@ -15,7 +15,7 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// Whether hints and notes are unwanted. One command is one process, and says so at its start.
+/// True if hints and notes are unwanted. One command is one process, and says so at its start.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// From now on only answers and errors are printed.
@@ -23,7 +23,7 @@ pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether only answers and errors are printed.
+/// True if only answers and errors are printed.
 #[must_use]
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)

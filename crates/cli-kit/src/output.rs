@@ -44,7 +44,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Whether it is text for people.
+    /// True if it is text for people.
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text | Self::Wide)
     }
@@ -202,7 +202,7 @@ impl OutputOptions {
         Self { shown, ..Self::default() }
     }
 
-    /// Whether every column is printed.
+    /// True if every column is printed.
     pub fn is_wide(&self) -> bool {
         self.shown == OutputFormat::Wide
     }

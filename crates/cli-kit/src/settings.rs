@@ -127,7 +127,7 @@ impl Settings {
         self.url.as_deref()
     }
 
-    /// Whether the environment says that.
+    /// True if the environment says that.
     #[must_use]
     pub const fn url_of_environment(&self) -> bool {
         self.url_of_environment
@@ -188,7 +188,7 @@ impl Settings {
         self.table
     }
 
-    /// Whether a pending workload shows what it asks for in place of what it holds.
+    /// True if a pending workload shows what it asks for in place of what it holds.
     #[must_use]
     pub fn show_request(&self) -> bool {
         self.show_request

@@ -26,7 +26,7 @@ pub struct Watched {
     pub project: Option<String>,
     /// Of which workload and its pods, by its id.
     pub workload: Option<String>,
-    /// Whether everything there is comes first.
+    /// True if everything there is comes first.
     pub list: bool,
 }
 

@@ -32,7 +32,7 @@ const CUT: ProtocolError = ProtocolError::ResetWithoutClosingHandshake;
 pub struct Exec<'a> {
     /// Program and arguments.
     pub command: &'a [String],
-    /// Whether it reads what is typed.
+    /// True if it reads what is typed.
     pub stdin: bool,
     /// The terminal it gets, and what kind that is.
     pub terminal: Option<(TerminalSize, &'a str)>,

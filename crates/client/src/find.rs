@@ -33,7 +33,7 @@ pub struct ServerFile {
 pub struct Found {
     /// Ready to be used.
     pub client: Client,
-    /// Whether the server is on this machine.
+    /// True if the server is on this machine.
     pub local: bool,
 }
 

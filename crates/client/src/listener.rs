@@ -9,7 +9,7 @@ use reqwest::Url;
 /// State of a listening socket in the table.
 const LISTEN: &str = "0A";
 
-/// Whether the address is this machine and no other.
+/// True if the address is this machine and no other.
 pub(crate) fn is_loopback(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let Some(host) = url.host_str() else { return false };
@@ -17,7 +17,7 @@ pub(crate) fn is_loopback(url: &str) -> bool {
     host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether only programs of this user receive what is sent to this address.
+/// True if only programs of this user receive what is sent to this address.
 ///
 /// False if nothing listens, if the address is none of this machine, and where the kernel does
 /// not tell: who cannot be known is not trusted.

@@ -87,7 +87,7 @@ impl std::fmt::Debug for LogStream {
 /// Tells what was written from the times before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Whether there is a time before each.
+    /// True if there is a time before each.
     pub(crate) stamped: bool,
     /// What came of the time, while it is not complete; none within the line.
     time: Option<Vec<u8>>,

@@ -73,7 +73,7 @@ impl Client {
         &self.base
     }
 
-    /// Whether that is this machine, wherever it is asked from.
+    /// True if that is this machine, wherever it is asked from.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         listener::is_loopback(&self.base)
@@ -277,7 +277,7 @@ fn causes<'a>(
     })
 }
 
-/// Whether nothing listens there.
+/// True if nothing listens there.
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
     let kind = error.downcast_ref().map(io::Error::kind);
     kind == Some(io::ErrorKind::ConnectionRefused)

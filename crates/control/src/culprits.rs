@@ -61,7 +61,7 @@ impl Trial<'_> {
         waiting[good]
     }
 
-    /// Whether a decision fails that looks at the first so many of those that wait.
+    /// True if a decision fails that looks at the first so many of those that wait.
     fn fails_on(&self, waiting: &[WorkloadId], first: usize) -> bool {
         let mut cluster = self.cluster.clone();
         for &id in &waiting[first..] {

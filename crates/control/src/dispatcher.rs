@@ -179,7 +179,7 @@ impl Dispatcher {
         guarded(|| work(self)).inspect_err(|_| self.faults += 1)
     }
 
-    /// Whether it is time to build the state again for the recording.
+    /// True if it is time to build the state again for the recording.
     fn wants_base(&self) -> bool {
         self.recorder.wants_base(self.shared.view.load().workloads.len())
     }

@@ -107,7 +107,7 @@ impl Watch {
     }
 }
 
-/// Whether two samples allow the same use of each GPU. How much memory a foreign process holds
+/// True if two samples allow the same use of each GPU. How much memory a foreign process holds
 /// changes all the time and is not worth a decision.
 fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) -> bool {
     let same = |(one, other): (&GpuFault, &GpuFault)| match (one, other) {

@@ -10,7 +10,7 @@ pub struct NodeAccess {
     open: Vec<PathBuf>,
     /// Folders and files that no workload may mount, nor anything around or below them.
     private: Vec<PathBuf>,
-    /// Whether everyone may have rights over the node; else only administrators give them.
+    /// True if everyone may have rights over the node; else only administrators give them.
     pub privileged: bool,
 }
 
@@ -47,7 +47,7 @@ impl NodeAccess {
         Ok(real)
     }
 
-    /// Whether everyone may have this folder, a real one.
+    /// True if everyone may have this folder, a real one.
     #[must_use]
     pub fn is_open(&self, real: &Path) -> bool {
         self.open.iter().any(|open| real.starts_with(open))

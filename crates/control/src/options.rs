@@ -20,7 +20,7 @@ pub struct Options {
     pub version: String,
     /// The nodes to start with.
     pub nodes: NodeList,
-    /// Whether workloads may lose their places because these machines are others than before; else
+    /// True if workloads may lose their places because these machines are others than before; else
     /// that is refused.
     pub replaces_nodes: bool,
     /// What runs pods on them.

@@ -43,7 +43,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it is time to build the state again, so that the recording goes on from there.
+    /// True if it is time to build the state again, so that the recording goes on from there.
     pub(crate) fn wants_base(&self, workloads: usize) -> bool {
         self.writer.wants_base(workloads)
     }

@@ -38,7 +38,7 @@ pub(crate) struct Request {
     pub(crate) command: Box<Command>,
     /// From where and how it was asked, for the audit log.
     pub(crate) origin: Arc<AuditDetail>,
-    /// Whether it is answered only once nothing is left to decide about.
+    /// True if it is answered only once nothing is left to decide about.
     pub(crate) waits: bool,
     pub(crate) reply: Reply,
 }

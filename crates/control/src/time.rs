@@ -120,7 +120,7 @@ impl MonotonicClock {
         }
     }
 
-    /// Whether the wall clock was put forward. Where it was set back this goes on ahead of it: what
+    /// True if the wall clock was put forward. Where it was set back this goes on ahead of it: what
     /// is written down in order stays dated in order.
     pub(crate) fn is_behind(&self) -> bool {
         let behind_ms = wall_ahead_ms(&*self.clock).saturating_sub(self.ahead_ms());

@@ -73,12 +73,12 @@ pub fn whose(host: &str, domain: &str) -> HostOwner {
     }
 }
 
-/// Whether a host, without its port, is below the domain of workloads, and so none of the server.
+/// True if a host, without its port, is below the domain of workloads, and so none of the server.
 pub fn is_of_a_workload(host: &str, domain: &str) -> bool {
     whose(host, domain) != HostOwner::Server
 }
 
-/// Whether a host, without its port, is that of an inference, if there is one of that name.
+/// True if a host, without its port, is that of an inference, if there is one of that name.
 pub fn is_of_an_inference(host: &str, domain: &str) -> bool {
     matches!(whose(host, domain), HostOwner::Inference { .. } | HostOwner::InferenceById(_))
 }

@@ -34,7 +34,7 @@ impl PodRow {
         there.map(|(index, _)| Self { workload: Arc::clone(workload), index })
     }
 
-    /// Whether it is, or is to be: a replica that is neither is not there.
+    /// True if it is, or is to be: a replica that is neither is not there.
     pub fn is_shown(&self) -> bool {
         self.pod().wanted || self.pod().node_name.is_some()
     }

@@ -383,7 +383,7 @@ pub fn fill_master(request: &mut CreationRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Whether anything is said of GPUs, be it that there are none.
+/// True if anything is said of GPUs, be it that there are none.
 fn asks_for_gpus(compute: &Compute) -> bool {
     compute.gpu_devices_request.is_some()
         || compute.gpu_request_type.is_some()

@@ -27,7 +27,7 @@ impl Surroundings {
         Self { nodes: view.nodes.clone(), pools: view.pools.clone(), topologies }
     }
 
-    /// Whether rows that were written among them look the same among those of a view.
+    /// True if rows that were written among them look the same among those of a view.
     #[must_use]
     pub fn are_those_of(&self, view: &View) -> bool {
         let same_node = |(one, other): (&Arc<NodeView>, &Arc<NodeView>)| {
@@ -89,7 +89,7 @@ impl WorkloadRow {
         Ok(Self { text: text.into(), waits: waits(one, view).map(Option::<&_>::cloned).collect() })
     }
 
-    /// Whether it says what its workload waits for now.
+    /// True if it says what its workload waits for now.
     #[must_use]
     pub fn says_why(&self, one: &WorkloadView, view: &View) -> bool {
         let then = self.waits.iter().map(|reasons| reasons.as_ref().map(Arc::as_ptr));

@@ -26,7 +26,7 @@ pub struct Submitter {
     pub principal: String,
     /// By what it asks, such as `CLI`.
     pub source: String,
-    /// Whether it may have anything of the machine.
+    /// True if it may have anything of the machine.
     pub administrator: bool,
     /// What the workload has mounted already, of one that is changed.
     pub has: Vec<Mount>,
@@ -47,7 +47,7 @@ impl Submitter {
         Self { subject, principal, source, administrator: false, has: Vec::new() }
     }
 
-    /// Whether the workload has this mounted already, and not with fewer rights.
+    /// True if the workload has this mounted already, and not with fewer rights.
     pub fn had(&self, mount: &Mount) -> bool {
         self.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only)
     }

@@ -308,7 +308,7 @@ pub(super) fn gpu_memory<'a>(
     shares.sum()
 }
 
-/// Whether a pod in this state holds its place.
+/// True if a pod in this state holds its place.
 pub(super) const fn holds(state: PodState) -> bool {
     matches!(state, PodState::Starting | PodState::Running | PodState::Terminating)
 }

@@ -53,7 +53,7 @@ pub fn submission(words: &str) -> Result<Submission, Error> {
     Ok(Submission { project: cli.global.project, name, submit })
 }
 
-/// Whether it is a first word that can lead to one; a name of a workload is none.
+/// True if it is a first word that can lead to one; a name of a workload is none.
 fn begins_a_submission(word: &str) -> bool {
     let tree = args::tree();
     let submits = |word: &str| word.starts_with("submit");

@@ -41,7 +41,7 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the process exists and has not ended; one that only waits for its parent has.
+/// True if the process exists and has not ended; one that only waits for its parent has.
 fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name is in brackets and may contain anything.

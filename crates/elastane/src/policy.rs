@@ -176,7 +176,7 @@ impl Scope {
         (applies && self.has(meta.scope)).then_some(distance)
     }
 
-    /// Whether this kind of scope is around it, or is it.
+    /// True if this kind of scope is around it, or is it.
     const fn has(&self, kind: ScopeType) -> bool {
         match kind {
             ScopeType::Project => self.project.is_some(),
@@ -382,7 +382,7 @@ fn table(all: &[PolicyListEntry], places: &Places, is_exact: bool) -> Table {
     table
 }
 
-/// Whether a part of a policy is left out, or left empty.
+/// True if a part of a policy is left out, or left empty.
 fn says_nothing(part: &Option<Value>) -> bool {
     match part {
         None | Some(Value::Null) => true,

@@ -118,7 +118,7 @@ fn unless_none(
     }
 }
 
-/// Whether something is given that is no share.
+/// True if something is given that is no share.
 pub(super) fn has_more(share: &Share) -> bool {
     share.description.is_some()
         || share.default_node_pools.is_some()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cli_kit::exit::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Whether the server was started in a terminal: then SIGHUP means that the terminal was
+/// True if the server was started in a terminal: then SIGHUP means that the terminal was
 /// closed, and ends the server as Ctrl-C does. Else it is a service, and SIGHUP reloads it.
 pub(super) fn has_terminal() -> bool {
     std::io::stdin().is_terminal()

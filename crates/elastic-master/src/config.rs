@@ -71,7 +71,7 @@ pub struct JobConfig {
     pub order: Order,
     /// `--max_step` times the minibatch.
     pub records_max: Option<u64>,
-    /// Whether a worker exports the model at the end.
+    /// True if a worker exports the model at the end.
     pub saves: bool,
     /// What the job puts up with.
     pub limits: Limits,

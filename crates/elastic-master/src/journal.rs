@@ -175,7 +175,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether the file is long enough to begin another.
+    /// True if the file is long enough to begin another.
     pub(crate) fn is_long(&self) -> bool {
         self.bytes > BYTES_MAX.max(self.first_bytes.saturating_mul(4))
     }

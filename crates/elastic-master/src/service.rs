@@ -41,7 +41,7 @@ fn reason(reason: v1::LeaveReason) -> Reason {
     }
 }
 
-/// Whether a worker has what it reports about. What it does not have is no fault of it: the task
+/// True if a worker has what it reports about. What it does not have is no fault of it: the task
 /// was taken back, or the report arrives again.
 fn held(desk: &Desk, worker: u32, task: u64) -> bool {
     let job = desk.state.job.as_ref();
@@ -90,7 +90,7 @@ fn register(desk: &mut Desk, register: v1::RegisterRequest) -> Result<v1::Regist
     })
 }
 
-/// Whether others can connect to a worker: it has said a port as well.
+/// True if others can connect to a worker: it has said a port as well.
 fn is_reachable(host: &str) -> bool {
     host.rsplit_once(':').is_some_and(|(name, port)| {
         let is_name = !name.contains(':') || name.ends_with(']');

@@ -180,12 +180,12 @@ impl State {
         self.failure().map_or_else(succeeded, Ended::Failed)
     }
 
-    /// Whether there is nothing more to train.
+    /// True if there is nothing more to train.
     pub(crate) fn is_over(&self) -> bool {
         self.failure.is_some() || self.job.as_ref().is_some_and(|job| job.outcome().is_some())
     }
 
-    /// Whether the model is safe as well.
+    /// True if the model is safe as well.
     pub(crate) fn has_ended(&self) -> bool {
         self.is_over()
             && (self.config.parameter_servers == 0 || self.servers_done || self.servers.is_empty())

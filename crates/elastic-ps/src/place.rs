@@ -9,7 +9,7 @@ pub(crate) fn server_of_row(id: u64, servers: u32) -> u64 {
     id % u64::from(servers.max(1))
 }
 
-/// Whether a server has a row.
+/// True if a server has a row.
 pub(crate) fn has_row((index, servers): Place, id: u64) -> bool {
     server_of_row(id, servers) == u64::from(index)
 }

@@ -109,7 +109,7 @@ impl Gate {
         self.version
     }
 
-    /// Whether a gradient that this worker computes on the present version will count. Where an
+    /// True if a gradient that this worker computes on the present version will count. Where an
     /// update is made of several, it takes one of the places in the next one, and keeps it until it
     /// pushes or is released; if all are taken it has to wait. Where staleness has a bound, it has
     /// to wait while its gradient could make that of another worker too old. A job whose workers

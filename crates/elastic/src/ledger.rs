@@ -164,7 +164,7 @@ pub struct Ledger {
     held: BTreeMap<TaskId, Held>,
     held_by: BTreeMap<WorkerId, u32>,
     next_id: u64,
-    /// Whether the task that saves the model exists or existed.
+    /// True if the task that saves the model exists or existed.
     has_save: bool,
     /// The longest time a task of a kind took that was finished, in milliseconds.
     longest_ms: BTreeMap<Kind, u64>,

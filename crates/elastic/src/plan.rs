@@ -60,7 +60,7 @@ pub struct Plan {
     pub order: Order,
     /// No more records than these in all, over all epochs (`--max_step` times the minibatch).
     pub records_max: Option<u64>,
-    /// Whether one task of kind [`Kind::Save`] follows when all others are finished.
+    /// True if one task of kind [`Kind::Save`] follows when all others are finished.
     pub saves: bool,
 }
 
@@ -150,7 +150,7 @@ impl Plan {
         }
     }
 
-    /// Whether there is a pass with this number, from 0.
+    /// True if there is a pass with this number, from 0.
     #[must_use]
     pub fn has_epoch(&self, epoch: u32) -> bool {
         match self.epochs {

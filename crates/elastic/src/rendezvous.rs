@@ -57,7 +57,7 @@ pub struct Rendezvous {
     world: World,
     /// In the order in which they joined, with the moment.
     waiting: Vec<(WorkerId, Instant)>,
-    /// Whether a member of the world is gone.
+    /// True if a member of the world is gone.
     broken: bool,
 }
 
@@ -170,7 +170,7 @@ impl Rendezvous {
         self.broken = false;
     }
 
-    /// Whether the world would be larger with those who wait.
+    /// True if the world would be larger with those who wait.
     fn grows(&self) -> bool {
         self.size(self.there()) > self.size(self.count())
             || (self.world.members.is_empty() && self.size(self.there()) > 0)

@@ -35,13 +35,13 @@ pub struct Resize {
 }
 
 impl Resize {
-    /// Whether some are asked to leave and have not answered.
+    /// True if some are asked to leave and have not answered.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.leaving.is_empty()
     }
 
-    /// Whether a worker is asked to leave, or stopped because it did not.
+    /// True if a worker is asked to leave, or stopped because it did not.
     #[must_use]
     pub fn is_leaving(&self, worker: WorkerId) -> bool {
         self.leaving.contains_key(&worker) || self.stopped.contains(&worker)

@@ -13,7 +13,7 @@ pub struct Flag {
     pub takes: Takes,
     /// Its value where it is not given; none: it has no value then.
     pub default: Option<&'static str>,
-    /// Whether it must be given.
+    /// True if it must be given.
     pub required: bool,
     /// What it means here.
     pub means: Means,

@@ -208,7 +208,7 @@ impl Stops {
     }
 }
 
-/// Whether a process began with SIGHUP ignored, by its file in `/proc`.
+/// True if a process began with SIGHUP ignored, by its file in `/proc`.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())

@@ -186,7 +186,7 @@ async fn save(
     Error::Said(TERMINATED)
 }
 
-/// Whether the parameter servers of a job have pods of their own; else the master has one in its.
+/// True if the parameter servers of a job have pods of their own; else the master has one in its.
 fn has_server_pods(values: &Values) -> bool {
     values.count("num_ps_pods") > 0
 }
@@ -308,7 +308,7 @@ fn epochs(form: Form, values: &Values) -> Result<Epochs, Error> {
     }
 }
 
-/// Whether a job was submitted before there was `--bad_records_max`, which all since then name. Some
+/// True if a job was submitted before there was `--bad_records_max`, which all since then name. Some
 /// flags meant nothing then: its master goes on with the training that its journal has.
 fn is_old(values: &Values) -> bool {
     values.some("bad_records_max").is_none()

@@ -131,13 +131,13 @@ impl Values {
         self.text(name).parse().unwrap_or_default()
     }
 
-    /// Whether a switch is on.
+    /// True if a switch is on.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.text(name) == "true"
     }
 
-    /// Whether it was typed.
+    /// True if it was typed.
     #[must_use]
     pub fn is_given(&self, name: &str) -> bool {
         #[cfg(test)]

@@ -79,7 +79,7 @@ fn stamp(found: &Metadata) -> Stamp {
     }
 }
 
-/// Whether a file that was a checkpoint is one no more. A file that cannot be looked at now still may be.
+/// True if a file that was a checkpoint is one no more. A file that cannot be looked at now still may be.
 pub(crate) fn has_vanished(file: &File) -> bool {
     file.metadata().is_ok_and(|found| found.nlink() == 0 || found.len() == 0)
 }

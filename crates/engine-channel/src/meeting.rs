@@ -64,7 +64,7 @@ struct Complete {
     generation: u64,
     members: Vec<RunKey>,
     store: String,
-    /// Whether one of them knows: then all have to go there.
+    /// True if one of them knows: then all have to go there.
     is_known: bool,
 }
 

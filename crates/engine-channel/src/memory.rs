@@ -96,7 +96,7 @@ fn write_all(folder: &Path) -> Result<(), Vec<String>> {
     if unwritten.is_empty() { Ok(()) } else { Err(unwritten) }
 }
 
-/// Whether anything is left in memory.
+/// True if anything is left in memory.
 #[must_use]
 pub fn has_copies(folder: &Path) -> bool {
     slots(folder).is_ok_and(|slots| !slots.is_empty())

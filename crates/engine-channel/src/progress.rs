@@ -30,7 +30,7 @@ impl Now {
         i64::try_from(self.wall_ms).unwrap_or(i64::MAX).saturating_sub(passed)
     }
 
-    /// Whether the clock was set between the two.
+    /// True if the clock was set between the two.
     fn is_set_since(self, before: Self) -> bool {
         self.offset_ms().abs_diff(before.offset_ms()) > DRIFT_MS.unsigned_abs()
     }
@@ -134,7 +134,7 @@ impl Progress {
         Some(now.passed.saturating_sub(written))
     }
 
-    /// Whether something is left for [`Progress::note`].
+    /// True if something is left for [`Progress::note`].
     pub(crate) const fn has_unnoted(&self) -> bool {
         self.unnoted.is_some()
     }

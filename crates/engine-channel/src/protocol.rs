@@ -92,7 +92,7 @@ pub(crate) struct World {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rank: Option<u32>,
     pub(crate) size: u32,
-    /// Whether it is another world than the last that the run was in.
+    /// True if it is another world than the last that the run was in.
     pub(crate) changed: bool,
     /// All have arrived, and their store is here.
     #[serde(skip_serializing_if = "Option::is_none")]

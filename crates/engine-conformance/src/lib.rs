@@ -84,14 +84,14 @@ pub trait Fixture: Send {
     /// A specification of a new run, never seen by this engine, of this POSIX shell script.
     fn script(&self, text: &str) -> RunSpec;
 
-    /// Whether the process a run reported still exists.
+    /// True if the process a run reported still exists.
     fn is_alive(&self, pid: u32) -> bool;
 
     /// Makes the run's supervisor vanish, as the out-of-memory killer would. False: this engine
     /// has nothing of the kind.
     fn kill_supervisor(&self, key: RunKey) -> bool;
 
-    /// Whether both streams of a run come out in the order in which it wrote, however fast it
+    /// True if both streams of a run come out in the order in which it wrote, however fast it
     /// wrote.
     fn orders_streams(&self) -> bool {
         true

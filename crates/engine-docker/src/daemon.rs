@@ -40,7 +40,7 @@ pub(crate) struct DaemonProperties {
     pub(crate) gpus: Gpus,
     /// Memory of the machine.
     pub(crate) memory_bytes: Option<u64>,
-    /// Whether containers outlive a daemon.
+    /// True if containers outlive a daemon.
     pub(crate) keeps: bool,
     /// When it was started, if that ended the containers of its predecessor.
     pub(crate) ends_all_before: Option<Instant>,
@@ -111,7 +111,7 @@ impl Daemon {
         &self.socket
     }
 
-    /// Whether it can provide GPUs to containers.
+    /// True if it can provide GPUs to containers.
     #[must_use]
     pub fn has_gpus(&self) -> bool {
         self.facts.gpus != Gpus::None

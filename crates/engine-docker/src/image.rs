@@ -134,7 +134,7 @@ async fn pull_once(
     Ok(())
 }
 
-/// Whether a retry would change nothing.
+/// True if a retry would change nothing.
 fn is_final(fault: &Fault, why: &str) -> bool {
     let refused = [
         "not found",

@@ -101,7 +101,7 @@ pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
     networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
 }
 
-/// Whether a daemon ended it: the current one when it started, or its predecessor when it stopped,
+/// True if a daemon ended it: the current one when it started, or its predecessor when it stopped,
 /// however long ago that was.
 fn ended_by_daemon(started: Instant, finished: Option<Instant>, facts: &DaemonProperties) -> bool {
     let Some(daemon) = facts.ends_all_before else { return false };

@@ -27,7 +27,7 @@ const CREATE: &str = "/v4.0.0/libpod/containers/create";
 /// Before the name of a container.
 const STATS: &str = "/v4.0.0/libpod/containers/stats?stream=false&containers=";
 
-/// Whether a container is made by Podman's own API: it has names of devices, which Docker gets by
+/// True if a container is made by Podman's own API: it has names of devices, which Docker gets by
 /// requests.
 pub(crate) fn is_needed(body: &ContainerCreateBody) -> bool {
     body.host_config.as_ref().is_some_and(|host| host.devices.is_some())

@@ -47,7 +47,7 @@ impl Owner {
         [Some(format!("{INSTALLATION_LABEL}={}", self.id)), by_path].into_iter().flatten().collect()
     }
 
-    /// Whether it owns an object with these labels.
+    /// True if it owns an object with these labels.
     pub(crate) fn owns<'a>(&self, label: impl Fn(&str) -> Option<&'a String>) -> bool {
         match label(INSTALLATION_LABEL) {
             Some(id) => *id == self.id.to_string(),

@@ -21,7 +21,7 @@ pub(crate) struct RunRegistry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegisteredRun {
     pub(crate) state: RunState,
-    /// Whether it has a container: if that disappears, the run is lost.
+    /// True if it has a container: if that disappears, the run is lost.
     pub(crate) has_container: bool,
     /// Where its ports are reached.
     pub(crate) address: Option<IpAddr>,

@@ -345,7 +345,7 @@ fn bytes_of(piece: &Output) -> &[u8] {
     }
 }
 
-/// Whether this is the start of the daemon's message that it cannot start a program.
+/// True if this is the start of the daemon's message that it cannot start a program.
 fn is_program_error(said: &[u8]) -> bool {
     let said = String::from_utf8_lossy(said);
     // Podman names its runtime before, and what it is about at the end.

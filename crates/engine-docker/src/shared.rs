@@ -171,7 +171,7 @@ impl Shared {
         }
     }
 
-    /// Whether this is an end that was not recorded.
+    /// True if this is an end that was not recorded.
     fn is_news(&self, key: RunKey, state: &RunState) -> bool {
         has_ended(state) && !self.runs.state(key).is_some_and(|known| has_ended(&known))
     }

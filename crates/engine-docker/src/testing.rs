@@ -396,7 +396,7 @@ impl Daemon {
     }
 }
 
-/// Whether a process exists and has not ended.
+/// True if a process exists and has not ended.
 fn lives(pid: Pid) -> bool {
     let stat =
         fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
@@ -419,7 +419,7 @@ fn program(name: &str) -> Option<PathBuf> {
     found.find(|path| path.is_file())
 }
 
-/// Whether a program needs no libraries: it names no loader.
+/// True if a program needs no libraries: it names no loader.
 fn is_static(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap_or_default();
     !bytes.windows(7).any(|word| word == b"/ld-lin")

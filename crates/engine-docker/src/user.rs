@@ -33,7 +33,7 @@ impl ContainerUser {
         (self.uid.unwrap_or(ROOT), self.gid.unwrap_or(ROOT))
     }
 
-    /// Whether only the image defines the number.
+    /// True if only the image defines the number.
     pub(crate) const fn is_a_name(self) -> bool {
         self.uid.is_none()
     }

@@ -264,7 +264,7 @@ impl Fractions {
         if simulated { self.simulated.clone() } else { self.installed.clone() }
     }
 
-    /// Whether a process that uses GPUs belongs to what keeps their parts.
+    /// True if a process that uses GPUs belongs to what keeps their parts.
     #[must_use]
     pub fn is_keeper(&self, pid: u32) -> bool {
         matches!(self.keeper, Keeper::Mps(_)) && mps::is_server(Path::new("/proc"), pid)
@@ -382,7 +382,7 @@ impl Fractions {
         }
     }
 
-    /// Whether limits are in a library that only programs of one loader have.
+    /// True if limits are in a library that only programs of one loader have.
     const fn is_preloaded(&self, has_driver: bool) -> bool {
         match self.way {
             Way::Mounts => false,

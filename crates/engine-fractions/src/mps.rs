@@ -201,7 +201,7 @@ impl Mps {
     }
 }
 
-/// Whether a process is the server of MPS, which has a context on each GPU: by its name, and by that of its
+/// True if a process is the server of MPS, which has a context on each GPU: by its name, and by that of its
 /// parent, the control daemon of an account that may keep limits. `proc`: the folder of processes.
 pub(crate) fn is_server(proc: &Path, pid: u32) -> bool {
     let status = |pid: &str| fs::read_to_string(proc.join(pid).join("status")).ok();

@@ -75,7 +75,7 @@ impl FractionPolicy {
     }
 }
 
-/// Whether a container could undo its mounts, and open devices that it was not given.
+/// True if a container could undo its mounts, and open devices that it was not given.
 #[cfg(target_arch = "x86_64")]
 fn lifts(spec: &RunSpec, way: Way) -> bool {
     let security = &spec.container.security;

@@ -32,7 +32,7 @@ pub(crate) fn held(pages: &Path, device: usize, uuid: [u8; 16]) -> u64 {
 pub struct Over {
     /// What is seen.
     pub seen: GpuOver,
-    /// Whether the newest of its processes there is to be ended.
+    /// True if the newest of its processes there is to be ended.
     pub ends: bool,
 }
 

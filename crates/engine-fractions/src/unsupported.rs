@@ -161,7 +161,7 @@ impl Fractions {
 pub struct Over {
     /// What is seen.
     pub seen: GpuOver,
-    /// Whether the newest of its processes there is to be ended.
+    /// True if the newest of its processes there is to be ended.
     pub ends: bool,
 }
 

@@ -85,7 +85,7 @@ fn as_in_files(mappings: &str) -> Vec<Range<usize>> {
 struct Mapping<'a> {
     addresses: Range<usize>,
     access: &'a str,
-    /// Whether it maps the start of the file.
+    /// True if it maps the start of the file.
     is_start: bool,
     path: &'a str,
 }

@@ -29,7 +29,7 @@ pub(crate) struct LogRetention {
     bytes_max: u64,
     /// Bytes freed so far.
     gone: u64,
-    /// Whether a failure was logged.
+    /// True if a failure was logged.
     logged: bool,
 }
 

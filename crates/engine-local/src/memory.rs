@@ -131,7 +131,7 @@ fn note(root: &Path, state_dir: &Path) -> io::Result<()> {
     symlink(of, link)
 }
 
-/// Whether the state directory of a folder was deleted. One on a device that is not mounted now was not.
+/// True if the state directory of a folder was deleted. One on a device that is not mounted now was not.
 fn is_deleted(root: &Path) -> bool {
     let Ok(of) = fs::read_link(root.join(OF)) else { return false };
     let Some((device, path)) = of.to_str().and_then(|of| of.split_once('/')) else { return false };

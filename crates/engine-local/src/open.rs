@@ -264,7 +264,7 @@ fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
     }
 }
 
-/// Whether the run was started by a server that did not isolate runs.
+/// True if the run was started by a server that did not isolate runs.
 fn has_no_boundary(dir: &RunDir) -> bool {
     dir.read_spec().is_ok_and(|spec| {
         let Runtime::Process(process) = spec.runtime;

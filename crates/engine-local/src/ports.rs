@@ -84,7 +84,7 @@ impl Listener {
         SocketAddr::new(ip, self.address.port())
     }
 
-    /// Whether a connection to this address may reach it.
+    /// True if a connection to this address may reach it.
     fn hears(&self, address: SocketAddr) -> bool {
         let ip = self.address.ip();
         let all = ip.is_unspecified() && (ip.is_ipv6() || address.is_ipv4());

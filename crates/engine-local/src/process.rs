@@ -35,7 +35,7 @@ struct Entry {
     cpu_ticks: u64,
 }
 
-/// Whether a process is another's child, or a child of one.
+/// True if a process is another's child, or a child of one.
 pub(crate) fn is_below(root: Pid, pid: i32) -> bool {
     let root = root.as_raw_nonzero().get();
     let mut at = look_up(pid).map(|entry| entry.parent);

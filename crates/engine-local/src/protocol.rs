@@ -38,7 +38,7 @@ pub(crate) enum SessionRequest {
         terminal: Option<(u16, u16)>,
         /// Bytes of the log that the client has.
         from: u64,
-        /// Whether the client sends input; otherwise the input is not held open.
+        /// True if the client sends input; otherwise the input is not held open.
         #[serde(default)]
         stdin: bool,
     },

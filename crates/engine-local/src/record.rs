@@ -59,7 +59,7 @@ pub(crate) struct SpecFile {
     pub(crate) key: String,
     /// SIGTERM to SIGKILL, in milliseconds.
     pub(crate) grace_ms: u64,
-    /// Whether it needs what lies in `secrets.json`.
+    /// True if it needs what lies in `secrets.json`.
     #[serde(default)]
     pub(crate) secrets: bool,
     /// How it is run. An older supervisor rejects an unknown runtime.
@@ -86,10 +86,10 @@ pub(crate) struct ProcessSpec {
     /// Its umask; none: the supervisor's.
     #[serde(default)]
     pub(crate) umask: Option<u32>,
-    /// Whether an attached client may send input.
+    /// True if an attached client may send input.
     #[serde(default)]
     pub(crate) stdin: bool,
-    /// Whether it has a terminal.
+    /// True if it has a terminal.
     #[serde(default)]
     pub(crate) tty: bool,
     /// Its control group; none: not available here, and resources are not limited.
@@ -104,7 +104,7 @@ pub(crate) struct ProcessSpec {
     /// Its isolation; none: it is not isolated.
     #[serde(default)]
     pub(crate) boundary: Option<Boundary>,
-    /// Whether its programs may gain privileges, as `sudo` does.
+    /// True if its programs may gain privileges, as `sudo` does.
     #[serde(default)]
     pub(crate) more_rights: bool,
     /// What it has of GPUs; none: the engine adds nothing.
@@ -284,7 +284,7 @@ impl RunDir {
         OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(name))
     }
 
-    /// Whether the run was prepared.
+    /// True if the run was prepared.
     pub(crate) fn has_spec(&self) -> bool {
         self.file("spec.json").exists()
     }

@@ -233,7 +233,7 @@ impl Shared {
         stop
     }
 
-    /// Whether copies were in progress; they are cancelled, or complete.
+    /// True if copies were in progress; they are cancelled, or complete.
     pub(crate) fn end_copying(&self, key: RunKey) -> bool {
         open(&self.copying).remove(&key).is_some()
     }

@@ -37,7 +37,7 @@ pub(crate) struct Start {
     /// A limit on file locks, which Linux has not enforced since 2.4.25 but still hands down from
     /// process to process and shows in `/proc/<pid>/limits`.
     pub(crate) mark: u64,
-    /// Whether its input is a terminal, which becomes its controlling terminal.
+    /// True if its input is a terminal, which becomes its controlling terminal.
     pub(crate) terminal: bool,
     /// Files into which a process writes `0` to join a control group.
     pub(crate) groups: Vec<File>,

@@ -93,7 +93,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether it can divide compute time so.
+    /// True if it can divide compute time so.
     #[must_use]
     pub const fn divides(self, time_slicing: TimeSlicing) -> bool {
         match (self, time_slicing) {

@@ -30,7 +30,7 @@ pub struct GrantedDevice {
     pub index: u32,
     /// UUID.
     pub uuid: String,
-    /// Whether it is simulated.
+    /// True if it is simulated.
     pub simulated: bool,
     /// Bytes granted.
     pub memory_bytes: u64,

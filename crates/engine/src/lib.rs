@@ -170,7 +170,7 @@ pub trait Engine: Send + Sync + 'static {
     /// [`Error::Invalid`] with what is wrong and what to do.
     fn check(&self, spec: &RunSpec) -> Result<(), Error>;
 
-    /// Whether a pod could listen on this port, wherever it will be. Nothing is reserved.
+    /// True if a pod could listen on this port, wherever it will be. Nothing is reserved.
     fn port_is_free(&self, _port: u16) -> bool {
         true
     }

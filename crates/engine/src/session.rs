@@ -54,7 +54,7 @@ pub struct TerminalSize {
 pub struct ExecSpec {
     /// Program and arguments; not empty.
     pub command: Vec<String>,
-    /// Whether it reads what is typed; else it finds no input.
+    /// True if it reads what is typed; else it finds no input.
     pub stdin: bool,
     /// The terminal it gets; none = pipes.
     pub terminal: Option<TerminalSize>,

@@ -6,7 +6,7 @@ use std::fmt::Display;
 /// Puts times before lines.
 #[derive(Debug, Default)]
 pub struct Timestamps {
-    /// Whether the next piece continues a line.
+    /// True if the next piece continues a line.
     within_a_line: bool,
 }
 

@@ -157,7 +157,7 @@ impl Control {
         self.device.get(device).map(|device| &device.lease)
     }
 
-    /// Whether the agent saw the process end that had this owner word in a slot.
+    /// True if the agent saw the process end that had this owner word in a slot.
     pub(crate) fn has_ended(&self, slot: usize, word: u64) -> bool {
         word != 0 && self.ended.get(slot).is_some_and(|ended| ended.load(Relaxed) == word)
     }

@@ -25,12 +25,12 @@ impl Lease {
         Self(changes | CONTROLLED | if granted { GRANTED } else { 0 })
     }
 
-    /// Whether the run may launch now.
+    /// True if the run may launch now.
     pub fn may_launch(self) -> bool {
         self.0 & CONTROLLED == 0 || self.0 & GRANTED != 0
     }
 
-    /// Whether there are turns.
+    /// True if there are turns.
     pub fn is_controlled(self) -> bool {
         self.0 & CONTROLLED != 0
     }
@@ -51,7 +51,7 @@ impl Activity {
     /// It waits for all that it has launched, however long that takes.
     pub const DRAINS: Self = Self { at_ns: u64::MAX >> 2, waits: false, busy: true };
 
-    /// Whether it waits for all that it has launched.
+    /// True if it waits for all that it has launched.
     pub fn drains(self) -> bool {
         self == Self::DRAINS
     }

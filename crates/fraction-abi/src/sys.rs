@@ -215,7 +215,7 @@ pub fn process_id() -> u32 {
     u32::try_from(id).unwrap_or(0)
 }
 
-/// Whether a process (or its zombie) has this id.
+/// True if a process (or its zombie) has this id.
 pub fn process_exists(id: u32) -> bool {
     // SAFETY: signal 0 only asks.
     let answer = unsafe { call(KILL, [id as usize, 0, 0, 0, 0, 0]) };

@@ -19,9 +19,9 @@ pub(crate) struct Call<'a> {
     /// Where the driver's own is.
     pub(crate) real: usize,
     pub(crate) words: &'a Words,
-    /// Whether addresses and sizes have 4 bytes, as in the first forms of the oldest functions.
+    /// True if addresses and sizes have 4 bytes, as in the first forms of the oldest functions.
     pub(crate) narrow: bool,
-    /// Whether the stream 0 is the default one of each thread, as in the functions that end so.
+    /// True if the stream 0 is the default one of each thread, as in the functions that end so.
     pub(crate) threads: bool,
 }
 

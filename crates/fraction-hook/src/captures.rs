@@ -24,7 +24,7 @@ impl Limited {
         self.know(Row { key, owner, bytes: 0, references: 1, device, class, mapped: 0 });
     }
 
-    /// Whether one began at the stream.
+    /// True if one began at the stream.
     #[inline(never)]
     fn capture_ends(&self, stream: usize) -> bool {
         let (key, class) = (stream as u64, Class::Capture);

@@ -138,7 +138,7 @@ fn debug_of_program() -> Option<*const Debug> {
     Some(with_exposed_provenance(debug))
 }
 
-/// Whether this program has other rights than who started it. The C library knows; the kernel's
+/// True if this program has other rights than who started it. The C library knows; the kernel's
 /// file about it cannot be read in such a program.
 pub(crate) fn is_secure() -> bool {
     const SECURE: usize = 23;
@@ -186,7 +186,7 @@ fn entry(mut dynamic: *const Dynamic, tag: i64) -> Option<usize> {
 const GNU_HASH: i64 = 0x6fff_fef5;
 
 impl Object {
-    /// Whether it is this library.
+    /// True if it is this library.
     pub(crate) fn is_self(&self) -> bool {
         core::ptr::eq(self.0.dynamic, own_dynamic())
     }
@@ -196,7 +196,7 @@ impl Object {
         self.0.base
     }
 
-    /// Whether the name under which programs ask for it begins so.
+    /// True if the name under which programs ask for it begins so.
     pub(crate) fn is_called(&self, begin: &[u8]) -> bool {
         const SONAME: i64 = 14;
         let name = entry(self.0.dynamic, SONAME).and_then(|at| Some(self.text(at)?.to_bytes()));

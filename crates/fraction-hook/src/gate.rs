@@ -143,7 +143,7 @@ impl Turn {
         self.window.store(next, Relaxed);
     }
 
-    /// Whether the agent has given no sign of life for too long. Its limits stay, its turns do not.
+    /// True if the agent has given no sign of life for too long. Its limits stay, its turns do not.
     fn agent_is_gone(&self, control: &Control) -> bool {
         let (now, beat) = (sys::monotonic_ns(), control.beat());
         if self.beat.swap(beat, Relaxed) != beat || self.beat_ns.load(Relaxed) == 0 {

@@ -135,7 +135,7 @@ pub(crate) fn list_none(call: &Call<'_>) -> i32 {
     }
 }
 
-/// Whether the first argument is a device of the run.
+/// True if the first argument is a device of the run.
 #[inline(never)]
 fn is_of_run(call: &Call<'_>) -> bool {
     let Mode::Limited(limited) = mode() else { return false };
@@ -186,7 +186,7 @@ pub(crate) fn memory_v2(call: &Call<'_>) -> i32 {
     result
 }
 
-/// Whether it is a device of the run, of which only the part of the run is left.
+/// True if it is a device of the run, of which only the part of the run is left.
 #[inline(never)]
 fn narrow(call: &Call<'_>, memory: &mut Memory) -> bool {
     let Mode::Limited(limited) = mode() else { return false };

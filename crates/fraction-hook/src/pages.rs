@@ -60,7 +60,7 @@ impl Folder {
         Some(self.is_called(library.get(..end)?))
     }
 
-    /// Whether there is something at the place of the control page, however broken.
+    /// True if there is something at the place of the control page, however broken.
     #[inline(never)]
     fn is_called(&mut self, name: &[u8]) -> bool {
         self.length = 0;

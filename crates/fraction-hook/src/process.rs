@@ -314,14 +314,14 @@ impl Limited {
         (narrowed, narrowed.saturating_sub(used).min(free))
     }
 
-    /// Whether more is held of a device than may be.
+    /// True if more is held of a device than may be.
     pub(crate) fn is_over(&self, place: Place) -> bool {
         let (Place::Device(device), Some(process)) = (place, self.process()) else { return false };
         let device = usize::from(device);
         process.ledger.used(device) > process.limit(device).unwrap_or(0)
     }
 
-    /// Whether so much could be held of a device if nothing was.
+    /// True if so much could be held of a device if nothing was.
     pub(crate) fn could_fit(&self, place: Place, bytes: u64) -> bool {
         match (place, self.process()) {
             (Place::Device(device), Some(process)) => {

@@ -15,7 +15,7 @@ pub(crate) fn watch(control: &'static Control) {
     GATE.store(core::ptr::from_ref(control.gate()).cast_mut(), Relaxed);
 }
 
-/// Whether the run has turns on any device.
+/// True if the run has turns on any device.
 #[inline(always)]
 pub(crate) fn has_turns() -> bool {
     // SAFETY: a word of this library, or of the control page, which is mapped for good.
@@ -45,7 +45,7 @@ impl Turns {
         self.captures.load(Relaxed) != 0
     }
 
-    /// Whether launches may be those of a capture.
+    /// True if launches may be those of a capture.
     pub(crate) fn records(&self) -> bool {
         self.captures()
             && sys::monotonic_ns().saturating_sub(self.since_ns.load(Relaxed)) < CAPTURE_NS

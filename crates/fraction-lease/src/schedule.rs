@@ -110,14 +110,14 @@ impl Schedule {
         }
     }
 
-    /// Whether no run has to wait for another one, nor for its own budget.
+    /// True if no run has to wait for another one, nor for its own budget.
     #[must_use]
     pub fn needs_no_turns(&self) -> bool {
         self.clients.len() < 2
             && self.clients.values().all(|client| client.share.policy == Policy::Fair)
     }
 
-    /// Whether a lease has ended and the next one has not begun.
+    /// True if a lease has ended and the next one has not begun.
     #[must_use]
     pub const fn is_between(&self) -> bool {
         matches!(self.turn, Turn::Drains(..))

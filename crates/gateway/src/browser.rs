@@ -52,12 +52,12 @@ pub(crate) fn keep_visits(headers: &mut HeaderMap, name: &str) {
     }
 }
 
-/// Whether a cookie has this name.
+/// True if a cookie has this name.
 fn named(cookie: &[u8], name: &str) -> bool {
     cookie.split(|byte| *byte == b'=').next().is_some_and(|own| own.trim_ascii() == name.as_bytes())
 }
 
-/// Whether a page of another host has the browser ask; what the browser does not say is not held
+/// True if a page of another host has the browser ask; what the browser does not say is not held
 /// against it. Following a link is no such thing.
 pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);

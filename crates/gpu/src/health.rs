@@ -32,7 +32,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Whether there are processes on it.
+    /// True if there are processes on it.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.processes.as_ref().is_some_and(|processes| !processes.is_empty())
@@ -71,13 +71,13 @@ pub struct Program {
 pub struct Watcher {
     nvml: &'static Nvml,
     gpus: BTreeMap<String, Watched>,
-    /// Whether process ids of the driver are those that are seen here.
+    /// True if process ids of the driver are those that are seen here.
     sees_processes: bool,
 }
 
 /// What is remembered of a GPU.
 struct Watched {
-    /// Whether it was divided when it was first seen.
+    /// True if it was divided when it was first seen.
     divided: Option<bool>,
     errors: Option<EventSet<'static>>,
     /// The fatal error it had.

@@ -35,7 +35,7 @@ pub struct Gpu {
     pub product: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Whether it is simulated.
+    /// True if it is simulated.
     pub simulated: bool,
     /// Its MIG instances, if it is in MIG mode: programs can use those only.
     pub instances: Option<Vec<MigInstance>>,

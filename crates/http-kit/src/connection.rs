@@ -40,13 +40,13 @@ fn seconds() -> u64 {
 }
 
 impl Connection {
-    /// Whether it makes room for others: it is silent, sends a body that has no end yet, or its
+    /// True if it makes room for others: it is silent, sends a body that has no end yet, or its
     /// client reads nothing.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_silent() || self.awaits_body.load(Ordering::Relaxed) || self.is_stalled(seconds())
     }
 
-    /// Whether its client has not read what it was sent for too long.
+    /// True if its client has not read what it was sent for too long.
     fn is_stalled(&self, now_s: u64) -> bool {
         let handed_at_s = self.handed_at_s.load(Ordering::Relaxed);
         handed_at_s > 0 && now_s.saturating_sub(handed_at_s) >= STALLED_AFTER_S
@@ -56,12 +56,12 @@ impl Connection {
         self.busy.load(Ordering::Relaxed) == 0 && !self.went_over.load(Ordering::Relaxed)
     }
 
-    /// Whether the head of a request came.
+    /// True if the head of a request came.
     pub(crate) fn has_asked(&self) -> bool {
         self.has_asked.load(Ordering::Relaxed)
     }
 
-    /// Whether a request came whole.
+    /// True if a request came whole.
     pub(crate) fn has_asked_whole(&self) -> bool {
         self.has_asked_whole.load(Ordering::Relaxed)
     }

@@ -19,7 +19,7 @@ use crate::tls::Tls;
 pub struct Hosts {
     /// These names.
     pub names: Vec<String>,
-    /// Whether any IP address is one: for a server that listens beyond the loopback. No page can
+    /// True if any IP address is one: for a server that listens beyond the loopback. No page can
     /// have an address point anywhere else.
     pub addresses: bool,
     /// The names in its certificate.
@@ -27,12 +27,12 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Whether a name without its port is one of this server's.
+    /// True if a name without its port is one of this server's.
     pub fn allow(&self, name: &str) -> bool {
         is_loopback(name) || self.addresses && name.parse::<IpAddr>().is_ok() || self.is_named(name)
     }
 
-    /// Whether it is one of the names that this server was given, by a setting or its certificate.
+    /// True if it is one of the names that this server was given, by a setting or its certificate.
     pub fn is_named(&self, name: &str) -> bool {
         self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
             || self.certificate.as_ref().is_some_and(|tls| tls.is_for(name))
@@ -107,7 +107,7 @@ pub fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whether this names the machine it is used on.
+/// True if this names the machine it is used on.
 pub fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

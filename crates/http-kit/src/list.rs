@@ -46,7 +46,7 @@ pub struct ListQuery {
     descending: bool,
     search: Option<String>,
     conditions: Vec<Condition>,
-    /// Whether the deleted are asked for, instead of the living.
+    /// True if the deleted are asked for, instead of the living.
     pub deleted: bool,
 }
 
@@ -140,7 +140,7 @@ impl ListQuery {
         Ok(test.is_none_or(|test| test.holds(&row.field(test.field, now))))
     }
 
-    /// Whether a text is searched for.
+    /// True if a text is searched for.
     pub const fn searches(&self) -> bool {
         self.search.is_some()
     }
@@ -160,7 +160,7 @@ impl ListQuery {
         Ok(rows)
     }
 
-    /// Whether all rows are asked for, in their own order.
+    /// True if all rows are asked for, in their own order.
     pub const fn is_plain(&self) -> bool {
         self.sort_by.is_none() && self.search.is_none() && self.conditions.is_empty()
     }
@@ -410,7 +410,7 @@ impl Test {
         }
     }
 
-    /// Whether a text is the operand, or one of the alternatives in it.
+    /// True if a text is the operand, or one of the alternatives in it.
     fn is_operand(&self, value: &Scalar<'_>) -> bool {
         let one_of = |value: &str, operand: &str| operand.split('|').any(|one| one == value);
         match (value, &self.operand) {

@@ -18,9 +18,9 @@ pub struct Origin {
     pub address: String,
     /// Address of the connection it came over: that of the client, or of a proxy.
     pub peer: String,
-    /// Whether that is a listed proxy.
+    /// True if that is a listed proxy.
     pub by_proxy: bool,
-    /// Whether the client is on this machine. A proxy on this machine that is not listed may ask
+    /// True if the client is on this machine. A proxy on this machine that is not listed may ask
     /// for anybody.
     pub is_local: bool,
     /// Its method.

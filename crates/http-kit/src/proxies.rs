@@ -56,7 +56,7 @@ fn number(address: IpAddr) -> u128 {
 }
 
 impl Proxies {
-    /// Whether this address is one of theirs.
+    /// True if this address is one of theirs.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -87,7 +87,7 @@ fn address(text: &str) -> Option<IpAddr> {
     bare.parse().ok().or_else(socket).map(|address: IpAddr| address.to_canonical())
 }
 
-/// Whether a proxy, listed or not, stands between the client and this server.
+/// True if a proxy, listed or not, stands between the client and this server.
 pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.contains_key(FORWARDED_FOR) || headers.contains_key(header::FORWARDED)
 }

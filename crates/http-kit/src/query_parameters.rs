@@ -21,7 +21,7 @@ pub trait Takes: Send + 'static {
 pub struct QueryParameters<T>(Vec<(String, String)>, PhantomData<T>);
 
 impl<T> QueryParameters<T> {
-    /// Whether a flag is set.
+    /// True if a flag is set.
     pub fn has(&self, flag: &str) -> bool {
         self.0.iter().any(|(name, value)| name == flag && value == "true")
     }

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, header};
 
 use crate::error::ApiError;
 
-/// Whether a request asks to go over to a WebSocket.
+/// True if a request asks to go over to a WebSocket.
 pub fn is_websocket(headers: &HeaderMap) -> bool {
     let all = headers.get_all(header::UPGRADE);
     all.iter().any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket"))
@@ -32,7 +32,7 @@ pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Api
     Err(ApiError::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
 }
 
-/// Whether a request says that it comes from a page at the public address, or at the one that it
+/// True if a request says that it comes from a page at the public address, or at the one that it
 /// was sent to.
 pub fn names_own_page(public_url: &str, headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();

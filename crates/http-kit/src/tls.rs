@@ -130,7 +130,7 @@ impl Tls {
         self.pair.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the certificate is for this name.
+    /// True if the certificate is for this name.
     pub fn is_for(&self, name: &str) -> bool {
         let current = self.pair.current.load();
         let Ok(own) = current.end_entity_cert() else { return false };

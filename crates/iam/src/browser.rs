@@ -19,7 +19,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub struct Site {
     /// Its public address, if it has one.
     pub public_url: Option<String>,
-    /// Whether it speaks TLS itself.
+    /// True if it speaks TLS itself.
     pub encrypts: bool,
     /// The digest of its web interface; empty without one.
     pub interface: &'static str,
@@ -99,7 +99,7 @@ impl Site {
     }
 }
 
-/// Whether browsers send `Sec-Fetch-Site` to an address.
+/// True if browsers send `Sec-Fetch-Site` to an address.
 fn says_its_site(address: &str) -> bool {
     let place = address.split_once("://").map_or(address, |(_, place)| place);
     let host = match place.strip_prefix('[') {
@@ -109,7 +109,7 @@ fn says_its_site(address: &str) -> bool {
     address.starts_with("https:") || is_loopback(host)
 }
 
-/// Whether a request brings the page's half of a session, so that it means to be of one.
+/// True if a request brings the page's half of a session, so that it means to be of one.
 pub(crate) fn is_of_a_page(headers: &HeaderMap) -> bool {
     headers.contains_key(PAGE_SECRET)
 }

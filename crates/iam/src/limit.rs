@@ -46,7 +46,7 @@ impl FailureLimits {
 pub(crate) struct Attempt<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: &'a str,
-    /// Whether the name has been proved from this address before: what others fail at elsewhere,
+    /// True if the name has been proved from this address before: what others fail at elsewhere,
     /// and by other names here, does not count then.
     pub(crate) known: bool,
 }

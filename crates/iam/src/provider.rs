@@ -37,9 +37,9 @@ const TURN_WAIT: Duration = Duration::from_secs(10);
 pub struct LoginProvider {
     /// The provider.
     pub provider: Provider,
-    /// Whether a login creates the user; else only existing users log in.
+    /// True if a login creates the user; else only existing users log in.
     pub creates_users: bool,
-    /// Whether ID tokens that other programs got for this server are exchanged for a session.
+    /// True if ID tokens that other programs got for this server are exchanged for a session.
     pub exchanges_tokens: bool,
 }
 

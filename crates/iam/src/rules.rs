@@ -15,7 +15,7 @@ pub(crate) struct AccessRule {
     pub(crate) role_id: u64,
     /// The subject as written in the rule.
     pub(crate) subject_id: String,
-    /// Whether it is a group of the login provider, which is no object and owns nothing.
+    /// True if it is a group of the login provider, which is no object and owns nothing.
     #[serde(default)]
     pub(crate) group: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct RuleIndex {
 }
 
 impl RuleIndex {
-    /// Whether it was made from these rules.
+    /// True if it was made from these rules.
     pub(crate) fn is_of(&self, rules: Option<&Arc<ObjectsById>>) -> bool {
         match (&self.from, rules) {
             (None, None) => true,

@@ -36,10 +36,10 @@ pub(crate) struct Session {
     /// Stands for the password, or the account at the provider, that it was begun with; it ends
     /// with that.
     pub(crate) password_mark: String,
-    /// Whether the login provider vouched for it.
+    /// True if the login provider vouched for it.
     #[serde(default)]
     pub(crate) by_provider: bool,
-    /// Whether it was begun with a one-time link.
+    /// True if it was begun with a one-time link.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_link: bool,
     #[serde(default)]
@@ -255,7 +255,7 @@ fn session_end(of: &Principal, begun: Instant, now: Instant, by_provider: bool) 
 }
 
 impl Iam {
-    /// Whether a session was begun with the password, or the account, that the user has now.
+    /// True if a session was begun with the password, or the account, that the user has now.
     pub(super) fn is_of(&self, session: &Session, user: &User) -> bool {
         let mark = if session.by_provider {
             let vouches = |account: &&Account| {

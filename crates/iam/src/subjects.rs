@@ -20,7 +20,7 @@ use crate::limit::{self, Attempt};
 /// A person; the name is the e-mail address in small letters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct User {
-    /// Whether the password was given out and has to be changed first.
+    /// True if the password was given out and has to be changed first.
     pub(crate) must_change: bool,
     #[serde(default)]
     pub(crate) secrets: UserSecrets,
@@ -41,7 +41,7 @@ pub(crate) struct Account {
 }
 
 impl User {
-    /// Whether this server checks a password of it.
+    /// True if this server checks a password of it.
     pub(crate) fn is_local(&self) -> bool {
         self.secrets.password.is_some()
     }
@@ -133,7 +133,7 @@ pub(crate) struct Login {
 const NETWORKS_BEFORE_MAX: usize = 7;
 
 impl Login {
-    /// Whether it came from the network of this address before.
+    /// True if it came from the network of this address before.
     pub(crate) fn is_known_at(&self, address: &str) -> bool {
         let network = limit::network(address);
         limit::network(&self.address) == network || self.networks_before.contains(&network)
@@ -196,7 +196,7 @@ fn logins_of(view: &View, owner: &str) -> Result<BTreeMap<String, Time>, ApiErro
 }
 
 impl Iam {
-    /// Whether another refusal is written to the audit log. A caller that is refused all the time
+    /// True if another refusal is written to the audit log. A caller that is refused all the time
     /// does not fill the disk with that: what is too much is left out.
     pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
         let who = Attempt { name, address: &origin.address, known: false };

@@ -114,7 +114,7 @@ pub struct Cluster {
     pub(crate) gpu_memories: BTreeMap<u64, u32>,
     pub(crate) topologies: Vec<Topology>,
     pub(crate) shapes: Shapes,
-    /// Whether any node would rather keep some pods away.
+    /// True if any node would rather keep some pods away.
     pub(crate) soft_taints: bool,
     /// Nodes whose pods are to leave.
     pub(crate) draining: BTreeSet<NodeId>,
@@ -193,7 +193,7 @@ impl Cluster {
         self.waiting.keys().copied()
     }
 
-    /// Whether a workload has pods that need a place.
+    /// True if a workload has pods that need a place.
     #[must_use]
     pub fn is_waiting(&self, id: WorkloadId) -> bool {
         self.waiting.contains_key(&id)
@@ -218,7 +218,7 @@ impl Cluster {
         self.revisions.get(node.raw() as usize).copied().unwrap_or(0)
     }
 
-    /// Whether all nodes with GPUs have the same hardware.
+    /// True if all nodes with GPUs have the same hardware.
     #[must_use]
     pub fn gpu_nodes_alike(&self) -> bool {
         self.gpu_nodes.len() <= 1
@@ -272,7 +272,7 @@ impl Cluster {
         &self.workloads[pod.workload].pod_sets[pod.set as usize]
     }
 
-    /// Whether a workload makes sense with its pods that are running and not being stopped.
+    /// True if a workload makes sense with its pods that are running and not being stopped.
     #[must_use]
     pub fn runs(&self, id: WorkloadId) -> bool {
         let workload = &self.workloads[id];

@@ -245,7 +245,7 @@ impl Constraints {
         weight - i64::try_from(away).unwrap_or(i64::MAX)
     }
 
-    /// Whether a taint does not matter.
+    /// True if a taint does not matter.
     #[must_use]
     pub fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|toleration| toleration.tolerates(taint))

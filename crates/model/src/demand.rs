@@ -40,7 +40,7 @@ pub struct Room {
     pub pods: u32,
     /// Those of them that fit, each set for itself.
     pub fitting: u32,
-    /// Whether enough of them fit, and may run, to start.
+    /// True if enough of them fit, and may run, to start.
     pub starts: bool,
     /// What does not count of what it asks for.
     pub left_out: Resources,
@@ -340,7 +340,7 @@ fn level_of(spec: &WorkloadSpec, set: usize) -> Option<(TopologyId, usize)> {
     constraints.find_map(|constraint| Some((constraint?.topology, constraint?.required?)))
 }
 
-/// Whether what a workload needs at least is no more than there is, than any limit above it and,
+/// True if what a workload needs at least is no more than there is, than any limit above it and,
 /// if it cannot be preempted, than any quota.
 fn may_start(cluster: &Cluster, workload: &Workload, pool: Option<PoolId>) -> bool {
     let spec = &workload.spec;

@@ -64,7 +64,7 @@ pub type Allowed = SmallVec<[u64; SHAPES_MAX / 64]>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Free {
     devices_millis: SmallVec<[u64; 8]>,
-    /// Whether some of the devices are MIG instances.
+    /// True if some of the devices are MIG instances.
     has_instances: bool,
     host: Resources,
 }
@@ -193,7 +193,7 @@ impl Shapes {
         }
     }
 
-    /// Whether two nodes on which the same is free, and the same shapes may be, are worth the same: no
+    /// True if two nodes on which the same is free, and the same shapes may be, are worth the same: no
     /// shape asks for memory of GPUs or for an instance, and neither node has any.
     #[must_use]
     pub fn only_amounts_count(&self, free: &Free) -> bool {

@@ -54,7 +54,7 @@ impl FreeGpuIndex {
         while self.free.pop_if(|free| *free == <[Free; 2]>::default()).is_some() {}
     }
 
-    /// Whether a node may have room for a pod. Errs on one side only: where not, it has none.
+    /// True if a node may have room for a pod. Errs on one side only: where not, it has none.
     #[inline]
     pub(crate) fn may_fit(&self, id: NodeId, request: PodRequest, now: bool) -> bool {
         let free = self.free.get(id.raw() as usize).map_or(Free::default(), |at| at[now as usize]);

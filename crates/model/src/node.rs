@@ -68,7 +68,7 @@ pub struct Gpu {
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
     pub committed_millis: u64,
-    /// Whether pods may be placed on it: false while it is broken, or used by foreign processes.
+    /// True if pods may be placed on it: false while it is broken, or used by foreign processes.
     /// Pods on it may stay.
     pub in_service: bool,
 }
@@ -83,7 +83,7 @@ impl Gpu {
         Self { part: Some(part), ..Self::new(memory_bytes, None) }
     }
 
-    /// Whether it is a MIG instance of either kind.
+    /// True if it is a MIG instance of either kind.
     #[must_use]
     #[inline]
     pub const fn is_instance(&self) -> bool {
@@ -124,7 +124,7 @@ impl Gpu {
         if self.in_service { self.capacity_millis() } else { 0 }
     }
 
-    /// Whether it is a GPU of which nothing is given out.
+    /// True if it is a GPU of which nothing is given out.
     #[must_use]
     #[inline]
     pub fn is_whole(&self, now: bool) -> bool {
@@ -181,9 +181,9 @@ pub struct Node {
     pub pool: PoolId,
     /// Taints.
     pub taints: Vec<Taint>,
-    /// Whether new pods may come: false when cordoned or lost.
+    /// True if new pods may come: false when cordoned or lost.
     pub schedulable: bool,
-    /// Whether some of its devices are out of service.
+    /// True if some of its devices are out of service.
     pub(crate) impaired: bool,
     /// Devices that are wholly free at once, and when what is being released is gone.
     pub(crate) whole_free_now: u32,
@@ -287,7 +287,7 @@ impl Node {
         self.whole_free_soon = whole(false).unwrap_or(u32::MAX);
     }
 
-    /// Whether one more pod may come, as far as their number is limited.
+    /// True if one more pod may come, as far as their number is limited.
     #[must_use]
     #[inline]
     pub fn takes_one_more(&self, now: bool) -> bool {
@@ -343,7 +343,7 @@ impl Node {
         self.gpus.iter().map(|gpu| gpu.free_millis(now)).max().unwrap_or(0)
     }
 
-    /// Whether these devices and amounts are physically free this moment, reservations aside.
+    /// True if these devices and amounts are physically free this moment, reservations aside.
     #[must_use]
     pub fn has_room_now(&self, devices: &[DeviceShare], other: Resources) -> bool {
         let host = Resources { gpu_millis: 0, ..other };

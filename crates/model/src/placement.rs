@@ -36,7 +36,7 @@ impl Placement {
         self.devices.iter().map(|share| share.millis).sum()
     }
 
-    /// Whether a device of its node is part of it.
+    /// True if a device of its node is part of it.
     #[must_use]
     pub fn uses(&self, gpu: u32) -> bool {
         self.devices.iter().any(|share| share.gpu == gpu)

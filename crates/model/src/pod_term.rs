@@ -13,7 +13,7 @@ pub struct PodTerm {
 }
 
 impl PodTerm {
-    /// Whether each node is a domain of its own.
+    /// True if each node is a domain of its own.
     pub(crate) fn is_on_one_node(&self) -> bool {
         is_host(&self.topology_key)
     }
@@ -39,7 +39,7 @@ pub enum PodMismatch {
     Repelled,
 }
 
-/// Whether a label is that by which each node is a domain of its own; no node has to carry it.
+/// True if a label is that by which each node is a domain of its own; no node has to carry it.
 #[must_use]
 pub fn is_host(label: &str) -> bool {
     HOSTNAME.contains(&label)

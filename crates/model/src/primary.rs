@@ -30,9 +30,9 @@ pub struct Primary {
     cluster: Cluster,
     /// What replicas have not been sent.
     ops: Vec<Op>,
-    /// Whether anything changed since a decision was last asked for, but by its plan.
+    /// True if anything changed since a decision was last asked for, but by its plan.
     has_news: bool,
-    /// Whether something changed since then that every plan depends on.
+    /// True if something changed since then that every plan depends on.
     is_restructured: bool,
     /// Workloads that changed since then.
     touched: BTreeSet<WorkloadId>,
@@ -53,7 +53,7 @@ impl fmt::Debug for Primary {
 
 /// What decisions need.
 impl Primary {
-    /// Whether there is something to decide about that was not there when this was last called.
+    /// True if there is something to decide about that was not there when this was last called.
     /// Plans that are asked for now have to fit what changes from now on.
     pub fn take_news(&mut self) -> bool {
         self.touched.clear();
@@ -61,7 +61,7 @@ impl Primary {
         std::mem::take(&mut self.has_news)
     }
 
-    /// Whether there is, and it has not been taken.
+    /// True if there is, and it has not been taken.
     pub const fn has_news(&self) -> bool {
         self.has_news
     }

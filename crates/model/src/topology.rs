@@ -113,7 +113,7 @@ impl Topology {
         finest.map_or(&[], |finest| &self.domain(finest).path)
     }
 
-    /// Whether a node is in a domain.
+    /// True if a node is in a domain.
     #[must_use]
     pub fn contains(&self, domain: DomainId, node: NodeId) -> bool {
         let level = self.domain(domain).path.len() - 1;
@@ -188,7 +188,7 @@ impl Topology {
         id
     }
 
-    /// Whether every node is where its labels say.
+    /// True if every node is where its labels say.
     pub(crate) fn is_sound<'a>(&self, mut nodes: impl Iterator<Item = (NodeId, &'a Node)>) -> bool {
         nodes.all(|(id, node)| {
             let values: Option<Vec<_>> =

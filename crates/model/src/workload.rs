@@ -27,11 +27,11 @@ pub struct WorkloadSpec {
     pub priority: u32,
     /// The same for its pods above the minimum, if that is lower; none for one priority.
     pub spare_priority: Option<u32>,
-    /// Whether it may be evicted for others.
+    /// True if it may be evicted for others.
     pub preemptible: bool,
-    /// Whether its number of GPUs may be halved to fit and doubled to fill.
+    /// True if its number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
-    /// Whether it could be elastic if it asked to be.
+    /// True if it could be elastic if it asked to be.
     pub may_be_elastic: bool,
     /// Its pods, in sets that are alike; at least one. The minimum of every set starts or none
     /// does.
@@ -160,7 +160,7 @@ impl Workload {
         self.last_eviction.unwrap_or(self.spec.created_at)
     }
 
-    /// Whether it makes sense with so many pods of each set.
+    /// True if it makes sense with so many pods of each set.
     pub fn enough(&self, pods: impl Fn(usize) -> u32) -> bool {
         self.spec.is_whole(&pods)
     }
@@ -179,7 +179,7 @@ impl Workload {
         if grows { self.spec.priority_of_spare() } else { self.spec.priority }
     }
 
-    /// Whether it is a gang that lost pods. Where one has ended well, the others may be few: they
+    /// True if it is a gang that lost pods. Where one has ended well, the others may be few: they
     /// are about to end, too.
     pub(crate) fn is_partial(&self) -> bool {
         self.placed > 0 && self.succeeded == 0 && !self.enough(|set| self.pod_sets[set].placed)
@@ -199,7 +199,7 @@ impl Workload {
 pub struct PodBinding {
     /// Where its processes are.
     pub current: Option<Placement>,
-    /// Whether they are being stopped.
+    /// True if they are being stopped.
     pub releasing: bool,
     /// The place reserved for its next run.
     pub next: Option<Placement>,
@@ -232,30 +232,30 @@ pub struct Pod {
     /// Number among the pods that the workload may have. It is the same for as long as the pod is
     /// a member.
     pub index: u32,
-    /// Whether it should run: false when suspended, ended or being deleted.
+    /// True if it should run: false when suspended, ended or being deleted.
     pub wants: bool,
-    /// Whether something outside holds it back: it is not considered before that is taken away.
+    /// True if something outside holds it back: it is not considered before that is taken away.
     pub gated: bool,
-    /// Whether it has ended well.
+    /// True if it has ended well.
     pub succeeded: bool,
     /// Where it is.
     pub binding: PodBinding,
 }
 
 impl Pod {
-    /// Whether it is running and not being stopped.
+    /// True if it is running and not being stopped.
     #[must_use]
     pub const fn runs(&self) -> bool {
         self.binding.current.is_some() && !self.binding.releasing
     }
 
-    /// Whether it is to be considered: it should run, and nothing holds it back.
+    /// True if it is to be considered: it should run, and nothing holds it back.
     #[must_use]
     pub const fn asks(&self) -> bool {
         self.wants && !self.gated
     }
 
-    /// Whether it needs a place it does not have.
+    /// True if it needs a place it does not have.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.asks() && self.binding.effective().is_none()

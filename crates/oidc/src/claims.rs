@@ -16,7 +16,7 @@ pub struct Person {
     pub subject: String,
     /// The e-mail address.
     pub name: String,
-    /// Whether the provider says that it verified this address, or is trusted to have done so.
+    /// True if the provider says that it verified this address, or is trusted to have done so.
     pub is_verified: bool,
     /// Groups, each once.
     pub groups: Vec<String>,
@@ -40,7 +40,7 @@ impl Person {
         Ok(Self { subject, name, is_verified, groups })
     }
 
-    /// Whether claims lack something that the userinfo endpoint may have.
+    /// True if claims lack something that the userinfo endpoint may have.
     pub(crate) fn is_partial(claims: &Map<String, Value>, settings: &Settings) -> bool {
         let missing = |claim: &str| found(claims, claim).is_none();
         let unverified = !settings.trust_email && missing("email_verified");
@@ -48,7 +48,7 @@ impl Person {
     }
 }
 
-/// Whether the provider verified that the address `name` belongs to the account; none if it does
+/// True if the provider verified that the address `name` belongs to the account; none if it does
 /// not say. `email_verified` is about the claim `email` and about no other.
 fn is_verified(claims: &Map<String, Value>, name: &str) -> Option<bool> {
     let email = claims.get("email").and_then(Value::as_str);

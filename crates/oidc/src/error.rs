@@ -41,7 +41,7 @@ pub enum TokenFault {
 }
 
 impl TokenFault {
-    /// Whether the provider may have got new keys since.
+    /// True if the provider may have got new keys since.
     pub(crate) const fn may_be_rotation(&self) -> bool {
         matches!(self, Self::UnknownKey | Self::Signature)
     }

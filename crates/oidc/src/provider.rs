@@ -325,7 +325,7 @@ impl Provider {
         Ok(keys)
     }
 
-    /// Whether it is time to look for other keys; if so, it was.
+    /// True if it is time to look for other keys; if so, it was.
     fn may_have_rotated(&self, now: Instant) -> bool {
         let mut known = self.known();
         let may = known.rotated.is_none_or(|at| now.since_ms(at) >= ROTATION_MS);

@@ -20,7 +20,7 @@ pub struct Settings {
     pub user_claim: String,
     /// Claim with the groups.
     pub groups_claim: String,
-    /// Whether the provider verifies every address without saying so in `email_verified`.
+    /// True if the provider verifies every address without saying so in `email_verified`.
     pub trust_email: bool,
 }
 
@@ -72,7 +72,7 @@ impl Settings {
     }
 }
 
-/// Whether what is sent there is encrypted or stays on this machine.
+/// True if what is sent there is encrypted or stays on this machine.
 pub(crate) fn is_safe(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.has_host(),
@@ -81,7 +81,7 @@ pub(crate) fn is_safe(url: &Url) -> bool {
     }
 }
 
-/// Whether the address is this machine.
+/// True if the address is this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

@@ -33,7 +33,7 @@ pub struct Batch {
     pub notes: Vec<Note>,
     /// What the scheduler's replica has to follow.
     pub ops: Vec<Op>,
-    /// Whether the scheduler is to decide.
+    /// True if the scheduler is to decide.
     pub decides: bool,
 }
 

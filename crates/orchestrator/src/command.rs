@@ -25,7 +25,7 @@ pub struct OrgChange {
     pub description: Option<String>,
     /// Quota, limit, weight in node pools, by their ids.
     pub shares: BTreeMap<String, ShareChange>,
-    /// Whether nothing is kept of the shares it was given before.
+    /// True if nothing is kept of the shares it was given before.
     pub replaces_shares: bool,
     /// How long workloads may run: replaces all rules.
     pub rules: Option<Rules>,
@@ -41,13 +41,13 @@ pub struct OrgChange {
 pub struct WorkloadChange {
     /// Priority and the name it is given by.
     pub priority: Option<Priority>,
-    /// Whether it may be evicted for others.
+    /// True if it may be evicted for others.
     pub preemptible: Option<bool>,
     /// How often a failed pod is started again.
     pub backoff_limit: Option<u32>,
     /// Milliseconds after its end at which it is deleted.
     pub delete_after_ms: Option<u64>,
-    /// Whether it is deleted, and not queued again, when it is evicted for others.
+    /// True if it is deleted, and not queued again, when it is evicted for others.
     pub delete_when_preempted: Option<bool>,
     /// What holds it back from now on: some of what did so before.
     pub gates: Option<Vec<String>>,
@@ -67,7 +67,7 @@ pub struct Wanted {
     pub spec: WorkloadSpec,
     /// What the engine says of it.
     pub runs: Result<(), Error>,
-    /// Whether it is refused if no node could hold it.
+    /// True if it is refused if no node could hold it.
     #[serde(default)]
     pub strict: bool,
 }

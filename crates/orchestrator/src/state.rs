@@ -109,13 +109,13 @@ impl State {
         &self.gpus_seen
     }
 
-    /// Whether everything is being stopped.
+    /// True if everything is being stopped.
     #[must_use]
     pub const fn is_halted(&self) -> bool {
         self.halted
     }
 
-    /// Whether runs exist that should not, and are being stopped.
+    /// True if runs exist that should not, and are being stopped.
     #[must_use]
     pub fn has_orphans(&self) -> bool {
         self.runs.has_orphans()
@@ -137,7 +137,7 @@ impl State {
         self.cluster.replica()
     }
 
-    /// Whether the next decision has to give all reasons again.
+    /// True if the next decision has to give all reasons again.
     pub fn take_retells(&mut self) -> bool {
         self.decisions.take_retells()
     }

@@ -158,7 +158,7 @@ impl State {
         fresh
     }
 
-    /// Whether departments and projects are shown as they are, for tests.
+    /// True if departments and projects are shown as they are, for tests.
     fn stand_as(
         &self,
         departments: &SharedMap<u64, Arc<OrgUnit>>,
@@ -176,7 +176,7 @@ impl State {
             || (self.org.departments().all(department) && self.org.projects().all(project))
     }
 
-    /// Whether what a queue holds and may hold is what is shown.
+    /// True if what a queue holds and may hold is what is shown.
     fn stands_as(&self, shown: &OrgUnit, queue: QueueId) -> bool {
         let in_pool = |(pool, shown): (&Pool, &PoolShare)| {
             self.status_of(self.cluster.queue_in(queue, pool.model)) == shown.status
@@ -464,7 +464,7 @@ impl State {
     }
 }
 
-/// Whether a pod is to run.
+/// True if a pod is to run.
 pub(crate) fn is_wanted(workload: &Workload, pod: &Pod) -> bool {
     !pod.left && workload.desired == Desired::Run
 }

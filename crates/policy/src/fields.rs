@@ -116,7 +116,7 @@ impl Items {
         })
     }
 
-    /// Whether an item does the same as a default.
+    /// True if an item does the same as a default.
     pub(super) fn same(&self, item: &Value, default: &Value) -> bool {
         let (item, default) = (self.effect(item), self.effect(default));
         if default["secret"].is_object() && default["secret"]["key"].is_null() {

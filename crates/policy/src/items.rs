@@ -30,7 +30,7 @@ struct Wire {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Instances {
-    /// Whether there may be others than the defaults.
+    /// True if there may be others than the defaults.
     can_add: Option<bool>,
     /// The defaults that stay as they are, by what they go by.
     #[serde(default)]

@@ -14,7 +14,7 @@ pub(super) struct Rule {
     /// A value must be given.
     #[serde(default)]
     pub(super) required: bool,
-    /// Whether another value than the policy's default may be given.
+    /// True if another value than the policy's default may be given.
     can_edit: Option<bool>,
     /// No value but the policy's default may be given; the field itself is not to be used.
     #[serde(default)]

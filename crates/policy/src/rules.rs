@@ -96,7 +96,7 @@ pub(super) struct CheckedSpec {
     pub(super) means: Value,
     /// As one would be taken that says nothing.
     pub(super) left_alone: Value,
-    /// Whether another document supplies what it leaves out.
+    /// True if another document supplies what it leaves out.
     pub(super) not_all: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct Diagnosis {
     pub advice: Vec<Advice>,
     /// How many decisions were made to try them.
     pub tries: u32,
-    /// Whether everything that might help was tried; if not, it would have cost too much.
+    /// True if everything that might help was tried; if not, it would have cost too much.
     pub complete: bool,
 }
 

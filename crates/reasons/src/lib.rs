@@ -311,7 +311,7 @@ pub struct NoDomain {
     pub room: u32,
     /// Pods that must start together in one domain.
     pub pods: u32,
-    /// Whether others of its pods are there already.
+    /// True if others of its pods are there already.
     pub bound: bool,
 }
 
@@ -374,7 +374,7 @@ pub enum Strategy {
 pub struct Lost {
     /// How long it ran without saving its progress, in milliseconds.
     pub unsaved_ms: u64,
-    /// Whether that is counted from a checkpoint; otherwise from its start.
+    /// True if that is counted from a checkpoint; otherwise from its start.
     pub checkpointed: bool,
 }
 
@@ -461,7 +461,7 @@ pub struct CommonGpus {
 }
 
 impl Pending {
-    /// Whether it stays true if everybody else ends.
+    /// True if it stays true if everybody else ends.
     #[must_use]
     pub const fn outlasts_others(&self) -> bool {
         match *self {
@@ -520,7 +520,7 @@ impl Cause {
         }
     }
 
-    /// Whether it was stopped by the right of another to its place.
+    /// True if it was stopped by the right of another to its place.
     pub const fn takes(&self) -> bool {
         matches!(self, Self::Reclaimed { .. } | Self::Preempted { .. })
     }

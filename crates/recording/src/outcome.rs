@@ -26,7 +26,7 @@ pub struct BatchOutcome {
     pub changes: Vec<Change>,
     /// What was asked of the engine.
     pub actions: Vec<Action>,
-    /// Whether a decision was requested.
+    /// True if a decision was requested.
     pub asks: bool,
 }
 

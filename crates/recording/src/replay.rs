@@ -52,7 +52,7 @@ pub struct Outcome {
     pub at: Instant,
     /// How many inputs it had.
     pub inputs: usize,
-    /// Whether a decision was taken over.
+    /// True if a decision was taken over.
     pub decided: bool,
     /// What comes of it, in words.
     pub came: Vec<String>,

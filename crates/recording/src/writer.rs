@@ -104,19 +104,19 @@ impl Writer {
         Ok(Self { to: Some(to), bytes_max, thread: Some(thread), progress, has_gap: false })
     }
 
-    /// Whether it takes anything.
+    /// True if it takes anything.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.to.is_some() && !self.progress.is_off.load(Ordering::Relaxed)
     }
 
-    /// Whether it takes batches.
+    /// True if it takes batches.
     #[must_use]
     pub fn takes_batches(&self) -> bool {
         self.is_on() && !self.has_gap
     }
 
-    /// Whether the recording goes on only, or better, from a new base of so many workloads. Costs
+    /// True if the recording goes on only, or better, from a new base of so many workloads. Costs
     /// nothing to ask. Where there is no room for such a base, the recording ends instead: building
     /// it would stop the server for seconds.
     #[must_use]

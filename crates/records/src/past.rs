@@ -88,7 +88,7 @@ pub struct ArchivedFilter {
     pub after_seq: u64,
     /// The order.
     pub order: ArchivedOrder,
-    /// Whether it descends; `seq` never does.
+    /// True if it descends; `seq` never does.
     pub descending: bool,
 }
 

@@ -224,7 +224,7 @@ pub struct PodRow {
 pub struct PodBody {
     /// Where it is.
     pub current: Option<PlacementBody>,
-    /// Whether it is being stopped there.
+    /// True if it is being stopped there.
     pub releasing: bool,
     /// Place kept for it.
     pub next: Option<PlacementBody>,
@@ -245,10 +245,10 @@ pub struct PodBody {
     pub resized_from: Option<u64>,
     /// When a run that ended in its place is to be started there again.
     pub restart_at_ms: Option<u64>,
-    /// Whether it begins only when others have their places.
+    /// True if it begins only when others have their places.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_others: bool,
-    /// Whether it has left its set, or does so as soon as its run has stopped; `parked` in earlier
+    /// True if it has left its set, or does so as soon as its run has stopped; `parked` in earlier
     /// versions.
     #[serde(default, alias = "parked", skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
@@ -313,7 +313,7 @@ pub struct EventRow {
     pub at: Instant,
     /// What happened.
     pub kind: String,
-    /// Whether it is a warning.
+    /// True if it is a warning.
     pub warning: bool,
     /// Project.
     pub project_id: Option<u64>,
@@ -384,7 +384,7 @@ pub struct AuditRow {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditDetail {
-    /// Whether a program asked, not a person.
+    /// True if a program asked, not a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_program: bool,
     /// Address of the asker.
@@ -577,6 +577,6 @@ pub struct ArchivedKey {
     pub project_id: u64,
     /// Kind.
     pub kind: WorkloadKind,
-    /// Whether they failed.
+    /// True if they failed.
     pub failed: bool,
 }

@@ -78,7 +78,7 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
     Ok(outcome)
 }
 
-/// Whether a person is there to answer.
+/// True if a person is there to answer.
 fn can_ask() -> bool {
     std::io::stdin().is_terminal() && is_shown()
 }

@@ -151,7 +151,7 @@ pub(super) fn no_project_chosen() -> String {
         .to_owned()
 }
 
-/// Whether a workload is there a moment later, too.
+/// True if a workload is there a moment later, too.
 fn stays(workload: &Workload, leaving: &[String]) -> bool {
     workload.phase != "Deleting" && !leaving.contains(&workload.name)
 }

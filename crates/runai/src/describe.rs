@@ -96,7 +96,7 @@ pub(super) struct Page<'a> {
     /// What keeps its part of each GPU; none where it has none.
     pub(super) fractions: Option<FractionLimit>,
     pub(super) now_ms: u64,
-    /// Whether moments are dates, not how long ago they were.
+    /// True if moments are dates, not how long ago they were.
     pub(super) exact: bool,
     /// How wide its lines may be, if that matters.
     pub(super) columns: Option<usize>,

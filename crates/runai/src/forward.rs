@@ -119,7 +119,7 @@ pub(super) async fn listen(address: &str, port: u16) -> Result<Vec<TcpListener>,
     Ok(std::iter::once(first).chain(second).collect())
 }
 
-/// Whether this machine has no such address.
+/// True if this machine has no such address.
 fn is_absent(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::AddrNotAvailable
         || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())

@@ -69,7 +69,7 @@ async fn asset(
     all.min_by_key(near).ok_or_else(|| missing(&format!("{family} asset"), name, project))
 }
 
-/// Whether two words are the same but for case and dashes.
+/// True if two words are the same but for case and dashes.
 fn alike(one: &str, other: &str) -> bool {
     let plain = |word: &str| word.replace('-', "").to_lowercase();
     plain(one) == plain(other)

@@ -50,7 +50,7 @@ pub(super) async fn with_why(why: Error, workload: &Workload, client: &Client) -
     })
 }
 
-/// Whether there may be any.
+/// True if there may be any.
 pub(super) fn is_due(workload: &Workload) -> bool {
     state_of_failed(workload).is_some()
 }

@@ -129,7 +129,7 @@ pub async fn why_failed(
     Ok(line.or_else(|| workload.additional_fields.last_exit.clone()))
 }
 
-/// Whether it needs no request in the name of the user.
+/// True if it needs no request in the name of the user.
 const fn needs_no_session(intent: &Intent) -> bool {
     use Intent as I;
     matches!(

@@ -26,9 +26,9 @@ pub(super) struct Kind {
     path: &'static str,
     /// Field of the answer that has them.
     items: &'static str,
-    /// Whether the answer is a page, which says where the next one begins.
+    /// True if the answer is a page, which says where the next one begins.
     paged: bool,
-    /// Whether each belongs to a scope, and can be used within.
+    /// True if each belongs to a scope, and can be used within.
     scoped: bool,
     /// What is shown of one; the name first.
     columns: &'static [Column],

@@ -142,7 +142,7 @@ fn rank(workload: &Workload) -> u8 {
     }
 }
 
-/// Whether its command has ended badly and is started again after a delay.
+/// True if its command has ended badly and is started again after a delay.
 pub(super) fn crash_loops(workload: &Workload) -> bool {
     let waits = matches!(workload.phase.as_str(), "Pending" | "Initializing");
     waits && workload.additional_fields.pods.crash_looping > 0
@@ -174,7 +174,7 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     }
 }
 
-/// Whether a workload has one of these statuses: as the first dialect shows it, or its phase where
+/// True if a workload has one of these statuses: as the first dialect shows it, or its phase where
 /// that is no word of the first dialect.
 pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
     let phase = Some(workload.phase.as_str()).filter(|phase| *phase != "Pending");
@@ -239,7 +239,7 @@ const fn framework_name(framework: Framework) -> &'static str {
     }
 }
 
-/// Whether a workload goes by this noun.
+/// True if a workload goes by this noun.
 pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
     match noun {
         Noun::Job | Noun::Workload => true,
@@ -254,7 +254,7 @@ pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
     }
 }
 
-/// Whether an inference has no replica and needs none: it has no requests.
+/// True if an inference has no replica and needs none: it has no requests.
 pub(super) fn rests(workload: &Workload) -> bool {
     workload.kind == "Inference" && workload.phase == "Running" && workload.running_pods == 0
 }

@@ -86,7 +86,7 @@ fn restore() {
     }
 }
 
-/// Whether the input is a terminal.
+/// True if the input is a terminal.
 pub(super) fn is_here() -> bool {
     std::io::stdin().is_terminal()
 }

@@ -48,7 +48,7 @@ pub(crate) struct FailedTurns {
 }
 
 impl FailedTurns {
-    /// Whether they are those of a state.
+    /// True if they are those of a state.
     pub(crate) fn are_of(&self, revision: u64, infeasible: &InfeasiblePools) -> bool {
         self.revision == revision && self.infeasible == *infeasible
     }
@@ -248,7 +248,7 @@ impl Candidates {
         begun.into_iter().chain(loose).min().copied()
     }
 
-    /// Whether there can be another group of the same class.
+    /// True if there can be another group of the same class.
     fn may_have_likes(&self, at: GroupId) -> bool {
         self.loose.iter().any(|loose| self.loose.contains(&at) || *loose != at)
     }

@@ -8,7 +8,7 @@ use units::{Instant, Kind, Resources};
 use crate::session::Session;
 use crate::victims::{EvictionUnit, freed};
 
-/// Whether a queue that holds `extra` more is above both quota and fair share, in what is asked for.
+/// True if a queue that holds `extra` more is above both quota and fair share, in what is asked for.
 pub(crate) fn is_above_share(
     s: &Session<'_>,
     giver: QueueId,
@@ -37,7 +37,7 @@ pub(crate) fn beyond(held: Resources, asked: Resources, share: Resources) -> Opt
     Kind::ALL.into_iter().find(beyond)
 }
 
-/// Whether a queue that gets what is asked for holds no more than `most`.
+/// True if a queue that gets what is asked for holds no more than `most`.
 pub(crate) fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Resources) -> bool {
     (s.cluster.queues()[queue].held() + asked).fits_in(most)
 }

@@ -52,14 +52,14 @@ pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant
     (delay_ms > 0).then(|| since.plus_ms(delay_ms))
 }
 
-/// Whether two waiting workloads are the same to every decision, but for their place in the line.
+/// True if two waiting workloads are the same to every decision, but for their place in the line.
 #[must_use]
 pub fn alike(cluster: &Cluster, left: WorkloadId, right: WorkloadId) -> bool {
     EquivalenceClass::of(cluster, left) == EquivalenceClass::of(cluster, right)
 }
 
 impl EquivalenceClass {
-    /// Whether its workloads may start with less than they ask for.
+    /// True if its workloads may start with less than they ask for.
     pub(crate) const fn is_elastic(&self) -> bool {
         self.elastic
     }

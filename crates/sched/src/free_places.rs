@@ -72,7 +72,7 @@ impl FreePlaces {
         self.changed = cluster.nodes().ids().filter(is_new).collect();
     }
 
-    /// Whether a place is free on another node.
+    /// True if a place is free on another node.
     pub(crate) fn any_but(&mut self, cluster: &Cluster, ask: PodRequirements, but: NodeId) -> bool {
         self.follow(cluster);
         let fits = |node: &NodeId| place::fits(cluster, *node, ask, false);

@@ -76,7 +76,7 @@ pub(crate) struct QuietCycle {
 pub(crate) struct CacheUpdate {
     /// Classes that there were not.
     pub(crate) classes: BTreeSet<ClassId>,
-    /// Whether nothing else has come than workloads that are alike to others, and such classes.
+    /// True if nothing else has come than workloads that are alike to others, and such classes.
     pub(crate) is_more_of_the_same: bool,
 }
 
@@ -353,7 +353,7 @@ struct WorkloadState {
     /// What it has in common with others, if it may be considered.
     class: Option<EquivalenceClass>,
     rests: bool,
-    /// Whether it waits for reasons of its own.
+    /// True if it waits for reasons of its own.
     is_odd: bool,
 }
 

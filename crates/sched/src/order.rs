@@ -50,7 +50,7 @@ impl Shares<'_> {
         }
     }
 
-    /// Whether a queue, for what it would have placed, goes before a sibling.
+    /// True if a queue, for what it would have placed, goes before a sibling.
     pub(crate) fn before(&self, own: (QueueId, WorkloadId), other: (QueueId, WorkloadId)) -> bool {
         self.queue_rank(own.0, own.1) < self.queue_rank(other.0, other.1)
     }

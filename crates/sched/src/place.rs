@@ -49,13 +49,13 @@ pub(crate) fn on_node(
     Some(model::Placement { node: id, devices })
 }
 
-/// Whether the pod would get a place on this node.
+/// True if the pod would get a place on this node.
 pub(crate) fn fits(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bool {
     let gpus = cluster.nodes()[id].gpus.iter().map(|gpu| (gpu, gpu.free_millis(now)));
     lets_in(cluster, id, ask, now) && fits_on(ask.request.gpu, gpus)
 }
 
-/// Whether nothing but its GPUs speaks against the pod on this node.
+/// True if nothing but its GPUs speaks against the pod on this node.
 fn lets_in(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bool {
     let node = &cluster.nodes()[id];
     let host = Resources { gpu_millis: 0, ..ask.request.resources(1) };
@@ -100,7 +100,7 @@ fn devices(node: &Node, request: GpuRequest, now: bool, fill: Fill) -> Option<De
     Some(chosen)
 }
 
-/// Whether a request fits on devices with so much free.
+/// True if a request fits on devices with so much free.
 pub(crate) fn fits_on<'a>(
     request: GpuRequest,
     gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,

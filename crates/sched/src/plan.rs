@@ -101,7 +101,7 @@ impl Step {
 pub struct Stats {
     /// Trial placements made.
     pub trials: u64,
-    /// Whether the bound on trials ended a search.
+    /// True if the bound on trials ended a search.
     pub exhausted: bool,
 }
 
@@ -133,7 +133,7 @@ pub struct Plan {
     pub pending: BTreeMap<WorkloadId, Waits>,
     /// What all that are of a class since an earlier plan wait for now, where that has changed.
     pub renewed: BTreeMap<ClassId, Arc<[Pending]>>,
-    /// Whether classes have other numbers than in earlier plans. Then `pending` has all that wait.
+    /// True if classes have other numbers than in earlier plans. Then `pending` has all that wait.
     pub is_renumbered: bool,
     /// What each queue is entitled to at this moment.
     pub shares: BTreeMap<QueueId, Resources>,

@@ -24,7 +24,7 @@ impl Placement {
         Self { gpu: fill, cpu: fill, devices: fill }
     }
 
-    /// Whether some pods are spread over the nodes.
+    /// True if some pods are spread over the nodes.
     #[cfg(feature = "kai")]
     pub(crate) fn spreads_nodes(self) -> bool {
         [self.gpu, self.cpu].contains(&Fill::Spread)
@@ -52,7 +52,7 @@ pub enum Profile {
 pub struct Kai {
     /// How much further above its fair share than the taker a queue must be, in thousandths.
     pub saturation_millis: u64,
-    /// Whether reclaim may move workloads without counting them as taken.
+    /// True if reclaim may move workloads without counting them as taken.
     pub consolidating_reclaim: bool,
     /// Most workloads of one queue that an action looks at.
     pub queue_depth: usize,
@@ -147,7 +147,7 @@ pub struct Policy {
     /// `true` if quotas that promise more than there is are honoured in proportion. If not, each
     /// keeps its promise on paper and the workloads that came first keep the GPUs.
     pub shrinks_promises: bool,
-    /// Whether a queue that takes beyond its own quota must leave the other its quota. If not, two
+    /// True if a queue that takes beyond its own quota must leave the other its quota. If not, two
     /// queues with large gangs can take the same GPUs from each other for ever.
     pub protects_quota: bool,
     /// How strongly past use lowers a queue's weight, in thousandths (KAI's k; 0 = not at all).

@@ -5,7 +5,7 @@ use units::Resources;
 
 use crate::session::Session;
 
-/// Whether `victim` runs for the same queue and may be stopped for `id`: it is less important,
+/// True if `victim` runs for the same queue and may be stopped for `id`: it is less important,
 /// or as important and `id`, which is not preemptible, has a right to its quota.
 pub(crate) fn gives_way_to(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
     s.can_give_way(victim) && is_below(s, id, victim)
@@ -22,18 +22,18 @@ pub(crate) fn held_below_it(s: &Session<'_>, id: WorkloadId) -> Option<Resources
     Some(tiers.map(|(_, tier)| tier.held).sum())
 }
 
-/// Whether `other`, of the same queue, is there to be stopped for `id`, running or not. Of one whose
+/// True if `other`, of the same queue, is there to be stopped for `id`, running or not. Of one whose
 /// pods above the minimum have a priority of their own at least these.
 pub(crate) fn is_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].least_priority())
 }
 
-/// Whether what `other` waits for would be there to be stopped for `id`.
+/// True if what `other` waits for would be there to be stopped for `id`.
 pub(crate) fn is_next_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].next_priority())
 }
 
-/// Whether all of `other` is, not only its pods above the minimum.
+/// True if all of `other` is, not only its pods above the minimum.
 pub(crate) fn is_all_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].spec.priority)
 }

@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
 }
 
 impl Session<'_> {
-    /// Whether any queue guarantees how long its workloads run.
+    /// True if any queue guarantees how long its workloads run.
     pub(crate) fn guarantees_time(&self) -> bool {
         let guaranteed =
             |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
@@ -369,7 +369,7 @@ impl Session<'_> {
         stays.then(|| here.clone())
     }
 
-    /// Whether no pod that conflicts by anti-affinity has been placed there in the meantime. Pods that it
+    /// True if no pod that conflicts by anti-affinity has been placed there in the meantime. Pods that it
     /// has affinity to may have left.
     fn lets_stay(&self, pod: PodId, node: NodeId) -> bool {
         let constraints = self.constraints_of(pod);
@@ -550,7 +550,7 @@ impl Session<'_> {
         Lost { unsaved_ms: self.unsaved_ms(id), checkpointed }
     }
 
-    /// Whether a workload has a place and may be stopped for others.
+    /// True if a workload has a place and may be stopped for others.
     pub(crate) fn can_give_way(&self, id: WorkloadId) -> bool {
         let workload = &self.cluster.workloads()[id];
         workload.spec.preemptible && workload.placed > 0

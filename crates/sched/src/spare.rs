@@ -68,7 +68,7 @@ fn spare_parts_of(
     parts.len() > known
 }
 
-/// Whether a set is in a part of a workload.
+/// True if a set is in a part of a workload.
 pub(crate) fn holds(spec: &WorkloadSpec, part: Child, set: usize) -> bool {
     match part {
         Child::Group(group) => spec.is_in(set, Some(group)),

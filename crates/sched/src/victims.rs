@@ -49,18 +49,18 @@ pub(crate) use upper_bound::LargestWorkloads;
 
 /// What an action may take, and why.
 pub(crate) trait Rule {
-    /// Whether the workload may evict others at all.
+    /// True if the workload may evict others at all.
     fn may_evict(&self, _: &Session<'_>, _: WorkloadId, _: Resources) -> bool {
         true
     }
 
-    /// Whether it may come to that if so much of its own queue gives way. It may say yes too often, never
+    /// True if it may come to that if so much of its own queue gives way. It may say yes too often, never
     /// too rarely.
     fn could_evict(&self, _: &Session<'_>, _: WorkloadId, _: Resources, _given: Resources) -> bool {
         true
     }
 
-    /// Whether this one may be evicted. Of work of another queue the answer is the same for all
+    /// True if this one may be evicted. Of work of another queue the answer is the same for all
     /// takers.
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
 
@@ -85,28 +85,28 @@ pub(crate) trait Rule {
         whole_workload(s, victim)
     }
 
-    /// Whether this one of its own queue gives way to remove what speaks against the workload:
+    /// True if this one of its own queue gives way to remove what speaks against the workload:
     /// the limit or quota of the queue, or its entitlement.
     fn own_gives_way(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         self.is_victim(s, id, victim)
     }
 
-    /// Whether queues that hold no more than their fair share are asked last.
+    /// True if queues that hold no more than their fair share are asked last.
     fn spares_the_entitled(&self) -> bool {
         false
     }
 
-    /// Whether the queue may end with what it holds now; it held `held_before`.
+    /// True if the queue may end with what it holds now; it held `held_before`.
     fn fair_outcome(&self, _: &Session<'_>, _: WorkloadId, _held_before: Resources) -> bool {
         true
     }
 
-    /// Whether work is interrupted beyond what was lent.
+    /// True if work is interrupted beyond what was lent.
     fn disrupts(&self) -> bool {
         true
     }
 
-    /// Whether one more taking from the victim is just, after what was already taken. What is not,
+    /// True if one more taking from the victim is just, after what was already taken. What is not,
     /// is not either in a larger piece, of more important work of the same queue, or after more was
     /// taken from that queue, as long as the taker's queues would hold no less; and how much of
     /// something that is not requested does not matter. [`Rejections`] relies on it.
@@ -238,7 +238,7 @@ struct PreemptionAttempt<'r> {
     first_need: Need,
     /// GPU thousandths that were missing at first.
     missing_millis: u64,
-    /// Whether anything was refused for another reason than room on a node.
+    /// True if anything was refused for another reason than room on a node.
     was_refused: bool,
     /// `true` if work of its own queue was taken because that queue was the obstacle.
     cleared_own: bool,
@@ -314,7 +314,7 @@ impl PreemptionAttempt<'_> {
         false
     }
 
-    /// Whether a queue could come to hold so little that its limit allows what is asked for.
+    /// True if a queue could come to hold so little that its limit allows what is asked for.
     fn can_clear(&self, s: &Session<'_>, above: QueueId) -> bool {
         let asked = self.need.asked;
         let queue = &s.cluster.queues()[above];

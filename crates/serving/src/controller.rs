@@ -376,7 +376,7 @@ fn starting_since(before: Option<Instant>, pods: &[PodView]) -> Option<Instant> 
     pods.iter().any(is_placed).then(|| before.unwrap_or_else(Instant::now))
 }
 
-/// Whether a revision in this phase serves or may.
+/// True if a revision in this phase serves or may.
 const fn lives(phase: Phase) -> bool {
     !matches!(
         phase,

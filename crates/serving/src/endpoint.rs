@@ -154,7 +154,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a replica is ready.
+    /// True if a replica is ready.
     pub(crate) fn is_ready(&self, pod: Uuid) -> bool {
         self.lock().replicas.get(&pod).is_some_and(|replica| replica.ready)
     }

@@ -71,7 +71,7 @@ const fn place(kind: Kind) -> usize {
 struct Work {
     /// Siblings by their distance from the root: those of them that ask for more or less.
     groups: BTreeMap<(usize, Siblings), BTreeSet<QueueId>>,
-    /// Whether a decision about what waited before may be another one.
+    /// True if a decision about what waited before may be another one.
     matters: bool,
 }
 
@@ -271,7 +271,7 @@ impl Entitlements {
         }
     }
 
-    /// Whether a queue wanted more than it got, and still does: how much more does not matter.
+    /// True if a queue wanted more than it got, and still does: how much more does not matter.
     fn gets_the_same(&self, cluster: &Cluster, id: QueueId, kind: Kind) -> bool {
         let queue = &cluster.queues()[id];
         let now = Claim::of(cluster, &self.demand, id).wanted(kind);
@@ -301,12 +301,12 @@ impl Group {
         *hungry -= usize::from(wanted_before > promised_before);
     }
 
-    /// Whether there is less than the quotas promise.
+    /// True if there is less than the quotas promise.
     fn is_short(&self, kind: Kind) -> bool {
         self.promised[place(kind)] > u128::from(self.total[kind])
     }
 
-    /// Whether everybody gets what it wants, because that is promised to all.
+    /// True if everybody gets what it wants, because that is promised to all.
     fn is_easy(&self, kind: Kind) -> bool {
         !self.is_short(kind) && self.hungry[place(kind)] == 0
     }
@@ -319,7 +319,7 @@ fn siblings(cluster: &Cluster, (above, pool): Siblings) -> Vec<QueueId> {
     }
 }
 
-/// Whether anything that waited before could be decided in another way, as a queue has this share and
+/// True if anything that waited before could be decided in another way, as a queue has this share and
 /// asks for so much. It could not if the queue gets all it asks for, then and now: what is held and
 /// what one of its workloads asks for is no more than that.
 fn matters(

@@ -19,7 +19,7 @@ pub struct Diagnosis {
     pub searches: Vec<Reason>,
     /// Single changes that would let it start, each tried out.
     pub advice: Vec<Advice>,
-    /// Whether everything that might help was tried.
+    /// True if everything that might help was tried.
     pub complete: bool,
     /// All of it in lines for people, the reasons left out.
     #[serde(skip)]

@@ -30,7 +30,7 @@ pub struct Container {
     /// Most it may use.
     #[serde(flatten)]
     pub limits: Limits,
-    /// Whether its shared memory may be as large as its memory; else the engine's small default.
+    /// True if its shared memory may be as large as its memory; else the engine's small default.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared_memory_large: bool,
     /// When its image is pulled.
@@ -48,7 +48,7 @@ pub struct Mount {
     pub to: PathBuf,
     /// What it is.
     pub from: MountSource,
-    /// Whether it can only be read.
+    /// True if it can only be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
@@ -69,7 +69,7 @@ pub enum MountSource {
     Volume {
         /// Its name, unique in the engine: those of different projects differ.
         name: String,
-        /// Whether it belongs to the pod alone, and goes with it.
+        /// True if it belongs to the pod alone, and goes with it.
         ephemeral: bool,
     },
     /// A folder of an NFS server.
@@ -83,7 +83,7 @@ pub enum MountSource {
     Scratch {
         /// Most it may hold; none = what there is.
         bytes_max: Option<u64>,
-        /// Whether it lies in memory.
+        /// True if it lies in memory.
         in_memory: bool,
     },
     /// A copy of a Git repository, made when the run starts.
@@ -190,22 +190,22 @@ pub struct Security {
     /// Capabilities added, without `CAP_`: `SYS_PTRACE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
-    /// Whether it may do all that the node's administrator may.
+    /// True if it may do all that the node's administrator may.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub privileged: bool,
-    /// Whether it may gain rights that its start did not have; none = the engine's choice.
+    /// True if it may gain rights that its start did not have; none = the engine's choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privilege_escalation: Option<bool>,
-    /// Whether it must not be root: with root it does not start.
+    /// True if it must not be root: with root it does not start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub not_root: bool,
-    /// Whether it can write only to its mounts.
+    /// True if it can write only to its mounts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub read_only_root: bool,
-    /// Whether it uses the node's network.
+    /// True if it uses the node's network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host_network: bool,
-    /// Whether it shares the node's shared memory and semaphores.
+    /// True if it shares the node's shared memory and semaphores.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host_ipc: bool,
     /// What filters its system calls; none = the engine's choice.
@@ -249,7 +249,7 @@ pub struct RegistryLogin {
 }
 
 impl Container {
-    /// Whether it asks for nothing.
+    /// True if it asks for nothing.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

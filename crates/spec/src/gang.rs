@@ -64,7 +64,7 @@ pub struct Member {
 }
 
 impl WorkloadSpec {
-    /// Whether its pods meet at the server, so that the others go on without any of them, the first
+    /// True if its pods meet at the server, so that the others go on without any of them, the first
     /// included.
     #[must_use]
     pub fn meets_at_server(&self) -> bool {
@@ -240,7 +240,7 @@ impl Gang {
         told
     }
 
-    /// Whether this pod runs [`JOB_PROGRAM`].
+    /// True if this pod runs [`JOB_PROGRAM`].
     #[must_use]
     pub fn runs_job_program(&self) -> bool {
         let is_led = self.members.get(self.rank).is_some_and(|own| own.role != WORKER);

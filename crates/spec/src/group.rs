@@ -18,7 +18,7 @@ pub struct Group {
     /// How close together its pods are to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyUse>,
-    /// Whether all its pods begin again, wherever there is room, when one of them has to.
+    /// True if all its pods begin again, wherever there is room, when one of them has to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
 }

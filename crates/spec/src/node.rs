@@ -15,7 +15,7 @@ pub struct NodeSpec {
     pub name: String,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
-    /// Whether its GPUs are simulated.
+    /// True if its GPUs are simulated.
     pub simulated: bool,
     /// Its GPUs, in their order.
     pub gpus: Vec<NodeGpu>,
@@ -70,7 +70,7 @@ impl NodeSpec {
         }
     }
 
-    /// Whether it has GPUs that a driver found.
+    /// True if it has GPUs that a driver found.
     #[must_use]
     pub const fn has_real_gpus(&self) -> bool {
         !self.simulated && !self.gpus.is_empty()
@@ -158,7 +158,7 @@ pub enum Scheduling {
 }
 
 impl Scheduling {
-    /// Whether new pods may come.
+    /// True if new pods may come.
     #[must_use]
     pub const fn is_enabled(&self) -> bool {
         matches!(self, Self::Enabled)

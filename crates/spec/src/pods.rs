@@ -98,10 +98,10 @@ pub struct PodSpec {
     pub restart: Restart,
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
-    /// Whether standard input stays open for those who attach.
+    /// True if standard input stays open for those who attach.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stdin: bool,
-    /// Whether the main process has a terminal.
+    /// True if the main process has a terminal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tty: bool,
     /// What it needs around it, without logins: those are among the secrets.
@@ -138,7 +138,7 @@ pub struct Place {
 pub struct Colocation {
     /// The label of nodes whose value is the same for all of them.
     pub key: String,
-    /// Whether they must be.
+    /// True if they must be.
     pub required: bool,
 }
 
@@ -238,7 +238,7 @@ pub struct DistributedSpec {
     pub framework: Framework,
     /// MPI ranks in each worker.
     pub slots_per_worker: u32,
-    /// Whether the first pod begins only when all others run.
+    /// True if the first pod begins only when all others run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_waits: bool,
     /// What happens to those that still run when the workload has ended.
@@ -304,7 +304,7 @@ pub const PARAMETER_SERVER: &str = "ps";
 pub const WORKER: &str = "worker";
 
 impl Place {
-    /// Whether every node will do.
+    /// True if every node will do.
     #[must_use]
     pub fn is_anywhere(&self) -> bool {
         *self == Self::default()

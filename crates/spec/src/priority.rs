@@ -48,7 +48,7 @@ impl Priority {
         })
     }
 
-    /// Whether a workload of this class may be evicted when it does not say.
+    /// True if a workload of this class may be evicted when it does not say.
     #[must_use]
     pub const fn is_preemptible(&self) -> bool {
         self.value < NON_PREEMPTIBLE_FROM

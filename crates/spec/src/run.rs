@@ -49,7 +49,7 @@ pub struct Device {
     pub index: u32,
     /// What the driver calls it (NVML UUID), or a `GPU-sim-…` name for a simulated one.
     pub uuid: String,
-    /// Whether the GPU exists only in the scheduler's books.
+    /// True if the GPU exists only in the scheduler's books.
     pub simulated: bool,
     /// Share granted, in thousandths of the device.
     pub millis: u64,
@@ -93,9 +93,9 @@ pub struct RunSpec {
     pub devices: Vec<Device>,
     /// What the run before it had, in thousandths of a GPU, if the scheduler changed that since.
     pub resized_from: Option<u64>,
-    /// Whether simulated GPUs have a driver that programs find; none: as the image needs it.
+    /// True if simulated GPUs have a driver that programs find; none: as the image needs it.
     pub simulated_driver: Option<bool>,
-    /// Whether it starts with a part of a GPU only where its user cannot work around the limit.
+    /// True if it starts with a part of a GPU only where its user cannot work around the limit.
     pub hard_limit: bool,
     /// How its node pool divides the compute time of GPUs; none: as the engine was opened.
     pub time_slicing: Option<TimeSlicing>,
@@ -121,9 +121,9 @@ pub struct RunSpec {
     pub memory_bytes: u64,
     /// The pods it works together with; none where it is on its own.
     pub gang: Option<Gang>,
-    /// Whether the main process reads what an attached terminal sends; else it finds no input.
+    /// True if the main process reads what an attached terminal sends; else it finds no input.
     pub stdin: bool,
-    /// Whether the main process has a terminal.
+    /// True if the main process has a terminal.
     pub tty: bool,
     /// What it needs around it.
     pub container: Container,
@@ -229,7 +229,7 @@ impl Exit {
         }
     }
 
-    /// Whether the main process returned zero.
+    /// True if the main process returned zero.
     #[must_use]
     pub const fn success(&self) -> bool {
         matches!(self, Self::Code(0))

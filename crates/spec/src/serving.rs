@@ -37,7 +37,7 @@ pub struct Serving {
     pub start_ms_max: u64,
     /// An answer begins in this time, waiting for a replica included.
     pub request_ms_max: u64,
-    /// Whether only this machine may send requests.
+    /// True if only this machine may send requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local_only: bool,
     /// Who may send requests.

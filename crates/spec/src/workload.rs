@@ -51,7 +51,7 @@ pub struct WorkloadSpec {
     /// Whose revision it is; none for what people submit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// Whether the number of GPUs may be halved to fit and doubled to fill.
+    /// True if the number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
     /// Which workloads of the project go first.
     #[serde(flatten)]
@@ -59,14 +59,14 @@ pub struct WorkloadSpec {
     /// That of its pods above the minimum, where it is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_priority: Option<Priority>,
-    /// Whether it may be evicted for others.
+    /// True if it may be evicted for others.
     pub preemptible: bool,
     /// How often a failed pod is started again.
     pub backoff_limit: u32,
     /// Milliseconds after its end at which it is deleted; none = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_after_ms: Option<u64>,
-    /// Whether it is deleted, and not queued again, when it is evicted for others.
+    /// True if it is deleted, and not queued again, when it is evicted for others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delete_when_preempted: bool,
     /// The command line it was submitted with, for people.
@@ -231,7 +231,7 @@ impl WorkloadSpec {
         u32::try_from(own).unwrap_or(u32::MAX)
     }
 
-    /// Whether its pods are groups, each of a leader and workers.
+    /// True if its pods are groups, each of a leader and workers.
     #[must_use]
     pub fn is_of_groups(&self) -> bool {
         self.distributed.is_some_and(|together| together.framework == Framework::Lws)
@@ -282,7 +282,7 @@ impl WorkloadSpec {
         self.sets().find(|set| set.role == role)
     }
 
-    /// Whether its pods are those of its revisions.
+    /// True if its pods are those of its revisions.
     #[must_use]
     pub const fn has_revisions(&self) -> bool {
         self.serving.is_some() && self.revision.is_none()
@@ -297,7 +297,7 @@ impl WorkloadSpec {
         })
     }
 
-    /// Whether so many failures as its back-off limit end it. A workspace that is to be started
+    /// True if so many failures as its back-off limit end it. A workspace that is to be started
     /// again where it is holds its place for its user (reference A.5), and what always restarts
     /// knows no failure.
     #[must_use]

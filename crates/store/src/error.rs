@@ -164,7 +164,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether nothing at all can be written now.
+    /// True if nothing at all can be written now.
     #[must_use]
     pub const fn is_outage(&self) -> bool {
         !matches!(self, Self::Row { .. } | Self::Database { .. })

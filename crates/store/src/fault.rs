@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// Whether the session broke or could not be opened: another one may work. A session whose server
+    /// True if the session broke or could not be opened: another one may work. A session whose server
     /// has not yet noticed that it broke still has the lock for a moment.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl Fault {
     }
 }
 
-/// Whether the way to the database is broken, not what was asked of it.
+/// True if the way to the database is broken, not what was asked of it.
 pub(crate) fn is_broken(cause: &sqlx::Error) -> bool {
     match cause {
         sqlx::Error::Io(_)

@@ -26,7 +26,7 @@ pub(crate) struct Statement<'a> {
     /// Only fixed pieces; every value is bound.
     pub(crate) sql: Cow<'static, str>,
     pub(crate) values: Vec<Value<'a>>,
-    /// Whether it is a fault if not every row is changed.
+    /// True if it is a fault if not every row is changed.
     pub(crate) must_hit: bool,
     rows: Option<Rows>,
 }

@@ -64,7 +64,7 @@ fn fault(
     }
 }
 
-/// Whether a workload holds, or has reserved, what it did not before.
+/// True if a workload holds, or has reserved, what it did not before.
 fn gained(before: &Cluster, after: &Cluster, one: &WorkloadRef) -> bool {
     let place = |cluster: &Cluster, pod| cluster.pods()[pod].binding.effective().cloned();
     let pods = &after.workloads()[one.id].pods;

@@ -25,14 +25,14 @@ pub struct World {
     pub now: Instant,
     /// Plan of the last cycle.
     pub plan: Plan,
-    /// Whether stopped pods stay until `gone`.
+    /// True if stopped pods stay until `gone`.
     pub slow: bool,
     usage: Option<UsageLedger>,
     /// What is known from earlier decisions.
     memory: sched::Memory,
     /// Why workloads wait, as the plans have said it one after the other.
     told: BTreeMap<WorkloadId, Waits>,
-    /// Whether each step is followed by one decision only, not by as many as it takes to rest.
+    /// True if each step is followed by one decision only, not by as many as it takes to rest.
     pub only_cycle: bool,
     queues: BTreeMap<String, QueueId>,
     names: BTreeMap<String, WorkloadId>,
@@ -517,7 +517,7 @@ impl World {
         self.settle();
     }
 
-    /// Whether a workload has a place, or one that is being freed for it.
+    /// True if a workload has a place, or one that is being freed for it.
     #[must_use]
     pub fn has_place(&self, name: &str) -> bool {
         self.cluster.workloads()[self.id(name)].placed > 0

@@ -50,7 +50,7 @@ impl MasterRun {
         Some(Self { workload: workload.id, pod, generation, name, port, token })
     }
 
-    /// Whether it is the present one.
+    /// True if it is the present one.
     pub(crate) fn is_in(&self, view: &View) -> bool {
         let workload = view.workloads.get(&self.workload);
         workload.and_then(|workload| Self::of(workload)).is_some_and(|now| now == *self)

@@ -32,7 +32,7 @@ impl Steps {
         }
     }
 
-    /// Whether a step was made since then. What it had counted of a worker that is away for a moment
+    /// True if a step was made since then. What it had counted of a worker that is away for a moment
     /// is kept.
     fn advance(&mut self, now: Self) -> bool {
         let counted = |of: &Self| (of.records, of.tasks, of.generation);

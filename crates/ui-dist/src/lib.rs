@@ -112,13 +112,13 @@ impl File {
     }
 }
 
-/// Whether one of the tags that a browser has is this one. Proxies that compress may weaken it.
+/// True if one of the tags that a browser has is this one. Proxies that compress may weaken it.
 fn has(tags: &HeaderValue, own: &str) -> bool {
     let tags = tags.to_str().unwrap_or_default().split(',').map(str::trim);
     tags.map(|tag| tag.strip_prefix("W/").unwrap_or(tag)).any(|tag| tag == own || tag == "*")
 }
 
-/// Whether what asks can read gzip.
+/// True if what asks can read gzip.
 fn accepts_gzip(asked: &HeaderMap) -> bool {
     let all = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(',')).any(|one| {

@@ -149,7 +149,7 @@ impl<T> Table<T> {
         self.places.len() - self.free.len()
     }
 
-    /// Whether no row is alive.
+    /// True if no row is alive.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

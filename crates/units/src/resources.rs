@@ -48,7 +48,7 @@ impl Resources {
     pub const UNLIMITED: Self =
         Self { gpu_millis: u64::MAX, cpu_millis: u64::MAX, memory_bytes: u64::MAX };
 
-    /// Whether every component is at most the other's.
+    /// True if every component is at most the other's.
     #[must_use]
     #[inline]
     pub fn fits_in(self, other: Self) -> bool {

@@ -65,13 +65,13 @@ impl GpuFault {
         }
     }
 
-    /// Whether it does not work any more.
+    /// True if it does not work any more.
     #[must_use]
     pub const fn is_loss(&self) -> bool {
         matches!(self, Self::Lost(_))
     }
 
-    /// Whether a run holds it that should not exist any more.
+    /// True if a run holds it that should not exist any more.
     #[must_use]
     pub const fn is_held(&self) -> bool {
         matches!(self, Self::Held(_))

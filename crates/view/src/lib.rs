@@ -94,7 +94,7 @@ pub struct Event {
     pub at: Instant,
     /// What happened: `Submitted`, `Scheduled`, `Started`, `Evicted`, `PhaseChanged`, ….
     pub kind: String,
-    /// Whether it is a warning.
+    /// True if it is a warning.
     pub warning: bool,
     /// Workload it is about.
     pub workload_id: Option<Uuid>,

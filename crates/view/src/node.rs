@@ -19,7 +19,7 @@ pub struct NodeView {
     pub name: String,
     /// What the GPUs are: product name, or `simulated`.
     pub gpu_type: String,
-    /// Whether its GPUs exist only in the books.
+    /// True if its GPUs exist only in the books.
     pub simulated: bool,
     /// Memory of each GPU in bytes.
     pub gpu_memory_bytes: Vec<u64>,
@@ -72,7 +72,7 @@ pub struct GpuView<'a> {
     pub uuid: &'a str,
     /// Product name, or `simulated`.
     pub gpu_type: &'a str,
-    /// Whether it exists only in the books.
+    /// True if it exists only in the books.
     pub simulated: bool,
     /// Name of the pool of its node.
     pub pool: &'a str,

@@ -43,7 +43,7 @@ pub struct Membership {
 }
 
 impl PendingReason {
-    /// Whether it waits for the scheduler by it.
+    /// True if it waits for the scheduler by it.
     #[must_use]
     pub fn is_about_a_place(&self) -> bool {
         match self {

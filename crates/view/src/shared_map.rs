@@ -53,7 +53,7 @@ impl<K, V> SharedMap<K, V> {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -102,7 +102,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         Some(&self.parts.get(at)?.get(found.ok()?)?.1)
     }
 
-    /// Whether a key has a value.
+    /// True if a key has a value.
     #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
@@ -178,7 +178,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         Some((key, value))
     }
 
-    /// Whether both are at the beginning of a part that both maps have.
+    /// True if both are at the beginning of a part that both maps have.
     fn shared_part(&self, other: &Self) -> bool {
         let both = self.parts.first().zip(other.parts.first());
         self.number == 0

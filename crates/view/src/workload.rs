@@ -35,7 +35,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether a workload in it has been given places.
+    /// True if a workload in it has been given places.
     #[must_use]
     pub const fn holds(self) -> bool {
         matches!(self, Self::Initializing | Self::Running | Self::Degraded)
@@ -76,7 +76,7 @@ pub struct WorkloadView {
     pub allocated: Resources,
     /// Resources it asked for.
     pub requested: Resources,
-    /// Whether any of what it holds is above its project's quota.
+    /// True if any of what it holds is above its project's quota.
     pub over_quota: bool,
     /// Its pods; of an inference those of its revisions that are wanted or still there.
     pub pods: Vec<PodView>,
@@ -106,7 +106,7 @@ pub struct WorkloadView {
 }
 
 impl WorkloadView {
-    /// Whether it waits for the scheduler. What keeps a pod from starting or serving in its place
+    /// True if it waits for the scheduler. What keeps a pod from starting or serving in its place
     /// is no such reason.
     #[must_use]
     pub fn waits_for_a_place(&self) -> bool {
@@ -134,7 +134,7 @@ pub struct PodView {
     pub revision: Option<Uuid>,
     /// The port it was given, if it was.
     pub port: Option<u16>,
-    /// Whether it is to run: replicas come and go.
+    /// True if it is to run: replicas come and go.
     pub wanted: bool,
     /// State.
     pub state: PodState,
@@ -183,7 +183,7 @@ pub enum PodState {
 }
 
 impl PodState {
-    /// Whether it has a place, and is not being stopped.
+    /// True if it has a place, and is not being stopped.
     #[must_use]
     pub const fn is_starting_or_running(self) -> bool {
         matches!(self, Self::Starting | Self::Running)

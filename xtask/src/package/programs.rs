@@ -32,7 +32,7 @@ pub(super) fn completions(
     Ok(())
 }
 
-/// Whether `cargo run` sets this variable for the program that it runs.
+/// True if `cargo run` sets this variable for the program that it runs.
 fn is_of_cargo_run(name: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| name.starts_with(prefix))
         || matches!(name, "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")

@@ -114,7 +114,7 @@ fn sources(name: &str, tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Whether `word` occurs and is not part of a longer name.
+/// True if `word` occurs and is not part of a longer name.
 fn has_word(line: &str, word: &str) -> bool {
     let part_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     line.match_indices(word).any(|(at, _)| {

@@ -69,7 +69,7 @@ pub(super) fn functions(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Whether a function with a body of several lines begins here.
+/// True if a function with a body of several lines begins here.
 fn opens_function(line: &str) -> bool {
     const BEFORE_FN: [&str; 5] = ["const", "async", "unsafe", "extern", "default"];
     let mut words = line.split_whitespace().skip_while(|word| {

@@ -46,7 +46,7 @@ fn name_of(line: &str) -> Option<&str> {
     line.split_once("fn ")?.1.split(['(', '<']).next()
 }
 
-/// Whether a function reads a folder and calls itself.
+/// True if a function reads a folder and calls itself.
 fn walks(name: &str, body: &[&str]) -> bool {
     let call = format!("{name}(");
     let calls = |line: &&str| {

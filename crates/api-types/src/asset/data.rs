@@ -15,7 +15,7 @@ optional! {
         pub path: String,
         /// Folder in the workload.
         pub mount_path: String,
-        /// Whether it can only be read.
+        /// True if it can only be read.
         pub read_only: bool,
     }
 }
@@ -25,17 +25,17 @@ optional! {
     pub struct PvcAssetSpec {
         /// Folder in the workload.
         pub path: String,
-        /// Whether the claim is there already.
+        /// True if the claim is there already.
         pub existing_pvc: bool,
         /// Its name.
         pub claim_name: String,
-        /// Whether it can only be read.
+        /// True if it can only be read.
         pub read_only: bool,
-        /// Whether it ends with the workload.
+        /// True if it ends with the workload.
         pub ephemeral: bool,
         /// What a new claim asks for.
         pub claim_info: ClaimInfo,
-        /// Whether others see it.
+        /// True if others see it.
         pub data_sharing: bool,
     }
 }
@@ -107,7 +107,7 @@ optional! {
         pub path: String,
         /// Folder in the workload.
         pub mount_path: String,
-        /// Whether it can only be read.
+        /// True if it can only be read.
         pub read_only: bool,
         /// Whether mounts below it are seen.
         pub mount_propagation: String,

@@ -26,11 +26,11 @@ optional! {
         pub image_pull_policy: crate::ImagePullPolicy,
         /// Probes.
         pub probes: crate::Probes,
-        /// Whether a home directory is made.
+        /// True if a home directory is made.
         pub create_home_dir: bool,
-        /// Whether the input is kept open.
+        /// True if the input is kept open.
         pub stdin: bool,
-        /// Whether there is a terminal.
+        /// True if there is a terminal.
         pub tty: bool,
         /// User.
         pub run_as_uid: i64,
@@ -40,19 +40,19 @@ optional! {
         pub supplemental_groups: String,
         /// Where user and group come from.
         pub uid_gid_source: String,
-        /// Whether a workspace may choose user and group.
+        /// True if a workspace may choose user and group.
         pub override_uid_gid_in_workspace: bool,
-        /// Whether a process may gain rights.
+        /// True if a process may gain rights.
         pub allow_privilege_escalation: bool,
         /// Rights.
         pub capabilities: Vec<String>,
-        /// Whether the interprocess communication of the node is seen.
+        /// True if the interprocess communication of the node is seen.
         pub host_ipc: bool,
-        /// Whether the network is the node's.
+        /// True if the network is the node's.
         pub host_network: bool,
-        /// Whether the root file system is read-only.
+        /// True if the root file system is read-only.
         pub read_only_root_filesystem: bool,
-        /// Whether root is refused.
+        /// True if root is refused.
         pub run_as_non_root: bool,
         /// System calls that are allowed.
         pub seccomp_profile_type: String,
@@ -95,7 +95,7 @@ optional! {
 pub struct Connection {
     /// Name.
     pub name: String,
-    /// Whether it is outside.
+    /// True if it is outside.
     #[serde(default)]
     pub is_external: bool,
     /// One that runs in the workload.
@@ -130,7 +130,7 @@ pub struct InternalToolInfo {
 optional! {
     /// More about a `NodePort`.
     pub struct NodePortInfo {
-        /// Whether each workload says which port of the node it is, in its `ports`.
+        /// True if each workload says which port of the node it is, in its `ports`.
         pub is_custom_port: bool,
     }
 }
@@ -138,7 +138,7 @@ optional! {
 optional! {
     /// More about an `ExternalUrl`.
     pub struct ExternalUrlInfo {
-        /// Whether the address is chosen, which here it never is.
+        /// True if the address is chosen, which here it never is.
         pub is_custom_url: bool,
         /// Refused: the names of workload and project and the port settle it.
         pub external_url: String,

@@ -127,7 +127,7 @@ item! {
         pub name: String,
         /// Folder there.
         pub path: String,
-        /// Whether it can only be read; it is unless this is `false`.
+        /// True if it can only be read; it is unless this is `false`.
         pub read_only: bool,
         /// Folder in the workload.
         pub mount_path: String,
@@ -143,7 +143,7 @@ item! {
         pub name: String,
         /// Folder there.
         pub path: String,
-        /// Whether it can only be read; it is unless this is `false`.
+        /// True if it can only be read; it is unless this is `false`.
         pub read_only: bool,
         /// Server.
         pub server: String,
@@ -159,14 +159,14 @@ item! {
         pub name: String,
         /// Folder in the workload.
         pub path: String,
-        /// Whether the volume has to be there already.
+        /// True if the volume has to be there already.
         pub existing_pvc: bool,
         /// Name of the volume; if left out or empty `name`, or else that of the workload, from the
         /// second on with a number.
         pub claim_name: String,
-        /// Whether it can only be read.
+        /// True if it can only be read.
         pub read_only: bool,
-        /// Whether it belongs to the pod alone and ends with the workload.
+        /// True if it belongs to the pod alone and ends with the workload.
         pub ephemeral: bool,
         /// What a new volume asks for. The size is kept and shown, and no limit.
         pub claim_info: crate::ClaimInfo,
@@ -242,21 +242,21 @@ pub enum PortServiceType {
 with_unsupported! {
     /// User and rights (`SupersetSpecAllOfSecurity`). `privileged` is our own.
     pub struct Security {
-        /// Whether it may gain rights that its start did not have.
+        /// True if it may gain rights that its start did not have.
         pub allow_privilege_escalation: bool,
         /// Capabilities beside the usual ones, such as `SYS_PTRACE`.
         pub capabilities: Vec<String>,
-        /// Whether it shares memory with the node.
+        /// True if it shares memory with the node.
         pub host_ipc: bool,
-        /// Whether its network is the node's.
+        /// True if its network is the node's.
         pub host_network: bool,
-        /// Whether it may do all that the node's administrator may.
+        /// True if it may do all that the node's administrator may.
         pub privileged: bool,
-        /// Whether it can write only to its mounts.
+        /// True if it can write only to its mounts.
         pub read_only_root_filesystem: bool,
         /// Group.
         pub run_as_gid: i64,
-        /// Whether it must not be root.
+        /// True if it must not be root.
         pub run_as_non_root: bool,
         /// User.
         pub run_as_uid: i64,
@@ -275,7 +275,7 @@ item! {
     pub struct ImagePullSecret {
         /// Name or id of a credential of type `dockerRegistry` that the project can use.
         pub name: String,
-        /// Whether the credential is the user's own; there are none.
+        /// True if the credential is the user's own; there are none.
         pub user_credential: bool,
     }
 }

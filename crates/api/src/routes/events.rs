@@ -39,7 +39,7 @@ struct Reader {
     /// Number of the last event handed out.
     cursor: u64,
     ready: VecDeque<Event>,
-    /// Whether the log may have more than what is ready.
+    /// True if the log may have more than what is ready.
     behind: bool,
     /// It is counted while it reads.
     _watcher: Watcher,

@@ -22,7 +22,7 @@ pub(super) fn at(
     file.map(|file| file.answer(headers, only_https(server)))
 }
 
-/// Whether a name of its own leads to this server, at the usual port of https: a browser that was
+/// True if a name of its own leads to this server, at the usual port of https: a browser that was
 /// told to use nothing else for the name keeps to that at every port of it, also at those of
 /// workloads.
 fn only_https(server: &Shared) -> bool {

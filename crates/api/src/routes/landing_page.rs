@@ -36,7 +36,7 @@ pub(super) async fn wrong_path(
     ApiError::new(StatusCode::NOT_FOUND, why).into_response()
 }
 
-/// Whether a person asks for a page at an address that is none of a route.
+/// True if a person asks for a page at an address that is none of a route.
 fn of_people(headers: &HeaderMap, path: &str) -> bool {
     wants_page(headers) && !OF_ROUTES.iter().any(|own| path.starts_with(own))
 }

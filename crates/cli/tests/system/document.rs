@@ -18,7 +18,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Whether this is the server, which does not end by itself.
+    /// True if this is the server, which does not end by itself.
     pub(crate) fn is_server(&self) -> bool {
         self.command.split_whitespace().take(2).eq(["elastane", "up"])
     }
@@ -33,7 +33,7 @@ impl Step {
         self.command.strip_prefix("kill %")?.parse::<usize>().ok()?.checked_sub(1)
     }
 
-    /// Whether the command only looks, so that it may be repeated until the cluster has settled.
+    /// True if the command only looks, so that it may be repeated until the cluster has settled.
     pub(crate) fn is_read_only(&self) -> bool {
         const LOOKS: [&str; 7] = ["list", "describe", "logs", "explain", "status", "pods", "jobs"];
         let mut words = self.command.split_whitespace();

@@ -87,7 +87,7 @@ fn a_signal_ends_a_server_in_order_while_it_starts() {
     assert!(!sandbox.state_dir().join("server.json").exists());
 }
 
-/// Whether a workload runs on a node.
+/// True if a workload runs on a node.
 fn runs_on(sandbox: &Sandbox, name: &str, node: &str) -> bool {
     let line = format!("runai list | grep -E '^{name} +Running .* {node} '");
     wait_until(|| sandbox.shell(&line).code == Some(0))

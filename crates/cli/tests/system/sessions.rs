@@ -132,7 +132,7 @@ impl Terminal {
         assert!(shown, "waits for {word:?}; there is {:?}", self.seen);
     }
 
-    /// Whether what is typed is read line by line and shown, as a shell leaves a terminal.
+    /// True if what is typed is read line by line and shown, as a shell leaves a terminal.
     pub(crate) fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.master).expect("a terminal").local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)

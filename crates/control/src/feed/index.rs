@@ -18,7 +18,7 @@ pub struct Entry {
     pub version: u64,
     /// Where it lies, or lay.
     pub place: Place,
-    /// Whether this version is that it was deleted.
+    /// True if this version is that it was deleted.
     pub deleted: bool,
     /// The workload as it was last, of an archived one and its pods: no view has them.
     pub archived: Option<Arc<WorkloadView>>,

@@ -40,7 +40,7 @@ struct Story {
 }
 
 impl Story {
-    /// Whether that came of some batch.
+    /// True if that came of some batch.
     fn tells(&self, text: &str) -> bool {
         self.batches.iter().flat_map(|batch| &batch.came).any(|line| line.contains(text))
     }

@@ -266,7 +266,7 @@ fn over(own: BTreeMap<String, String>, pods: Option<Vec<NameValue>>) -> Option<V
     Some(all).filter(|all| !all.is_empty())
 }
 
-/// Whether nothing of it is to run.
+/// True if nothing of it is to run.
 pub fn is_suspended(manifest: &Value) -> bool {
     SUSPEND.iter().any(|at| manifest.pointer(at) == Some(&Value::Bool(true)))
 }

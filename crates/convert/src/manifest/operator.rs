@@ -94,7 +94,7 @@ pub(super) fn distributed(
     Ok((spec, master.map(with_processes)))
 }
 
-/// Whether a pod that fails ends the job, as `Never` says. It is one policy for all pods here, so
+/// True if a pod that fails ends the job, as `Never` says. It is one policy for all pods here, so
 /// another one beside it is noted.
 fn ends_with_a_failure(
     at: &str,

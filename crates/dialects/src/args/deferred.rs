@@ -25,7 +25,7 @@ pub(super) fn grammar_of(line: &[OsString]) -> Command {
     grammar
 }
 
-/// Whether the flags of a command are to be built.
+/// True if the flags of a command are to be built.
 pub(super) fn is_typed(command: &Command) -> bool {
     let is_on = |words: &Vec<OsString>, name: &str| words.iter().any(|word| word == name);
     let name = command.get_name();

@@ -10,7 +10,7 @@ use super::{Command, v2};
 pub struct Deprecated {
     verb: &'static str,
     now: &'static str,
-    /// Whether it is the usual one in the second dialect.
+    /// True if it is the usual one in the second dialect.
     only_v1: bool,
 }
 

@@ -76,13 +76,13 @@ pub struct Global {
 }
 
 impl Global {
-    /// Whether requests are logged.
+    /// True if requests are logged.
     #[must_use]
     pub fn tells_requests(&self) -> bool {
         self.debug || self.verbose || self.loglevel.as_deref() == Some("debug")
     }
 
-    /// Whether hints and notes are left out.
+    /// True if hints and notes are left out.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.quiet || self.loglevel.as_deref() == Some("error")

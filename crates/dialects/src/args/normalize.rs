@@ -132,7 +132,7 @@ fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     argv
 }
 
-/// Whether the word after this one is its value, also if that looks like a flag.
+/// True if the word after this one is its value, also if that looks like a flag.
 fn takes_any_word(flags: &[&Arg], word: &OsString) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
     let is_it = |arg: &&&Arg| arg.get_long() == Some(name) && arg.get_action().takes_values();

@@ -237,7 +237,7 @@ pub(crate) struct Volume {
     pub(crate) from: String,
     /// In the workload.
     pub(crate) to: String,
-    /// Whether it can only be read.
+    /// True if it can only be read.
     pub(crate) read_only: bool,
     /// The server; none is this machine.
     pub(crate) server: Option<String>,

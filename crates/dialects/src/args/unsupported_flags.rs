@@ -13,7 +13,7 @@ struct UnsupportedFlag {
     name: &'static str,
     value: Value,
     why: &'static str,
-    /// Whether a line without it would do something else; if not, a note names it.
+    /// True if a line without it would do something else; if not, a note names it.
     is_refused: bool,
 }
 
@@ -145,7 +145,7 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static UnsupportedFlag> {
     of_all.iter().chain(more)
 }
 
-/// Whether a command changes what exists, of which only some can change.
+/// True if a command changes what exists, of which only some can change.
 fn is_update(path: &[&str]) -> bool {
     matches!(path, ["training" | "workspace" | "distributed", .., "update"])
         || matches!(path, ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "update"])

@@ -177,7 +177,7 @@ pub enum Intent {
     TopNodes {
         /// Which; none = all.
         names: Vec<String>,
-        /// Whether GPUs are listed one by one.
+        /// True if GPUs are listed one by one.
         details: bool,
         /// How to print.
         how: OutputOptions,
@@ -222,7 +222,7 @@ pub enum Intent {
         of: Target,
         /// Name or number of the port; none where there is one.
         url: Option<String>,
-        /// Whether its address is only to be printed.
+        /// True if its address is only to be printed.
         print: bool,
     },
     /// Bring ports of a pod to this machine.
@@ -238,7 +238,7 @@ pub enum Intent {
     SetProject {
         /// Which.
         name: String,
-        /// Whether it was said as `project set`.
+        /// True if it was said as `project set`.
         by_noun: bool,
     },
     /// Choose the current cluster.
@@ -277,7 +277,7 @@ pub enum LocalCommand {
     Nothing {
         /// Why.
         why: &'static str,
-        /// Whether that is as good as having done it.
+        /// True if that is as good as having done it.
         done: bool,
     },
     /// Print the script by which a shell completes command lines.
@@ -360,7 +360,7 @@ pub struct ListWorkloads {
 }
 
 impl ListWorkloads {
-    /// Whether rows are chosen or ordered by what the server does not know: then all are read.
+    /// True if rows are chosen or ordered by what the server does not know: then all are read.
     pub const fn needs_all(&self) -> bool {
         self.how.sort.is_some() || !self.only.statuses.is_empty()
     }
@@ -474,7 +474,7 @@ pub struct Parts {
     pub left_out: Vec<Section>,
     /// Most pods; none = all.
     pub pods_max: Option<usize>,
-    /// Whether the last event comes first.
+    /// True if the last event comes first.
     pub newest_first: bool,
 }
 
@@ -517,6 +517,6 @@ pub struct Change {
     pub noun: Noun,
     /// Which; none means all of the project.
     pub names: Option<Vec<String>>,
-    /// Whether it is done without a question.
+    /// True if it is done without a question.
     pub yes: bool,
 }

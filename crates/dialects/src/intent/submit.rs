@@ -25,7 +25,7 @@ pub struct Submit {
     pub spec: Spec,
     /// What is done with it.
     pub mode: Mode,
-    /// Whether it is refused if no node could hold it.
+    /// True if it is refused if no node could hold it.
     pub strict: bool,
     /// How it is opened at once.
     pub access: Option<Access>,
@@ -42,11 +42,11 @@ pub struct Access {
     pub ports: Vec<(u16, u16)>,
     /// Where they listen here.
     pub address: String,
-    /// Whether another local port will do, because none was requested.
+    /// True if another local port will do, because none was requested.
     pub any_port: bool,
-    /// Whether it is a notebook, which tells a token.
+    /// True if it is a notebook, which tells a token.
     pub notebook: bool,
-    /// Whether it is started to serve at a path of its own.
+    /// True if it is started to serve at a path of its own.
     pub own_path: bool,
 }
 
@@ -77,9 +77,9 @@ pub struct Manifest {
     pub category: Option<String>,
     /// Priority by name.
     pub priority: Option<String>,
-    /// Whether it may be evicted; none leaves it to its type.
+    /// True if it may be evicted; none leaves it to its type.
     pub preemptible: Option<bool>,
-    /// Whether it is refused if no node could hold it.
+    /// True if it is refused if no node could hold it.
     pub strict: bool,
 }
 
@@ -152,7 +152,7 @@ pub struct Runs {
     pub completions: Option<u32>,
     /// Most at a time.
     pub parallelism: Option<u32>,
-    /// Whether its number of GPUs may change.
+    /// True if its number of GPUs may change.
     pub elastic: bool,
 }
 
@@ -246,7 +246,7 @@ pub struct Spec {
     pub cpu_millis: Option<u64>,
     /// Memory, as typed and checked.
     pub memory: Option<String>,
-    /// Whether it may be evicted; none leaves it to its type.
+    /// True if it may be evicted; none leaves it to its type.
     pub preemptible: Option<bool>,
     /// Retries.
     pub backoff_limit: Option<u32>,
@@ -283,11 +283,11 @@ pub struct ContainerOptions {
     pub cpu_millis_max: Option<u64>,
     /// Most memory, as typed and checked.
     pub memory_max: Option<String>,
-    /// Whether its shared memory may be as large as its memory.
+    /// True if its shared memory may be as large as its memory.
     pub shared_memory_large: Option<bool>,
     /// When its image is pulled.
     pub pull: Option<ImagePullPolicy>,
-    /// Whether it has a temporary home directory.
+    /// True if it has a temporary home directory.
     pub home: Option<bool>,
     /// Seconds after its end at which it is deleted.
     pub delete_after_s: Option<u64>,

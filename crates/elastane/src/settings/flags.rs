@@ -11,7 +11,7 @@ use super::{ALL, Layer, Setting, SettingText};
 
 /// Which settings a command takes.
 pub(crate) trait Scope: Debug {
-    /// Whether this is one of them.
+    /// True if this is one of them.
     fn takes(setting: &Setting) -> bool;
 }
 

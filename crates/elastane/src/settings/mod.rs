@@ -48,7 +48,7 @@ pub(crate) struct Setting {
     /// A setting that is not given together with it. An origin that says anything about one of
     /// both decides about both.
     pub(crate) excludes: Option<&'static str>,
-    /// Whether it names a file with secrets, which no workload may read.
+    /// True if it names a file with secrets, which no workload may read.
     pub(crate) is_secret_file: bool,
     /// The value for people, if the text has parts that stay private.
     pub(crate) shown: Option<fn(&str) -> String>,
@@ -93,7 +93,7 @@ impl Setting {
         (self.origins == Origins::All).then_some(self.key)
     }
 
-    /// Whether it is true or false.
+    /// True if it is true or false.
     pub(crate) const fn is_switch(&self) -> bool {
         self.value.is_none()
     }

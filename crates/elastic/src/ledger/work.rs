@@ -288,7 +288,7 @@ impl Ledger {
     }
 }
 
-/// Whether its records count as visited one by one: measuring and saving count whole or not at all.
+/// True if its records count as visited one by one: measuring and saving count whole or not at all.
 pub(super) fn counts(kind: Kind) -> bool {
     matches!(kind, Kind::Train | Kind::Predict)
 }

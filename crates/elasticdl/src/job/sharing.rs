@@ -5,7 +5,7 @@ use super::JobError;
 use crate::parse::{Form, Values};
 use crate::values;
 
-/// Whether the workers of a job hold its model themselves and add up their gradients. What is not
+/// True if the workers of a job hold its model themselves and add up their gradients. What is not
 /// trained is read from a parameter server in any case.
 pub(crate) fn is_all_reduced(form: Form, values: &Values) -> bool {
     form == Form::Train && values.text("distribution_strategy") == "AllreduceStrategy"

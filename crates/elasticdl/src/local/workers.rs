@@ -122,7 +122,7 @@ impl<'a> Workers<'a> {
         Ok(())
     }
 
-    /// Whether the job has records that it never comes to without workers. One that has none may
+    /// True if the job has records that it never comes to without workers. One that has none may
     /// write its last checkpoint.
     pub(super) async fn are_missed(&self) -> bool {
         let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
@@ -138,7 +138,7 @@ impl<'a> Workers<'a> {
         }
     }
 
-    /// Whether the last of them has saved the model that they had themselves.
+    /// True if the last of them has saved the model that they had themselves.
     pub(super) async fn have_saved(&self) -> bool {
         let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
             return false;
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::parse::{Asked, parse};
 
-    /// Whether a process runs; what has ended may still be in the table.
+    /// True if a process runs; what has ended may still be in the table.
     fn is_alive(id: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

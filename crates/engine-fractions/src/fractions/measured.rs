@@ -56,7 +56,7 @@ impl Fractions {
         unused.map(idle).collect()
     }
 
-    /// Whether a measurement should not wait for its turn: since the last answer the driver shows more
+    /// True if a measurement should not wait for its turn: since the last answer the driver shows more
     /// on a GPU that is not counted of the runs there, or a look more decides whether a process is
     /// ended. `sample` asks the driver of real GPUs, where that is needed. Blocks as that does.
     pub fn is_urgent(&self, sample: impl FnOnce() -> Vec<Activity>) -> bool {

@@ -194,7 +194,7 @@ const fn is_person(uid: u32) -> bool {
     uid >= FIRST_USER_ID && !(*RESERVED_IDS.start() <= uid && uid <= *RESERVED_IDS.end())
 }
 
-/// Whether `getent` and the files accept it as a name: no number, option or separator.
+/// True if `getent` and the files accept it as a name: no number, option or separator.
 fn is_account_name(name: &str) -> bool {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -215,7 +215,7 @@ fn look_up(name: &str) -> Result<Option<Account>, Error> {
     Ok(Some(account))
 }
 
-/// Whether an account has this id already.
+/// True if an account has this id already.
 fn id_is_taken(id: u32) -> bool {
     // If this is unknown the id counts as free: the range is private.
     entry("passwd", &id.to_string()).is_ok_and(|line| line.is_some())

@@ -153,7 +153,7 @@ fn printed(bench: &Bench, key: RunKey) -> Vec<String> {
     text.unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Whether any process of this machine has this text in its command line.
+/// True if any process of this machine has this text in its command line.
 fn on_a_command_line(text: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("a /proc").flatten();
     processes

@@ -36,7 +36,7 @@ const KNOWN: [(&str, bool, &str); 17] = [
     ("is this a git repository", false, NOT_THERE),
 ];
 
-/// Whether fetching everything may do where fetching little did not.
+/// True if fetching everything may do where fetching little did not.
 pub(super) fn all_may_help(why: &str, repository: &Repository) -> bool {
     why.contains("support shallow") || repository.revision.is_some() && why.contains(NO_SUCH)
 }

@@ -167,7 +167,7 @@ fn a_proxy_needs_the_absolute_path_of_the_real_library() {
     assert!(with_real(PRELOAD, std::path::Path::new("/usr/lib/libcuda.so.1")).is_none());
 }
 
-/// Whether a program is on this machine; if not, the test says that it is skipped.
+/// True if a program is on this machine; if not, the test says that it is skipped.
 fn has(program: &str) -> bool {
     let output = std::process::Command::new(program).arg("--version").output();
     let has = output.is_ok_and(|output| output.status.success());

@@ -131,7 +131,7 @@ impl Model {
         self.held.iter().map(Held::sum).sum()
     }
 
-    /// Whether so much more fits, if need be after the pool of this program was trimmed.
+    /// True if so much more fits, if need be after the pool of this program was trimmed.
     fn fits(&mut self, program: usize, bytes: u64) -> bool {
         let fits = |model: &Self| model.sum() + bytes <= model.limit;
         fits(self) || {

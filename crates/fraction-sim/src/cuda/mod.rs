@@ -115,10 +115,10 @@ static STATE: Lock<Option<State>> = Lock::new(None);
 /// The names of functions that the driver does not have.
 static ABSENT: Lock<Vec<&'static CStr>> = Lock::new(Vec::new());
 
-/// Whether launches are counted that take no time.
+/// True if launches are counted that take no time.
 pub(super) static HAS_LAUNCH_FAULT: AtomicBool = AtomicBool::new(false);
 
-/// Whether what chooses the driver was not understood.
+/// True if what chooses the driver was not understood.
 static IS_WRONG: AtomicBool = AtomicBool::new(false);
 
 /// The result of a function: an error of the driver, or what it returns.

@@ -37,9 +37,9 @@ pub struct Route<S, N> {
     pub family: &'static str,
     /// Who may use it.
     pub access: Access<N>,
-    /// Whether it may take longer than an answer usually may.
+    /// True if it may take longer than an answer usually may.
     pub patient: bool,
-    /// Whether it only says what to use instead.
+    /// True if it only says what to use instead.
     pub deprecated: bool,
     /// What it says of itself. Made on demand: all of them together are megabytes.
     describe: Vec<fn(&mut Description)>,

@@ -233,7 +233,7 @@ impl<S: Sync> FromRequestParts<S> for RulesQuery {
 }
 
 impl RulesQuery {
-    /// Whether a rule is one of those that the older parameters leave.
+    /// True if a rule is one of those that the older parameters leave.
     fn has(&self, rule: &Wire, iam: &Shared) -> bool {
         let is_own = |id: &String| *id == iam.control.cluster().uuid.to_string();
         self.subjects.as_ref().is_none_or(|any| any.contains(&rule.subject_id))

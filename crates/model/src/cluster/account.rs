@@ -200,7 +200,7 @@ impl Cluster {
         self.free.at_least(gpus, now)
     }
 
-    /// Whether a node may have room for a pod, by a few figures; where not, it has none.
+    /// True if a node may have room for a pod, by a few figures; where not, it has none.
     #[must_use]
     #[inline]
     pub fn may_fit(&self, node: NodeId, request: PodRequest, now: bool) -> bool {

@@ -52,7 +52,7 @@ impl Eligibility {
         id
     }
 
-    /// Whether most of them may be unused.
+    /// True if most of them may be unused.
     fn is_due(&self) -> bool {
         self.sets.len() > SETS_MIN.max(2 * self.kept)
     }
@@ -137,7 +137,7 @@ impl Cluster {
         self.recount_affinity();
     }
 
-    /// Whether some nodes suit these constraints better than others.
+    /// True if some nodes suit these constraints better than others.
     #[must_use]
     pub fn has_preferences(&self, constraints: ConstraintsId) -> bool {
         let constraints = self.eligibility.constraints(constraints);
@@ -154,7 +154,7 @@ impl Cluster {
             + self.pod_preference(constraints, node)
     }
 
-    /// Whether a pod with these constraints may go to a node at all, room aside.
+    /// True if a pod with these constraints may go to a node at all, room aside.
     #[must_use]
     pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
         self.nodes[node].schedulable && self.eligibility.allows(constraints, node)

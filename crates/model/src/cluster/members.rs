@@ -62,7 +62,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the members of each workload are its pods, in their order.
+    /// True if the members of each workload are its pods, in their order.
     pub(crate) fn has_sound_members(&self) -> bool {
         let sound = |(id, workload): (WorkloadId, &crate::Workload)| {
             let of_set = |set: usize| {

@@ -160,12 +160,12 @@ impl AffinityIndex {
         self.terms.len() - 1
     }
 
-    /// Whether no workload has any term.
+    /// True if no workload has any term.
     pub(crate) const fn is_unused(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether a domain of a term may be more than a node.
+    /// True if a domain of a term may be more than a node.
     fn is_wide(&self, term: usize) -> bool {
         !self.terms[term].term.is_on_one_node()
     }
@@ -218,7 +218,7 @@ impl AffinityIndex {
         }
     }
 
-    /// Whether the counts are the same.
+    /// True if the counts are the same.
     pub(crate) fn counts_as(&self, other: &Self) -> bool {
         (&self.terms, &self.rules) == (&other.terms, &other.rules)
     }
@@ -247,7 +247,7 @@ impl AffinityIndex {
 
 /// What placed pods mean for a pod without a place.
 impl Cluster {
-    /// Whether pod affinity or anti-affinity concerns pods with these constraints.
+    /// True if pod affinity or anti-affinity concerns pods with these constraints.
     #[must_use]
     pub fn minds_pods(&self, constraints: ConstraintsId) -> bool {
         self.affinity.rules(constraints).is_some()
@@ -276,7 +276,7 @@ impl Cluster {
             .map_or(Ok(()), |rules| self.affinity.check(rules, &self.nodes[node], when))
     }
 
-    /// Whether a pod that has a place on a node may start there: those that must not be with it are
+    /// True if a pod that has a place on a node may start there: those that must not be with it are
     /// gone.
     #[must_use]
     pub fn may_start(&self, pod: PodId, node: NodeId) -> bool {
@@ -297,7 +297,7 @@ impl Cluster {
         })
     }
 
-    /// Whether the next pod with these constraints decides where those that it belongs with are to
+    /// True if the next pod with these constraints decides where those that it belongs with are to
     /// be.
     #[must_use]
     pub fn founds(&self, constraints: ConstraintsId) -> bool {
@@ -320,7 +320,7 @@ impl Cluster {
         domains.into_values().collect()
     }
 
-    /// Whether pods with either of these constraints must be with the same ones, and others with
+    /// True if pods with either of these constraints must be with the same ones, and others with
     /// them.
     #[must_use]
     pub fn minds_same_pods(&self, left: ConstraintsId, right: ConstraintsId) -> bool {
@@ -328,7 +328,7 @@ impl Cluster {
         left == right || of(left) == of(right)
     }
 
-    /// Whether no two pods with these constraints may be in one place.
+    /// True if no two pods with these constraints may be in one place.
     #[must_use]
     pub fn keep_apart(&self, constraints: ConstraintsId) -> bool {
         let rules = self.affinity.rules(constraints);

@@ -34,7 +34,7 @@ struct Pool {
 pub(crate) struct Pools {
     rows: Vec<Pool>,
     by_name: BTreeMap<String, PoolId>,
-    /// Whether each has queues of its own.
+    /// True if each has queues of its own.
     divided: bool,
 }
 
@@ -96,7 +96,7 @@ impl Pools {
 
 /// Reading.
 impl Cluster {
-    /// Whether every pool has queues of its own.
+    /// True if every pool has queues of its own.
     #[must_use]
     pub const fn is_divided(&self) -> bool {
         self.pools.divided
@@ -190,7 +190,7 @@ impl Cluster {
         places.next().map(|place| self.nodes[place.node].pool)
     }
 
-    /// Whether a node is in the pool to which the other pods of its workload bind a pod.
+    /// True if a node is in the pool to which the other pods of its workload bind a pod.
     #[must_use]
     pub fn in_its_pool(&self, pod: PodId, node: NodeId) -> bool {
         let pool = self.pool_of(self.pods[pod].workload);

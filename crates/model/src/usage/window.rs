@@ -141,7 +141,7 @@ impl UsageWindow {
         usize::try_from(over).unwrap_or(usize::MAX).min(self.steps())
     }
 
-    /// Whether a tumbling window begins at an instant.
+    /// True if a tumbling window begins at an instant.
     pub(super) fn begins_at(&self, at: Instant) -> bool {
         self.kind != WindowKind::Sliding && self.origin(at) == at
     }

@@ -86,7 +86,7 @@ impl WorkloadSpec {
         group.map_or(self.topology, |at| self.groups[at].topology)
     }
 
-    /// Whether any pods belong close together.
+    /// True if any pods belong close together.
     #[must_use]
     pub fn has_topology(&self) -> bool {
         self.topology.is_some()
@@ -94,7 +94,7 @@ impl WorkloadSpec {
             || self.groups.iter().any(|group| group.topology.is_some())
     }
 
-    /// Whether a pod set is in a group (none: in the workload), however deep.
+    /// True if a pod set is in a group (none: in the workload), however deep.
     #[must_use]
     pub fn is_in(&self, set: usize, group: Option<usize>) -> bool {
         let first = self.pod_sets[set].group;
@@ -102,7 +102,7 @@ impl WorkloadSpec {
         above.into_iter().any(|at| at == group)
     }
 
-    /// Whether the workload makes sense with so many pods of each set.
+    /// True if the workload makes sense with so many pods of each set.
     #[must_use]
     pub fn is_whole(&self, pods: &impl Fn(usize) -> u32) -> bool {
         if self.groups.is_empty() && self.children_min.is_none() {
@@ -122,7 +122,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// Whether a group (none: the workload) has enough parts that reach their minimum with so many
+    /// True if a group (none: the workload) has enough parts that reach their minimum with so many
     /// pods of each set. A part that does not is left away, as it is where it finds no room.
     #[must_use]
     pub fn reaches_minimum(&self, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> bool {
@@ -155,7 +155,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// Whether the groups form a tree: parents come first, each has children, and no minimum is
+    /// True if the groups form a tree: parents come first, each has children, and no minimum is
     /// beyond the number of parts.
     pub(crate) fn is_tree(&self) -> bool {
         let in_order = |(at, group): (usize, &crate::GroupSpec)| group.parent < Some(at);

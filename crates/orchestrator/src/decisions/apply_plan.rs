@@ -21,12 +21,12 @@ const LOOK_AGAIN_MS: u64 = 10;
 const RESTARTS: &str = "; its processes restart, from a checkpoint if they write one";
 
 impl State {
-    /// Whether decisions are made at all now.
+    /// True if decisions are made at all now.
     fn may_decide(&self) -> bool {
         !self.halted && !self.decisions.aside.all
     }
 
-    /// Whether the scheduler is to decide now. One decision is asked for at a time; what happens
+    /// True if the scheduler is to decide now. One decision is asked for at a time; what happens
     /// meanwhile is for the next.
     pub(crate) fn asks_for_decision(&mut self) -> bool {
         let is_due = self.decisions.wake_at.is_some_and(|at| at <= self.now);
@@ -40,12 +40,12 @@ impl State {
         true
     }
 
-    /// Whether nothing is left to decide about.
+    /// True if nothing is left to decide about.
     pub fn is_decided(&self) -> bool {
         !(self.decisions.is_deciding || self.may_decide() && self.cluster.has_news())
     }
 
-    /// Whether plans were dropped so often that nothing may happen before the next is carried out.
+    /// True if plans were dropped so often that nothing may happen before the next is carried out.
     pub const fn waits_for_decision(&self) -> bool {
         self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
     }

@@ -101,7 +101,7 @@ impl Decisions {
         self.unexplained.extend(model);
     }
 
-    /// Whether a workload is set aside.
+    /// True if a workload is set aside.
     pub(crate) fn is_aside(&self, id: Uuid) -> bool {
         self.aside.ids.contains(&id)
     }
@@ -122,7 +122,7 @@ impl Decisions {
         HandedOver { aside: self.aside.clone(), halted }
     }
 
-    /// Whether the next decision has to give all reasons again.
+    /// True if the next decision has to give all reasons again.
     pub(crate) const fn take_retells(&mut self) -> bool {
         std::mem::replace(&mut self.retells, false)
     }

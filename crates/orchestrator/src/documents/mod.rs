@@ -55,7 +55,7 @@ impl Deref for Documents {
     }
 }
 
-/// Whether what is in the one scope can be used in the other.
+/// True if what is in the one scope can be used in the other.
 fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
     match (outer, inner) {
         (Scope::System | Scope::Tenant, _) => true,

@@ -58,7 +58,7 @@ impl State {
         Some(row).filter(|row| row.gpu_millis > 0)
     }
 
-    /// Whether what the ledger says is held is what the nodes say is in use.
+    /// True if what the ledger says is held is what the nodes say is in use.
     fn ledger_is_right(&self) -> bool {
         let held: u64 = self.ledger.allocations.values().map(|row| row.gpu_millis).sum();
         let used: u64 = self.cluster.nodes().iter().map(|(_, node)| node.used.gpu_millis).sum();

@@ -30,7 +30,7 @@ impl Ledger {
         Self { usage: None, lags: lags::Lags::default(), allocations }
     }
 
-    /// Whether it matters what projects used.
+    /// True if it matters what projects used.
     pub(crate) const fn counts_usage(&self) -> bool {
         self.usage.is_some()
     }

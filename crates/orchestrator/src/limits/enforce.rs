@@ -140,7 +140,7 @@ impl State {
         debug_assert!(self.workloads.in_model().all(|id| self.is_planned(id)));
     }
 
-    /// Whether nothing is to be done to a workload before it is planned.
+    /// True if nothing is to be done to a workload before it is planned.
     fn is_planned(&self, id: Uuid) -> bool {
         let next = self.limits_of(id).map(|one| one.next()).min();
         match (self.limits.planned.at.get(&id), next) {

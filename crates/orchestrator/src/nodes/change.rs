@@ -18,7 +18,7 @@ const TAINTS_MAX: usize = 50;
 pub struct NodeChange {
     /// Labels to give, or to take back where there is no value.
     pub labels: BTreeMap<String, Option<String>>,
-    /// Whether nothing is kept of the labels that it was given before.
+    /// True if nothing is kept of the labels that it was given before.
     pub replaces_labels: bool,
     /// Taints to give. One takes the place of another of the same key and effect.
     #[serde(with = "spec::taints")]

@@ -61,7 +61,7 @@ impl Node {
         self.given.scheduling
     }
 
-    /// Whether it is shown as it is in this revision of the model.
+    /// True if it is shown as it is in this revision of the model.
     pub(crate) fn is_shown(&self, revision: u64) -> bool {
         self.shown == Some(revision)
     }

@@ -194,7 +194,7 @@ impl Org {
         }
     }
 
-    /// Whether the workloads of any project have limits in time.
+    /// True if the workloads of any project have limits in time.
     pub(crate) fn has_rules(&self) -> bool {
         let mut units = self.projects.values().map(|one| &one.unit);
         units.any(|unit| unit.rules != Rules::default())

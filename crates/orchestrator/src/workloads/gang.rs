@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
-    /// Whether all has ended well now that this pod has: with the master, where there is one, and
+    /// True if all has ended well now that this pod has: with the master, where there is one, and
     /// TensorFlow's first worker stands in for it; else with the last of them.
     pub(crate) fn is_complete_with(&self, number: usize) -> bool {
         let led = self.spec.distributed.is_some_and(|together| {
@@ -22,7 +22,7 @@ impl Workload {
         (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
     }
 
-    /// Whether its pods restart together when this one has to be: those that work
+    /// True if its pods restart together when this one has to be: those that work
     /// together are, unless it keeps its place or they can do with fewer.
     pub(super) fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
@@ -32,13 +32,13 @@ impl Workload {
         self.spec.distributed.is_some() && !alone && !spare
     }
 
-    /// Whether the group of a pod begins again as a whole when the pod has to.
+    /// True if the group of a pod begins again as a whole when the pod has to.
     pub(super) fn recreates(&self, number: usize) -> bool {
         let group = self.spec.group(self.spec.set_of(number).0.group.as_ref());
         group.is_some_and(|at| self.spec.groups[at].recreate)
     }
 
-    /// Whether a pod that has its place may begin, as far as the others matter.
+    /// True if a pod that has its place may begin, as far as the others matter.
     fn may_begin(&self, number: usize) -> bool {
         let others = self.pods.iter().skip(1);
         let first_waits = self.spec.distributed.is_some_and(|together| together.first_waits);
@@ -46,7 +46,7 @@ impl Workload {
         self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
     }
 
-    /// Whether its pods are told ports of their own.
+    /// True if its pods are told ports of their own.
     fn needs_ports(&self) -> bool {
         self.spec.distributed.is_some() || self.spec.serving.is_some()
     }
@@ -58,7 +58,7 @@ impl Workload {
 }
 
 impl State {
-    /// Whether so many of its pods are as described that a workload makes sense: those of each set,
+    /// True if so many of its pods are as described that a workload makes sense: those of each set,
     /// and those parts of each group, that it needs at least.
     pub(crate) fn is_enough(&self, workload: &Workload, is: impl Fn(&Pod) -> bool) -> bool {
         let Some(model) = workload.model.and_then(|id| self.cluster.workloads().get(id)) else {
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// Whether the pods of a workload that begin together can: all of a group, or as many as the
+    /// True if the pods of a workload that begin together can: all of a group, or as many as the
     /// workload needs at least, have their places or have ended.
     fn has_places(&self, workload: &Workload, gang: &[usize]) -> bool {
         let is_there = |pod: &Pod| {

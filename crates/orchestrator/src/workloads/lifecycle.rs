@@ -307,7 +307,7 @@ impl State {
         }
     }
 
-    /// Whether a pod of it has a place that it is not leaving.
+    /// True if a pod of it has a place that it is not leaving.
     pub(crate) fn runs_on(&self, workload: &Workload) -> bool {
         workload.pods.iter().any(|pod| {
             let place = self.binding(pod);
@@ -315,7 +315,7 @@ impl State {
         })
     }
 
-    /// Whether any pod still holds a place.
+    /// True if any pod still holds a place.
     pub fn anything_held(&self) -> bool {
         self.cluster.pods().iter().any(|(_, pod)| pod.binding.current.is_some())
     }

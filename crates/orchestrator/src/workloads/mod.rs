@@ -151,7 +151,7 @@ impl Workloads {
         self.restarting.values().copied().min()
     }
 
-    /// Whether all by which one is found is as the records say, for tests.
+    /// True if all by which one is found is as the records say, for tests.
     pub(crate) fn is_in_step(&self) -> bool {
         let mut fresh = Self::default();
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));

@@ -41,12 +41,12 @@ impl Orphan {
 }
 
 impl Runs {
-    /// Whether there are runs that should not exist.
+    /// True if there are runs that should not exist.
     pub(crate) fn has_orphans(&self) -> bool {
         !self.orphans.is_empty()
     }
 
-    /// Whether a pod has a run that should not exist.
+    /// True if a pod has a run that should not exist.
     pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
         let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
         self.orphans.range(of_pod).next().is_some()
@@ -97,7 +97,7 @@ impl State {
         true
     }
 
-    /// Whether a pod has a place with a GPU that an orphan holds.
+    /// True if a pod has a place with a GPU that an orphan holds.
     pub(crate) fn is_at_held_gpu(&self, id: Uuid, number: usize) -> bool {
         let place = self.workloads.pod(id, number).and_then(|pod| self.binding(pod).current);
         let Some(place) = place else { return false };
@@ -156,7 +156,7 @@ impl State {
         }
     }
 
-    /// Whether a pod of a workload waits until an earlier run of it has ended.
+    /// True if a pod of a workload waits until an earlier run of it has ended.
     pub(crate) fn waits_for_orphan(&self, id: Uuid) -> bool {
         let workload = self.workloads.get(&id).filter(|_| self.runs.has_orphans());
         let Some(workload) = workload else { return false };

@@ -79,7 +79,7 @@ impl Ports {
         self.0.remove(&workload);
     }
 
-    /// Whether ports of a workload are looked for.
+    /// True if ports of a workload are looked for.
     pub(super) fn is_searching(&self, workload: Uuid) -> bool {
         self.0.contains_key(&workload)
     }

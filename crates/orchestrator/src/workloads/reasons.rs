@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// Whether one is given the scheduler's reasons to wait.
+    /// True if one is given the scheduler's reasons to wait.
     fn is_told(&mut self, id: Uuid, model: WorkloadId) -> bool {
         if self.decisions.is_aside(id) {
             return false;
@@ -202,14 +202,14 @@ impl State {
     }
 }
 
-/// Whether these reasons are told already.
+/// True if these reasons are told already.
 fn is_same(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
     let same =
         |(new, told): (&ReasonText, &ReasonView)| new.0 == told.code && new.1 == told.message;
     reasons.len() == told.len() && reasons.iter().zip(told).all(same)
 }
 
-/// Whether these reasons are of the same kinds.
+/// True if these reasons are of the same kinds.
 fn is_like(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
     let mut new: Vec<&str> = reasons.iter().map(|(code, _)| *code).collect();
     let mut old: Vec<&str> = told.iter().map(|why| &*why.code).collect();

@@ -109,7 +109,7 @@ impl Pod {
         Self { id, index, ..Self::default() }
     }
 
-    /// Whether it holds its place without a process.
+    /// True if it holds its place without a process.
     pub(crate) const fn is_idle(&self) -> bool {
         self.restart_at.is_some() || self.waits_for_others
     }

@@ -16,7 +16,7 @@ pub(super) const WELL_MS: u64 = 600_000;
 /// which workers hand back and a master saves the model.
 const KILLED: [i32; 2] = [137, 143];
 
-/// Whether a run has ended because someone killed it, which says nothing against it.
+/// True if a run has ended because someone killed it, which says nothing against it.
 pub(super) fn was_killed(exit: &Exit) -> bool {
     match exit {
         Exit::Signal(_) => true,
@@ -37,7 +37,7 @@ pub(super) enum Next {
 }
 
 impl Workload {
-    /// Whether its workers come and go.
+    /// True if its workers come and go.
     pub(crate) fn is_elastic_training(&self) -> bool {
         self.spec.distributed.is_some_and(|of| of.framework == Framework::ElasticDl)
     }
@@ -70,7 +70,7 @@ impl Workload {
         }
     }
 
-    /// Whether it goes on although this pod has failed for good: a training does as long as one of
+    /// True if it goes on although this pod has failed for good: a training does as long as one of
     /// its workers has not.
     pub(super) fn goes_on_without(&self, number: usize) -> bool {
         let others = self.pods.iter().filter(|pod| self.is_worker(pod.number()));

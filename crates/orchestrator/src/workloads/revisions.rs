@@ -59,12 +59,12 @@ impl Workload {
         }
     }
 
-    /// Whether it serves, or may again: a revision that was not retired and has not failed.
+    /// True if it serves, or may again: a revision that was not retired and has not failed.
     pub(crate) fn is_live_revision(&self) -> bool {
         self.spec.revision.is_some() && self.desired == Desired::Run && self.completed_at.is_none()
     }
 
-    /// Whether none of its pods will ever start again. A revision that was retired stays so.
+    /// True if none of its pods will ever start again. A revision that was retired stays so.
     pub(crate) fn is_over(&self) -> bool {
         self.completed_at.is_some() || (self.spec.revision.is_some() && !self.is_live_revision())
     }

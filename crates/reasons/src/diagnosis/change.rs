@@ -222,7 +222,7 @@ pub struct Raise {
     pub unit: String,
     /// The node pool, unless it is `default` or the share counts in all.
     pub pool: Option<String>,
-    /// Whether it is a project, and not one above projects.
+    /// True if it is a project, and not one above projects.
     pub is_project: bool,
     /// As it is known to the scheduler.
     pub id: QueueId,

@@ -124,7 +124,7 @@ pub(super) struct View {
     pub(super) said: Option<String>,
     /// Columns and lines of the screen.
     pub(super) size: (u16, u16),
-    /// Whether it may be coloured.
+    /// True if it may be coloured.
     pub(super) colours: bool,
 }
 

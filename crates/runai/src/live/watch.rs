@@ -40,7 +40,7 @@ struct FeedState {
     /// Ids are in order of creation.
     workloads: BTreeMap<String, Workload>,
     pods: BTreeMap<String, Pod>,
-    /// Whether it is all.
+    /// True if it is all.
     complete: bool,
     /// Whether something has changed since the lists were sent, and since the status was fetched.
     unsent: bool,
@@ -280,7 +280,7 @@ async fn measure(nodes: &[String], client: &Client) -> Result<BTreeMap<String, t
     Ok(used)
 }
 
-/// Whether the server is there, knows who asks, and says no.
+/// True if the server is there, knows who asks, and says no.
 fn is_refused(error: &Error) -> bool {
     matches!(error, Error::Server(client::Error::Api { .. })) && !error.is_away()
 }

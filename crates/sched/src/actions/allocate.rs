@@ -106,7 +106,7 @@ fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
     s.cluster.free_soon_of(pool) + held.sum()
 }
 
-/// Whether an attempt fails in every one of these pools: debug builds try what is left out. Changes
+/// True if an attempt fails in every one of these pools: debug builds try what is left out. Changes
 /// nothing.
 fn all_fail(
     s: &mut Session<'_>,

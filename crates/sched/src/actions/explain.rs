@@ -58,7 +58,7 @@ struct Known {
     /// Nodes that are out of the question, by what is demanded of nodes and the pool it is bound to.
     ruled_out: BTreeMap<(ConstraintsId, Option<PoolId>), Option<Pending>>,
     rooms: Rooms,
-    /// Whether any GPU is out of service.
+    /// True if any GPU is out of service.
     gpus_out: Option<bool>,
 }
 
@@ -313,7 +313,7 @@ fn next_sets(s: &Session<'_>, id: WorkloadId) -> Vec<usize> {
     sets
 }
 
-/// Whether it only says that some nodes are out of the question, and not all.
+/// True if it only says that some nodes are out of the question, and not all.
 const fn leaves_nodes(reason: &Pending) -> bool {
     match reason {
         Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
@@ -348,7 +348,7 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     })
 }
 
-/// Whether it says that there are too few GPUs.
+/// True if it says that there are too few GPUs.
 const fn lacks_gpus(reason: &Pending) -> bool {
     matches!(
         reason,

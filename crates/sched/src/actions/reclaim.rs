@@ -223,13 +223,13 @@ fn surplus(
     at_most(giver).min(below)
 }
 
-/// Whether a queue holds more than its quota of what is asked for.
+/// True if a queue holds more than its quota of what is asked for.
 fn is_over_quota(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
     let (held, quota) = (s.cluster.queues()[giver].held(), deserved(s, giver));
     Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > quota[kind])
 }
 
-/// Whether a queue holds more than its quota and its share of what is asked for.
+/// True if a queue holds more than its quota and its share of what is asked for.
 fn has_surplus(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
     let held = s.cluster.queues()[giver].held();
     let most = s.fair()[&giver].max(deserved(s, giver));

@@ -85,7 +85,7 @@ fn scarcest(parts: &[Part], asked: Resources) -> Kind {
     }
 }
 
-/// Whether anything holds a part of a node to which one of the next pods may go.
+/// True if anything holds a part of a node to which one of the next pods may go.
 pub(super) fn holds_any_where_it_may_go(s: &Session<'_>, id: WorkloadId) -> bool {
     let holds = |kind| held_where_it_may_go(s, id, kind).next().is_some();
     Kind::ALL.into_iter().any(holds)

@@ -220,7 +220,7 @@ fn too_few_gpus(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     (has < needed).then_some((needed, has))
 }
 
-/// Whether parts of its GPUs are MIG instances.
+/// True if parts of its GPUs are MIG instances.
 fn gives_parts(node: &Node) -> bool {
     node.gpus.iter().any(|gpu| gpu.part.is_some())
 }

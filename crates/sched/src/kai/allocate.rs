@@ -126,7 +126,7 @@ pub(super) fn pipeline(s: &mut Session<'_>, evicted: &Evicted, pod: PodId, spot:
     }
 }
 
-/// Whether a place is the one before: on the same node, and of a shared GPU the same one.
+/// True if a place is the one before: on the same node, and of a shared GPU the same one.
 fn stays(before: &PodBinding, to: &Placement) -> bool {
     let shared = |share: &&DeviceShare| share.millis < GPU_MILLIS;
     let same = |share: &DeviceShare| to.devices.iter().any(|other| other.gpu == share.gpu);
@@ -135,7 +135,7 @@ fn stays(before: &PodBinding, to: &Placement) -> bool {
         .is_some_and(|here| here.node == to.node && here.devices.iter().filter(shared).all(same))
 }
 
-/// Whether a device is free, and of the kind of another.
+/// True if a device is free, and of the kind of another.
 fn is_spare(device: &Gpu, other: &Gpu) -> bool {
     device.profile() == other.profile() && device.free_millis(false) == device.capacity_millis()
 }

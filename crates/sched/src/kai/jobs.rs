@@ -14,7 +14,7 @@ use crate::spare::{Spare, holds, next_spare, spare_part};
 /// Tasks that a scenario has stopped, and that may be placed again in it; and where they were.
 pub(super) type Evicted = BTreeMap<PodId, PodBinding>;
 
-/// Whether a task needs a place and may get one now. What is being stopped may not, unless the
+/// True if a task needs a place and may get one now. What is being stopped may not, unless the
 /// present scenario stopped it.
 pub(super) fn is_pending(s: &Session<'_>, pod: PodId, evicted: &Evicted) -> bool {
     let row = &s.cluster.pods()[pod];
@@ -27,7 +27,7 @@ fn pending(s: &Session<'_>, id: WorkloadId, set: usize, evicted: &Evicted) -> Ve
     pods.filter(|&pod| is_pending(s, pod, evicted)).collect()
 }
 
-/// Whether every pod set can still reach its minimum.
+/// True if every pod set can still reach its minimum.
 pub(super) fn is_ready(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let none = Evicted::new();
@@ -72,7 +72,7 @@ pub(super) fn next_to_evict(s: &Session<'_>, id: WorkloadId, left: &[PodId]) -> 
     }
 }
 
-/// Whether it can run with fewer tasks than it has.
+/// True if it can run with fewer tasks than it has.
 pub(super) fn is_elastic(s: &Session<'_>, id: WorkloadId) -> bool {
     let spec = &s.cluster.workloads()[id].spec;
     let mut groups = std::iter::once(None).chain((0..spec.groups.len()).map(Some));
@@ -91,7 +91,7 @@ pub(super) fn fullness(s: &Session<'_>, id: WorkloadId, active: impl Fn(usize) -
     1 + u32::from(more)
 }
 
-/// Whether every task needs GPUs.
+/// True if every task needs GPUs.
 pub(super) fn all_need_gpus(s: &Session<'_>, id: WorkloadId) -> bool {
     s.cluster.workloads()[id].spec.pod_sets.iter().all(|set| set.request.gpu.devices() > 0)
 }

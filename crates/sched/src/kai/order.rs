@@ -31,7 +31,7 @@ pub(super) enum Change {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Line {
     leaves: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId)>>,
-    /// Whether the last is taken first.
+    /// True if the last is taken first.
     reversed: bool,
 }
 

@@ -80,7 +80,7 @@ fn host_fits_now(node: &Node, request: PodRequest) -> bool {
     host(request).fits_in(whole(node.free(true))) && node.takes_one_more(true)
 }
 
-/// Whether so much of a device can be used at once: it is idle, or shared by a pod that stays.
+/// True if so much of a device can be used at once: it is idle, or shared by a pod that stays.
 fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
     let gpu = &node.gpus[share.gpu as usize];
     gpu.free_millis(true) >= share.millis
@@ -90,7 +90,7 @@ fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
         }
 }
 
-/// Whether a pod runs on a device and stays.
+/// True if a pod runs on a device and stays.
 fn is_in_use(s: &Session<'_>, node: &Node, gpu: u32) -> bool {
     node.pods.iter().map(|&pod| &s.cluster.pods()[pod]).filter(|pod| pod.runs()).any(|pod| {
         let here = pod.binding.current.iter().filter(|place| is_here(s, place, node));
@@ -196,7 +196,7 @@ fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
     pods.flat_map(|binding| binding.current.iter().chain(&binding.next)).map(of).sum()
 }
 
-/// Whether the share would be the first of its GPU.
+/// True if the share would be the first of its GPU.
 fn opens(node: &Node, share: DeviceShare) -> bool {
     let gpu = &node.gpus[share.gpu as usize];
     share.millis < GPU_MILLIS && !gpu.is_instance() && gpu.committed_millis == 0

@@ -62,7 +62,7 @@ impl Outcome<'_> {
         self.all.iter().copied().filter(none).collect()
     }
 
-    /// Whether it takes a job below its minimum that `protects` keeps from that.
+    /// True if it takes a job below its minimum that `protects` keeps from that.
     fn breaks(&self, s: &Session<'_>, protects: impl Fn(WorkloadId) -> bool) -> bool {
         let stopped = self.stopped(s);
         let jobs: BTreeSet<_> = stopped.iter().map(|&pod| s.cluster.pods()[pod].workload).collect();
@@ -79,13 +79,13 @@ impl Outcome<'_> {
 
 /// What an action may take, and why.
 pub(super) trait Rule {
-    /// Whether the job may evict others at all.
+    /// True if the job may evict others at all.
     fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool;
 
     /// Whether a job may be its victim.
     fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId>;
 
-    /// Whether what came of it may be carried out.
+    /// True if what came of it may be carried out.
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool;
 
     /// Until when a job may not be taken below its minimum.
@@ -93,7 +93,7 @@ pub(super) trait Rule {
         Instant::default()
     }
 
-    /// Whether a job that failed speaks for those of its own queue only.
+    /// True if a job that failed speaks for those of its own queue only.
     fn is_per_queue(&self) -> bool {
         true
     }
@@ -117,7 +117,7 @@ fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = W
     .map(|(victim, _)| victim)
 }
 
-/// Whether a job that cannot be preempted stays within the quota of these queues.
+/// True if a job that cannot be preempted stays within the quota of these queues.
 fn fits_quota<'a>(
     s: &Session<'_>,
     outcome: (WorkloadId, Resources),
@@ -386,7 +386,7 @@ impl Rule for Preempt {
 pub(super) struct Consolidation;
 
 impl Consolidation {
-    /// Whether any pod may be moved.
+    /// True if any pod may be moved.
     pub(super) fn is_on(policy: &Policy) -> bool {
         policy.consolidation_moves_max > 0 && !policy.placements().any(Placement::spreads_nodes)
     }

@@ -41,7 +41,7 @@ pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)
     }
 }
 
-/// Whether a pending job is one of those that are looked at.
+/// True if a pending job is one of those that are looked at.
 pub(super) fn is_in_line(s: &Session<'_>, id: WorkloadId) -> bool {
     s.trying.shard.is_none_or(|(pool, choice)| match s.home(id) {
         Some(home) => home == pool && choice == 0,

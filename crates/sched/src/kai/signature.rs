@@ -18,7 +18,7 @@ type Signature = (Option<QueueId>, u32, Vec<(ConstraintsId, usize)>);
 pub(super) struct Failed(BTreeMap<Signature, Vec<PodRequest>>);
 
 impl Failed {
-    /// Whether nothing about a job is easier than one that failed.
+    /// True if nothing about a job is easier than one that failed.
     pub(super) fn covers(&self, s: &Session<'_>, id: WorkloadId, per_queue: bool) -> bool {
         let requests = requests(s, id);
         self.0.get(&signature(s, id, per_queue)).is_some_and(|least| !is_easier(&requests, least))

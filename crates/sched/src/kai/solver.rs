@@ -362,7 +362,7 @@ impl Room {
         }
     }
 
-    /// Whether each need finds a node, the largest on the one with the most.
+    /// True if each need finds a node, the largest on the one with the most.
     fn is_enough(&self) -> bool {
         let mut nodes: std::collections::BinaryHeap<u64> = self.millis.values().copied().collect();
         self.needs.iter().all(|&need| {

@@ -30,7 +30,7 @@ pub(super) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// Whether some tasks are there, those that are being stopped too, but fewer than the minimum, and
+/// True if some tasks are there, those that are being stopped too, but fewer than the minimum, and
 /// none has ended well.
 fn is_stale(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];

@@ -34,7 +34,7 @@ pub(super) fn constraint(
     }
 }
 
-/// Whether a task belongs to a part of its job.
+/// True if a task belongs to a part of its job.
 pub(super) fn is_in(s: &Session<'_>, pod: PodId, part: Part) -> bool {
     let set = s.cluster.pods()[pod].set as usize;
     match part {

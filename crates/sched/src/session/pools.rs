@@ -120,7 +120,7 @@ impl Session<'_> {
         PodRequirements { constraints: self.constraints_of(pod), ..anywhere }
     }
 
-    /// Whether a workload with a place is where another is being placed.
+    /// True if a workload with a place is where another is being placed.
     pub(crate) fn shares_pool(&self, id: WorkloadId, other: WorkloadId) -> bool {
         !self.cluster.is_divided() || self.pool_of(id) == self.pool_of(other)
     }

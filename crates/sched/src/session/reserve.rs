@@ -102,7 +102,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether a waiting workload may be due to have room kept, if there is none. Of a
+    /// True if a waiting workload may be due to have room kept, if there is none. Of a
     /// class whose first was never evicted, no other has waited for longer.
     pub(crate) fn may_be_due(&self) -> bool {
         let mut first = self.known.rows().filter_map(|(_, row)| row.members.first());
@@ -112,7 +112,7 @@ impl Session<'_> {
         })
     }
 
-    /// Whether another workload gets a reservation before this workload may take anything.
+    /// True if another workload gets a reservation before this workload may take anything.
     pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
         let mut due = self.reservations.due.iter();
         due.any(|due| {
@@ -154,7 +154,7 @@ impl Session<'_> {
         Some(Reservation { id, queue, asked, claims })
     }
 
-    /// Whether a workload would be charged to queues of the same pool as this one.
+    /// True if a workload would be charged to queues of the same pool as this one.
     fn competes(&self, id: WorkloadId, queue: QueueId) -> bool {
         self.division_of(id) == self.cluster.queues()[queue].pool
     }
@@ -175,7 +175,7 @@ impl Session<'_> {
         })
     }
 
-    /// Whether it was found out already that no place is free for a pod that waits. Where several belong
+    /// True if it was found out already that no place is free for a pod that waits. Where several belong
     /// together the search may have been cut short.
     pub(crate) fn is_known_full(&self, id: WorkloadId, pods: usize) -> bool {
         self.full_at == Some(self.cluster.state_revision())
@@ -184,7 +184,7 @@ impl Session<'_> {
             && !self.cluster.workloads()[id].spec.has_topology()
     }
 
-    /// Whether room is kept for any workload.
+    /// True if room is kept for any workload.
     pub(crate) fn is_room_kept(&self) -> bool {
         !self.reservations.kept.is_empty()
     }
@@ -200,13 +200,13 @@ impl Session<'_> {
         withdrawn && !std::mem::take(&mut self.reservations.behind).is_empty()
     }
 
-    /// Whether all pods that must start together have a place.
+    /// True if all pods that must start together have a place.
     fn has_started(&self, id: WorkloadId) -> bool {
         let workload = &self.cluster.workloads()[id];
         workload.enough(|set| workload.pod_sets[set].placed)
     }
 
-    /// Whether limit, quota and fair share have room for so much at every level, if the queue holds
+    /// True if limit, quota and fair share have room for so much at every level, if the queue holds
     /// nothing else; or the queue holds less than its share, so that it gets a turn, and its siblings
     /// are not guaranteed what it takes.
     fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
@@ -251,7 +251,7 @@ impl Session<'_> {
         held.sum()
     }
 
-    /// Whether a pod may take a place.
+    /// True if a pod may take a place.
     pub(crate) fn is_open(&self, pod: PodId, respected: ReservationScope, to: &Placement) -> bool {
         let amounts = self.cluster.amounts(pod, to);
         let id = self.cluster.pods()[pod].workload;
@@ -259,7 +259,7 @@ impl Session<'_> {
             .all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
     }
 
-    /// Whether room may be made for a workload on a node.
+    /// True if room may be made for a workload on a node.
     pub(crate) fn may_clear(&self, id: WorkloadId, node: model::NodeId) -> bool {
         self.respected_reservations(id, ReservationScope::Binding)
             .all(|kept| !kept.claims.cover(node))
@@ -357,7 +357,7 @@ impl Session<'_> {
         ends.zip(kept.claims.starts_at()).is_some_and(|(ends, starts)| ends <= starts)
     }
 
-    /// Whether a workload that has no place yet could be stopped for the holder as soon as it had
+    /// True if a workload that has no place yet could be stopped for the holder as soon as it had
     /// one: nothing is lost by letting it run until then.
     fn would_give_way(&self, id: WorkloadId, kept: &Reservation) -> bool {
         let workload = &self.cluster.workloads()[id];
@@ -377,7 +377,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether a running workload can be stopped for another at once.
+    /// True if a running workload can be stopped for another at once.
     fn gives_way_now(&self, victim: WorkloadId, id: WorkloadId, asked: Resources) -> bool {
         match branches(self, id, victim) {
             None => {

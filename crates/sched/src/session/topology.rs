@@ -29,7 +29,7 @@ use reasons::{NoDomain, Pending};
 pub(crate) struct Scope(SmallVec<[(TopologyId, DomainId); 2]>);
 
 impl Scope {
-    /// Whether every node is in it.
+    /// True if every node is in it.
     pub(crate) fn is_everywhere(&self) -> bool {
         self.0.is_empty()
     }
@@ -54,7 +54,7 @@ impl Scope {
         narrower
     }
 
-    /// Whether it lies in one domain of this level already.
+    /// True if it lies in one domain of this level already.
     fn is_within(&self, cluster: &Cluster, (topology, level): Level) -> bool {
         let depth = |domain| cluster.topology(topology).domain(domain).path.len();
         self.0.iter().any(|&(other, domain)| other == topology && depth(domain) > level)
@@ -72,14 +72,14 @@ pub(crate) trait Placer {
     /// How many such pods a node takes: with the least effort, and at the most.
     fn room(&self, s: &Session<'_>, ask: PodRequirements, node: NodeId) -> (u32, u32);
 
-    /// Whether the effort counts more than how close together the pods are.
+    /// True if the effort counts more than how close together the pods are.
     fn effort_first(&self) -> bool;
 
     /// Gives all these pods a place on these nodes (none: on any). What it did is rolled back by the
     /// caller if it could not.
     fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], among: Option<&[NodeId]>) -> bool;
 
-    /// Whether the workload may have the places it got. It may not change them.
+    /// True if the workload may have the places it got. It may not change them.
     fn concludes(&mut self, _: &mut Session<'_>) -> bool {
         true
     }
@@ -536,7 +536,7 @@ fn no_domain_for(
     }))
 }
 
-/// Whether a pod may go to a node for all that the places of the other pods demand.
+/// True if a pod may go to a node for all that the places of the other pods demand.
 pub(crate) fn may_go(cluster: &Cluster, pod: PodId, node: NodeId) -> bool {
     let workload = cluster.workload_of(pod);
     let spec = &workload.spec;
@@ -567,7 +567,7 @@ fn constraint_of(spec: &WorkloadSpec, part: Option<Child>) -> Option<TopologyCon
     }
 }
 
-/// Whether a set is in a part of a workload (none: in all of it).
+/// True if a set is in a part of a workload (none: in all of it).
 fn holds(spec: &WorkloadSpec, part: Option<Child>, set: usize) -> bool {
     part.is_none_or(|part| spare::holds(spec, part, set))
 }

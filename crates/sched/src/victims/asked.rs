@@ -38,7 +38,7 @@ impl PreemptionAttempt<'_> {
         if moves { Asked::Movable } else { Asked::All }
     }
 
-    /// Whether a workload may make room on a node.
+    /// True if a workload may make room on a node.
     pub(super) fn asks(&self, s: &Session<'_>, victim: WorkloadId, node: NodeId) -> bool {
         self.rule.is_victim(s, self.need.id, victim)
             && self.may_give(s, victim)
@@ -70,7 +70,7 @@ impl Session<'_> {
         self.free_places.borrow_mut().settle(self.cluster);
     }
 
-    /// Whether another place is free for any pod of a workload on this node. For pods that have to be
+    /// True if another place is free for any pod of a workload on this node. For pods that have to be
     /// near others, sets that differ, and those that may change size, that is not looked at: they may
     /// have one.
     pub(super) fn may_move(&self, id: WorkloadId, node: NodeId) -> bool {
@@ -86,7 +86,7 @@ impl Session<'_> {
         })
     }
 
-    /// Whether a place is free for a pod on another node.
+    /// True if a place is free for a pod on another node.
     fn has_other(&self, pod: PodId, but: NodeId) -> bool {
         let ask = PodRequirements::anywhere(self.cluster, pod, None);
         if self.cluster.minds_pods(ask.constraints) {
@@ -102,7 +102,7 @@ impl Session<'_> {
     }
 }
 
-/// Whether other devices of its node may be free for a pod, which keeps the rest that it holds there.
+/// True if other devices of its node may be free for a pod, which keeps the rest that it holds there.
 fn may_stay(s: &Session<'_>, pod: PodId, place: &Placement) -> bool {
     let gpus = &s.cluster.nodes()[place.node].gpus;
     let is_part = place.devices.iter().any(|share| share.millis < GPU_MILLIS);

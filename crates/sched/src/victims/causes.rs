@@ -31,7 +31,7 @@ pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, c
     }
 }
 
-/// Whether a workload has a place that it did not have before this cycle.
+/// True if a workload has a place that it did not have before this cycle.
 fn has_gained(s: &Session<'_>, id: WorkloadId) -> bool {
     s.cluster.workloads()[id].pods.iter().any(|&pod| {
         let now = s.cluster.pods()[pod].binding.effective();

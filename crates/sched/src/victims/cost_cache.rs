@@ -25,7 +25,7 @@ pub(super) struct NodeCosts {
     nodes: BinaryHeap<Reverse<(EvictionCost, NodeId, Known)>>,
     /// Nodes that have nothing to offer because something was refused.
     dropped: Vec<NodeId>,
-    /// Whether that was in an earlier attempt.
+    /// True if that was in an earlier attempt.
     is_used: bool,
 }
 
@@ -152,7 +152,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Whether the costs are those of this attempt as well, in which no other queue may give.
+    /// True if the costs are those of this attempt as well, in which no other queue may give.
     fn is_of(&self, s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
         let all_gave = match (&attempt.giving, &self.giving) {
             (_, None) => true,
@@ -241,7 +241,7 @@ impl NodeCostCache {
         NodeCosts { nodes, ..NodeCosts::default() }
     }
 
-    /// Whether there could be room on any node if all that is there gave way.
+    /// True if there could be room on any node if all that is there gave way.
     pub(super) fn has_room(&mut self, s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
         !self.bounds(s, attempt, Asked::All, None).is_empty()
     }
@@ -344,7 +344,7 @@ fn exactly(
     Some((offer.cost, node, Known::Exactly))
 }
 
-/// Whether costs are asked for after something has changed: by the next pod, or the next that is
+/// True if costs are asked for after something has changed: by the next pod, or the next that is
 /// alike. What a node is believed to cost is what it did before then; where none may lose its place,
 /// few costs are found out at all.
 fn is_used_again(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
@@ -354,7 +354,7 @@ fn is_used_again(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
     attempt.rule.moves_max(s).is_none() && (need.pods > 1 || alike)
 }
 
-/// Whether a node costs no less than this, and has no room to make without it.
+/// True if a node costs no less than this, and has no room to make without it.
 fn is_below(
     s: &Session<'_>,
     attempt: &mut PreemptionAttempt<'_>,

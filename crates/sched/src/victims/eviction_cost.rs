@@ -71,13 +71,13 @@ impl EvictionCost {
         self.lost
     }
 
-    /// Whether both lose the same amount.
+    /// True if both lose the same amount.
     pub(super) fn same_loss(&self, other: &Self) -> bool {
         let loss = |cost: &Self| (cost.lost, cost.restarts, cost.taken_millis);
         loss(self) == loss(other)
     }
 
-    /// Whether more is lost than so many GPU thousandths that were never stopped before and have
+    /// True if more is lost than so many GPU thousandths that were never stopped before and have
     /// all their work saved.
     pub(super) const fn exceeds(&self, gpu_millis: u64) -> bool {
         self.lost.gpu > gpu_millis
@@ -90,7 +90,7 @@ impl EvictionCost {
 pub(super) struct Top {
     /// How far it is above the least important of its own queue: priority counts inside a queue only.
     priority: u32,
-    /// Whether a workload loses all its places, and not only what it can do without.
+    /// True if a workload loses all its places, and not only what it can do without.
     pub(super) ends: bool,
     /// The work of it that is lost.
     lost: WorkLost,

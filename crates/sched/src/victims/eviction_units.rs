@@ -36,7 +36,7 @@ pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUni
     eviction_units
 }
 
-/// Whether a workload may give anything without giving all.
+/// True if a workload may give anything without giving all.
 pub(super) fn gives_in_parts(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let placed = |at: usize| workload.pod_sets[at].placed;

@@ -95,7 +95,7 @@ impl Candidate {
         self.pieces.last()
     }
 
-    /// Whether it is as good as another: of such ones the first by rank is enough.
+    /// True if it is as good as another: of such ones the first by rank is enough.
     fn like(&self, other: &Self) -> bool {
         let same = |(l, r): (&Piece, &Piece)| {
             (l.gpu_millis(), l.conflicting) == (r.gpu_millis(), r.conflicting)
@@ -106,7 +106,7 @@ impl Candidate {
             && self.pieces.iter().zip(&other.pieces).all(same)
     }
 
-    /// Whether it makes the same room as another, wherever its devices are.
+    /// True if it makes the same room as another, wherever its devices are.
     fn interchangeable(&self, other: &Self) -> bool {
         let ([own], [others]) = (self.pieces.as_slice(), other.pieces.as_slice()) else {
             return false;
@@ -174,7 +174,7 @@ struct Search<'a> {
     s: &'a Session<'a>,
     need: &'a Need,
     node: NodeId,
-    /// Whether some of its devices are MIG instances, or out of service, so that not only amounts count.
+    /// True if some of its devices are MIG instances, or out of service, so that not only amounts count.
     divided: bool,
     room: Room,
     /// The first to be asked first.
@@ -196,7 +196,7 @@ impl Search<'_> {
         place::fits_on(request.gpu, self.gpus())
     }
 
-    /// Whether there would be room if all that these have here were gone: of most nodes it is known so
+    /// True if there would be room if all that these have here were gone: of most nodes it is known so
     /// that they have none, before it is found out what anything costs.
     fn could_fit(&mut self, asked: &[WorkloadId]) -> bool {
         let mut all = Piece::of(EvictionCost::NOTHING);
@@ -279,7 +279,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether only the number of candidates matters: then the first by rank are the best.
+    /// True if only the number of candidates matters: then the first by rank are the best.
     fn any_will_do(&self) -> bool {
         matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
             && !self.divided
@@ -287,7 +287,7 @@ impl Search<'_> {
             && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
 
-    /// Whether the best so far loses more than the least that could be lost, or all of a workload where
+    /// True if the best so far loses more than the least that could be lost, or all of a workload where
     /// some have pods above their minimum.
     fn is_wasteful(&self) -> bool {
         let missing_millis = missing_millis(self.need.ask.request.gpu, self.gpus());

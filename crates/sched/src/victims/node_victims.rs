@@ -85,7 +85,7 @@ pub(super) struct LeastCost {
 }
 
 impl LeastCost {
-    /// Whether there can be no room for any pod.
+    /// True if there can be no room for any pod.
     pub(super) const fn is_none(&self) -> bool {
         self.free.is_none() && self.most.is_none()
     }

@@ -34,7 +34,7 @@ pub(super) fn ordered(
     own.into_iter().map(|(victim, _, is_spare)| (victim, is_spare)).collect()
 }
 
-/// Whether a piece is what a workload can do without, and no more important than the rest of that.
+/// True if a piece is what a workload can do without, and no more important than the rest of that.
 pub(super) fn is_spare(s: &Session<'_>, victim: WorkloadId, unit: EvictionUnit) -> bool {
     let least = s.cluster.workloads()[victim].spec.priority_of_spare();
     !matches!(unit, EvictionUnit::All(_)) && unit_priority(s, victim, unit) <= least

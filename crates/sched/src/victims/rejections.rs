@@ -36,7 +36,7 @@ struct Rejection {
 }
 
 impl Rejection {
-    /// Whether it says all that another says, and has come later.
+    /// True if it says all that another says, and has come later.
     fn covers(&self, other: &Self) -> bool {
         self.priority <= other.priority
             && self.freed.fits_in(other.freed)
@@ -89,7 +89,7 @@ impl Rejections {
         self.here.insert((node, eviction_unit), Holdings::now(s, need, victim));
     }
 
-    /// Whether a piece is known to be refused, after so much was taken from work of its queue that is
+    /// True if a piece is known to be refused, after so much was taken from work of its queue that is
     /// as important.
     pub(super) fn knows(
         &self,

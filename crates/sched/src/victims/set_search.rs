@@ -61,7 +61,7 @@ struct SetSearch<'r> {
     most_millis: Vec<u64>,
     best: Option<Outcome<'r>>,
     sets_left: u64,
-    /// Whether a larger set could be better than the best.
+    /// True if a larger set could be better than the best.
     is_open: bool,
 }
 
@@ -70,13 +70,13 @@ const fn effort(s: &Session<'_>) -> u64 {
     s.cluster.placed() / LOOKS_OF_SET
 }
 
-/// Whether sets may still be looked at in this action.
+/// True if sets may still be looked at in this action.
 const fn may_look(s: &Session<'_>) -> bool {
     effort(s) < s.sets_left
 }
 
 impl PreemptionAttempt<'_> {
-    /// Whether several may have places where one of them has none.
+    /// True if several may have places where one of them has none.
     pub(super) fn may_need_sets(&self, s: &Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         self.asked(s) == Asked::Movable && may_look(s) && cost_cache.has_room(s, self)
     }
@@ -150,7 +150,7 @@ impl PreemptionAttempt<'_> {
         (true, true)
     }
 
-    /// Whether another set may be better. If nothing was refused, a single pod has found the
+    /// True if another set may be better. If nothing was refused, a single pod has found the
     /// cheapest node; and where no more is lost than is missing, and none is moved, nothing costs less.
     /// Where the taker's own queue was the obstacle, one after the other was taken there: what loses
     /// no more may be fewer.
@@ -219,7 +219,7 @@ impl SetSearch<'_> {
         }
     }
 
-    /// Whether so many of the candidates from here on could free what is missing.
+    /// True if so many of the candidates from here on could free what is missing.
     fn could_do(&self, s: &Session<'_>, from: usize, more: usize) -> bool {
         let need = &self.attempt.need;
         let free = s.cluster.free_soon_of(s.division_of(need.id)).gpu_millis;
@@ -227,7 +227,7 @@ impl SetSearch<'_> {
         s.least(need.id, need.asked).gpu_millis <= free.saturating_add(most)
     }
 
-    /// Whether what was taken serves the taker. If that costs less than the best, it is the best.
+    /// True if what was taken serves the taker. If that costs less than the best, it is the best.
     fn judge(&mut self, s: &mut Session<'_>) -> bool {
         let need = self.attempt.need;
         let free = s.cluster.free_soon_of(s.division_of(need.id));
@@ -381,7 +381,7 @@ fn candidates(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> Vec<Candidate
     candidates
 }
 
-/// Whether a node has the GPUs for the first pod without a workload.
+/// True if a node has the GPUs for the first pod without a workload.
 fn makes_room(s: &Session<'_>, attempt: &PreemptionAttempt<'_>, id: WorkloadId) -> bool {
     let first_millis = attempt.need.ask.request.gpu.devices() as u64 * units::GPU_MILLIS;
     let places = s.cluster.workloads()[id]

@@ -92,7 +92,7 @@ impl PreemptionAttempt<'_> {
         }
     }
 
-    /// Whether the search would have found room where it was called infeasible: debug builds look
+    /// True if the search would have found room where it was called infeasible: debug builds look
     /// every time, so that every test of decisions is one of the bound too. Changes nothing.
     pub(super) fn found_anyway(&self, s: &mut Session<'_>) -> bool {
         let (stats, trials_left) = (s.stats, s.trials_left);

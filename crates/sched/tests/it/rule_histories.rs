@@ -279,7 +279,7 @@ fn choices<T: Copy>(of: &[T]) -> impl Iterator<Item = Vec<T>> {
     })
 }
 
-/// Whether pods of so many GPUs fit on nodes with so many.
+/// True if pods of so many GPUs fit on nodes with so many.
 fn fit(pods: &[u32], nodes: &mut [u32]) -> bool {
     let Some((&first, rest)) = pods.split_first() else { return true };
     (0..nodes.len()).any(|at| {

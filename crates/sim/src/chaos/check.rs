@@ -82,7 +82,7 @@ fn gang(old: &Cluster, new: &Cluster, workload: &Workload) -> Result<(), String>
     Ok(())
 }
 
-/// Whether a group (none: the workload) has fewer parts with their minimum than it needs.
+/// True if a group (none: the workload) has fewer parts with their minimum than it needs.
 fn lacks(spec: &WorkloadSpec, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> bool {
     let has_minimum = |child: &Child| match *child {
         Child::Group(group) => !lacks(spec, Some(group), pods),

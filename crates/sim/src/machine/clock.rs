@@ -70,7 +70,7 @@ impl Clock {
         self.wall.0.cast_signed().saturating_sub(self.up_ms.cast_signed())
     }
 
-    /// Whether the wall clock was put forward, so that the state has to be dated again.
+    /// True if the wall clock was put forward, so that the state has to be dated again.
     #[must_use]
     pub const fn is_behind(&self) -> bool {
         let behind_ms = self.wall_ahead_ms().saturating_sub(self.ahead_ms);

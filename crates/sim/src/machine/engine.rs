@@ -20,7 +20,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether it has processes.
+    /// True if it has processes.
     #[must_use]
     pub const fn is_alive(&self) -> bool {
         !matches!(self.state, RunState::Exited { .. })
@@ -197,7 +197,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a run has begun, or is to end, and goes on by itself.
+    /// True if a run has begun, or is to end, and goes on by itself.
     #[must_use]
     pub fn moves(&self, key: RunKey, run: &Run) -> bool {
         let ends = run.is_stopping && !self.faults.stubborn && !self.unkillable.contains(&key);

@@ -58,7 +58,7 @@ pub struct Machine {
     /// What is to hold of every decision.
     check: Option<Check>,
     policy: Policy,
-    /// Whether the scheduler decides only when it is asked to.
+    /// True if the scheduler decides only when it is asked to.
     by_hand: bool,
     /// None while it is down.
     server: Option<Server>,
@@ -241,7 +241,7 @@ impl Machine {
         Ok(told)
     }
 
-    /// Whether something happened that the scheduler has not seen.
+    /// True if something happened that the scheduler has not seen.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         self.server.as_ref().is_some_and(|server| !server.state.is_decided())
@@ -274,7 +274,7 @@ impl Machine {
         self.server.as_mut()?.fail_scheduler(all)
     }
 
-    /// Whether inputs but the verdict have to wait.
+    /// True if inputs but the verdict have to wait.
     #[must_use]
     pub fn waits_for_verdict(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.state.waits_for_decision())
@@ -391,13 +391,13 @@ impl Machine {
         self.rebuilds
     }
 
-    /// Whether everything is being stopped.
+    /// True if everything is being stopped.
     #[must_use]
     pub fn is_halted(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.is_halted)
     }
 
-    /// Whether nothing is left to decide, to ask of the engine, or to be told of it.
+    /// True if nothing is left to decide, to ask of the engine, or to be told of it.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let idle = |server: &Server| {

@@ -314,7 +314,7 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
     Ok(Cow::Owned(vec![At { value: only, line: wire.line, column: wire.column }]))
 }
 
-/// Whether its pods are alike but for what some tasks say.
+/// True if its pods are alike but for what some tasks say.
 fn is_mixed(wire: &Workload) -> bool {
     wire.pod_sets.is_empty() && wire.tasks.iter().any(|task| task.is_unlike())
 }

@@ -37,7 +37,7 @@ fn wrong(message: impl Into<String>) -> Error {
 pub(crate) struct Asking {
     pub(crate) machine: Machine,
     pub(crate) known: Known,
-    /// Whether a node may come in a node pool that is not there yet.
+    /// True if a node may come in a node pool that is not there yet.
     pub(crate) makes_pools: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct PodAffinity {
 }
 
 impl PodAffinity {
-    /// Whether nothing is asked for.
+    /// True if nothing is asked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.required.is_empty() && self.preferred.is_empty()

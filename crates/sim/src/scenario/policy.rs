@@ -21,7 +21,7 @@ pub struct Policy {
     /// How much further above its fair share than the taker a queue must be; profile `kai` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturation_multiplier: Option<Count>,
-    /// Whether reclaim may move workloads without counting them as taken; profile `kai` only.
+    /// True if reclaim may move workloads without counting them as taken; profile `kai` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consolidating_reclaim: Option<bool>,
     /// Most workloads of one queue that an action looks at; profile `kai` only.

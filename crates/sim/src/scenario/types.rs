@@ -100,10 +100,10 @@ pub struct Node {
     /// Indices of GPUs that are out of service: pods that are there stay, and no others come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_service: Vec<u32>,
-    /// Whether new pods may not come.
+    /// True if new pods may not come.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cordoned: bool,
-    /// Whether its pods are to leave it, too.
+    /// True if its pods are to leave it, too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub draining: bool,
 }
@@ -176,11 +176,11 @@ pub struct Workload {
     /// The same for its pods above the minimum, if that is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_priority: Option<u32>,
-    /// Whether it may be evicted for others. If not given it may; in profile `kai` it may if its
+    /// True if it may be evicted for others. If not given it may; in profile `kai` it may if its
     /// priority is below 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptible: Option<bool>,
-    /// Whether its number of GPUs may be halved to fit and doubled to fill.
+    /// True if its number of GPUs may be halved to fit and doubled to fill.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elastic: bool,
     /// Pods; 1 if not given.
@@ -226,10 +226,10 @@ pub struct Workload {
     /// Nobody is stopped for it before it has waited so long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption_delay: Option<Span>,
-    /// Whether it is suspended: it wants no place.
+    /// True if it is suspended: it wants no place.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspended: bool,
-    /// Whether something outside holds its pods back until a step `ungate`.
+    /// True if something outside holds its pods back until a step `ungate`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gated: bool,
     /// Its pods end one by one, each after `runs_for`, and run again until so many runs have
@@ -352,7 +352,7 @@ pub struct Place {
 }
 
 impl Task {
-    /// Whether it asks for something of its own.
+    /// True if it asks for something of its own.
     pub(crate) fn is_unlike(&self) -> bool {
         let Self { gpu, cpu, memory, selector, task_priority, .. } = self;
         gpu.is_some()

@@ -121,7 +121,7 @@ fn mutate(rng: &mut Rng, text: &str) -> String {
     }
 }
 
-/// Whether it was accepted.
+/// True if it was accepted.
 fn check(name: &str, text: &str) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         Scenario::read(text).and_then(|scenario| run(&scenario, Record::Decisions))

@@ -99,7 +99,7 @@ pub(crate) type Metric = (&'static str, Formula);
 pub(crate) trait Measured: Send + 'static {
     /// Their types.
     const METRICS: &'static [Metric];
-    /// Whether those of one node pool may be asked for.
+    /// True if those of one node pool may be asked for.
     const BY_POOL: bool = false;
     /// What they may be grouped by.
     const GROUPS: &'static [&'static str] = &[];

@@ -109,7 +109,7 @@ fn check_filters<F: TelemetryFamily>(
     Err(ApiError::no_such("node pool", asked.unwrap_or_default()))
 }
 
-/// Whether a node pool is asked for, or none is.
+/// True if a node pool is asked for, or none is.
 fn asked_for<F: TelemetryFamily>(query: &TelemetryQuery<F>, id: &str, name: &str) -> bool {
     query.filter("nodepoolId").is_none_or(|asked| asked == id)
         && query.filter("nodepoolName").is_none_or(|asked| asked == name)

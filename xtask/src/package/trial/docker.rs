@@ -24,7 +24,7 @@ pub(super) struct Daemon {
     name: String,
 }
 
-/// Whether a program is on the PATH.
+/// True if a program is on the PATH.
 pub(super) fn installed(program: &str) -> bool {
     text(Command::new("sh").args(["-c", &format!("command -v {program}")])).is_ok()
 }

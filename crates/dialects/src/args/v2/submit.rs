@@ -220,7 +220,7 @@ impl From<RestartPolicy> for wire::RestartPolicy {
 }
 
 impl Preemptibility {
-    /// Whether it may.
+    /// True if it may.
     #[must_use]
     pub(crate) const fn is_preemptible(self) -> bool {
         matches!(self, Self::Preemptible)

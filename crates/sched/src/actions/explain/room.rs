@@ -29,7 +29,7 @@ struct Nodes {
     allowed: Vec<NodeId>,
     /// Without those from which pods that are somewhere keep it.
     open: Vec<NodeId>,
-    /// Whether there are MIG instances among their GPUs, of which a part takes one whole.
+    /// True if there are MIG instances among their GPUs, of which a part takes one whole.
     has_instances: bool,
 }
 
@@ -46,7 +46,7 @@ struct Parts {
     millis: Vec<u64>,
     /// What else is free on these nodes.
     beside: Vec<Resources>,
-    /// Whether there are GPUs that can be given out in parts.
+    /// True if there are GPUs that can be given out in parts.
     can_be: bool,
 }
 

@@ -28,7 +28,7 @@ impl Claims {
         self.nodes.contains_key(&node)
     }
 
-    /// Whether what is kept on its node is still there when this place is taken; what is not yet
+    /// True if what is kept on its node is still there when this place is taken; what is not yet
     /// free does not become less so.
     pub(super) fn leave_room(&self, cluster: &Cluster, to: &Placement, taken: Resources) -> bool {
         let kept = self.nodes.get(&to.node);

@@ -64,7 +64,7 @@ impl Search<'_> {
         self.place(s, others, scope)
     }
 
-    /// Whether the workload may have its places, if it has all of them.
+    /// True if the workload may have its places, if it has all of them.
     fn concludes(&mut self, s: &mut Session<'_>) -> bool {
         let has_place = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
         let all = self.parts.iter().all(|(_, pods)| pods.iter().all(has_place));

@@ -234,7 +234,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
     so(diagnosis.complete, "that everything was tried on so small a cluster")
 }
 
-/// Whether more room is all that a workload with this reason needs.
+/// True if more room is all that a workload with this reason needs.
 pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
     match reason {
         Pending::NotEnoughGpus { .. }
@@ -250,7 +250,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
     }
 }
 
-/// Whether too few pods are left to start together.
+/// True if too few pods are left to start together.
 pub(crate) const fn is_torn(reason: &Pending) -> bool {
     matches!(reason, Pending::GangIncomplete { pods_min, pods, .. } if *pods < *pods_min)
 }
