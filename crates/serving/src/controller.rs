@@ -331,7 +331,7 @@ impl Controller {
 
 impl Active {
     /// How many replicas of older revisions go before one of this is ready: one, if this waits for room
-    /// and others go on serving, or an interruption was agreed to.
+    /// and another goes on serving, or an interruption was agreed to.
     fn makes_room(
         &mut self,
         live: &[&Arc<WorkloadView>],
@@ -360,7 +360,8 @@ impl Active {
         let recreate = newest.spec.serving.as_ref().is_some_and(|serving| serving.recreate);
         // What the state says of its waiting may be older than room that has just become free.
         let lacks = self.lacking_since.is_some_and(|since| now - since >= LACKING_FOR);
-        let ahead = lacks && !older.is_empty() && (self.replicas > 1 || recreate);
+        let serving = count(replicas.iter().flatten(), |one| one.wanted && one.ready);
+        let ahead = lacks && !older.is_empty() && (serving > 1 || recreate);
         if ahead {
             self.room_since.get_or_insert(now);
         }
@@ -404,8 +405,11 @@ fn port_of(pod: &PodView) -> Option<u16> {
     pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))
 }
 
-fn count(replicas: &[Replica], are: impl Fn(&Replica) -> bool) -> u32 {
-    u32::try_from(replicas.iter().filter(|replica| are(replica)).count()).unwrap_or(u32::MAX)
+fn count<'a>(
+    replicas: impl IntoIterator<Item = &'a Replica>,
+    are: impl Fn(&Replica) -> bool,
+) -> u32 {
+    u32::try_from(replicas.into_iter().filter(|replica| are(replica)).count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! The newest revision gets as many replicas as there should be. Those of older ones go one by one,
 //! as those of the newest get ready; so there are never fewer that answer, and a newest revision
 //! that never gets ready takes nothing away. Where the newest finds no room beside the old ones, one
-//! of theirs goes ahead.
+//! of theirs goes ahead, however many the newest should have.
 
 use std::collections::BTreeSet;
 
@@ -40,8 +40,9 @@ pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32, ahead: u32) -> Vec
     let mut fates = Vec::with_capacity(revisions.len());
     let mut missing = replicas as usize;
     for (age, all) in revisions.iter().enumerate() {
-        if age == 1 {
-            missing = missing.saturating_sub(ahead as usize);
+        if age == 1 && ahead > 0 {
+            let serve = revisions[1..].iter().flatten().filter(|r| r.ready && r.wanted).count();
+            missing = missing.min(serve).saturating_sub(ahead as usize);
         }
         let mut order = all.clone();
         // Replicas that answer are kept before those that only run, the first before the last.
@@ -129,8 +130,10 @@ mod tests {
     fn without_room_one_of_the_old_goes_ahead() {
         for (newest, old, replicas, want) in [
             ("ww", "rr", 2, ["++", "+x"]),
-            ("ww", "r-", 2, ["++", "+-"]),
+            ("ww", "r-", 2, ["++", "x-"]),
             ("rw", "r-", 2, ["++", "x-"]),
+            ("rww", "r--", 3, ["+++", "x--"]),
+            ("rwww", "rr--", 4, ["++++", "+x--"]),
             ("www", "rrr", 3, ["+++", "++x"]),
             ("rww", "rr-", 3, ["+++", "+x-"]),
             ("w", "r", 1, ["+", "x"]),
