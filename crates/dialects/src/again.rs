@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use super::{args, lower};
-use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Master, Submit};
+use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Submit};
 
 /// The line by which a submission is made once more with what an advice of this kind says, in its
 /// dialect and its project; none if a flag cannot say it.
@@ -74,19 +74,13 @@ fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
     }
 }
 
-/// How many workers there are where there are so many pods.
+/// How many workers a set of so many pods is: a master is a set of its own, also one that is like them.
 fn workers(submit: &Submit, pods: &str) -> Option<u32> {
     let Kind::Distributed(distributed) = &submit.kind else { return None };
-    let Distributed { master, workers_min: None, workers_max: None, .. } = &**distributed else {
+    let Distributed { workers_min: None, workers_max: None, .. } = &**distributed else {
         return None;
     };
-    let masters = match master {
-        Master::None => 0,
-        Master::AsWorkers => 1,
-        // The pods of the workers alone are counted.
-        Master::Own(_) => 0,
-    };
-    pods.parse::<u32>().ok()?.checked_sub(masters).filter(|workers| *workers > 0)
+    pods.parse::<u32>().ok().filter(|workers| *workers > 0)
 }
 
 /// `KEY=VALUE:EFFECT` as the flag has it.

@@ -43,7 +43,7 @@ fn each_dialect_says_it_by_its_own_flag() {
         (
             "runai submit-dist pytorch j -i x --workers 3",
             "fewer_pods",
-            "3",
+            "2",
             "runai submit-dist pytorch j -i x --workers 2 -p a",
         ),
         ("runai submit j -i x -g 2", "elastic", "", "runai submit j -i x -g 2 --elastic -p a"),
@@ -95,5 +95,11 @@ fn what_no_flag_can_say_is_not_said() {
     ] {
         assert_eq!(again(line, "a", kind, None), None, "{line}");
     }
-    assert_eq!(again("runai submit-dist pytorch j -i x", "a", "fewer_pods", Some("1")), None);
+    for flags in ["", "--min-replicas 1 --max-replicas 3"] {
+        let line = format!("runai submit-dist pytorch j -i x {flags}");
+        let fewer = |pods| again(&line, "a", "fewer_pods", Some(pods));
+        assert_eq!(fewer("0"), None, "{line}");
+        // A master that is like the workers is not one of them.
+        assert_eq!(fewer("1").is_some(), flags.is_empty(), "{line}");
+    }
 }

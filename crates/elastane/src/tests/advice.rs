@@ -414,7 +414,7 @@ const KINDS: [(&str, [Form; 2]); 21] = [
     ("fewer_gpus", [Typed; 2]),
     ("smaller_share", [Typed; 2]),
     ("less_gpu_memory", [Typed; 2]),
-    ("fewer_pods", [TypedUnless("no flag says that a master has no workers"); 2]),
+    ("fewer_pods", [Typed; 2]),
     ("less_cpu", [Typed; 2]),
     ("less_memory", [Typed; 2]),
     ("elastic", [Typed; 2]),
