@@ -18,6 +18,7 @@ use super::Context;
 use super::advice::{self, May};
 use super::cluster::{fraction_limit, fractions_on, share_on};
 use super::pod::{IMAGE_PULL, PLACES_KEPT};
+use super::share::gpu_quota_millis;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
@@ -39,7 +40,7 @@ pub fn explanation(
         pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         fractions: None,
-        project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
+        project_quota: gpus(|project| gpu_quota_millis(&project.unit.pools)),
         project_fair_share: gpus(|project| project.unit.status.fair_share.gpu_millis),
         project_allocated: gpus(|project| project.unit.status.allocated.gpu_millis),
         events,
