@@ -188,6 +188,11 @@ struct Moved<'v> {
 
 /// The effects of other node pools.
 pub(crate) fn of_pools(view: &View, edit: PoolEdit<'_>) -> QuotaEffects {
+    let stays = |id: &str| view.pools.iter().any(|p| p.id == id && p.settings.label.is_none());
+    // It takes the nodes of no other pool and is never deleted: the deletion says so.
+    if matches!(edit, PoolEdit::Delete { id } if stays(id)) {
+        return QuotaEffects::default();
+    }
     let after = PoolsAfter::new(view, edit);
     let moved = view.nodes.iter().map(AsRef::as_ref).map(|node| {
         let (from, to) = (node.pool.as_str(), after.of(node));
