@@ -165,7 +165,11 @@ pub(super) fn nameless(word: &str) -> String {
 fn missing(noun: Noun, name: &str, project: &str, there: &[Workload]) -> String {
     let what = noun.word();
     let hint = match there.iter().find(|workload| workload.name == name) {
-        Some(other) => format!("; there is a {} of this name", type_word(other)),
+        Some(other) => {
+            let word = type_word(other);
+            let article = if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+            format!("; there is {article} {word} of this name")
+        }
         None => {
             let of_noun = there.iter().filter(|workload| rows::is_a(workload, noun));
             suggest::hint(name, of_noun.map(|workload| workload.name.as_str()))
