@@ -99,7 +99,13 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
 fn uses(status: &Status) -> Table {
     let mut table = Table::new(&["Node", "GPU Type", "GPUs", "Use of each"]);
     for node in &status.nodes {
-        let uses: Vec<String> = node.gpu_used.iter().map(ToString::to_string).collect();
+        let is_out = |at: usize| node.gpu_faults.iter().any(|fault| fault.gpu as usize == at);
+        let used = node.gpu_used.iter().enumerate();
+        let used = used.map(|(at, used)| match is_out(at) {
+            true => "out".to_owned(),
+            false => used.to_string(),
+        });
+        let uses: Vec<String> = used.collect();
         table.row([
             node.name.clone(),
             node.gpu_type.clone(),
