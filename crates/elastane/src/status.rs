@@ -163,21 +163,40 @@ fn await_token(path: &Path, read: &dyn Fn() -> Result<String, Error>) -> Result<
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_still_being_deleted_is_said_with_the_reason_why_it_stays() {
-        let status = serde_json::json!({
+    fn shown(change: serde_json::Value) -> String {
+        let mut status = serde_json::json!({
             "version": "1", "clusterId": "", "clusterName": "", "runtime": "process",
             "fractionEnforcement": "none", "simulated": false, "now": "2026-11-28T09:00:00Z",
             "eventSeq": 1, "gpus": 1, "gpusAllocated": 0, "nodes": [], "projects": 0, "workloads": 0,
+        });
+        let change = change.as_object().unwrap().clone();
+        status.as_object_mut().unwrap().extend(change);
+        let status: Status = serde_json::from_value(status).unwrap();
+        let mut out = Vec::new();
+        text(&status, "http://localhost", Path::new("/state"), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_failed_gpu_does_not_look_free() {
+        let out = shown(serde_json::json!({"nodes": [{
+            "name": "n", "gpuType": "simulated", "simulated": true, "gpuMemoryBytes": [1, 1],
+            "gpuUsed": [0, 0.5], "cpuMillis": 1, "cpuUsedMillis": 0, "memoryBytes": 1,
+            "memoryUsedBytes": 0, "gpuTroubles": [
+                {"gpu": 0, "code": "E207", "name": "GpuLost", "message": "gone", "since": 0},
+            ],
+        }]}));
+        assert!(out.ends_with("n     simulated  2     out 0.5\n"), "{out}");
+    }
+
+    #[test]
+    fn what_is_still_being_deleted_is_said_with_the_reason_why_it_stays() {
+        let out = shown(serde_json::json!({
             "leftovers": [
                 {"folder": "/state/trash", "entries": 7},
                 {"folder": "/memory/trash", "entries": 1, "message": "Permission denied"},
             ],
-        });
-        let status: Status = serde_json::from_value(status).unwrap();
-        let mut out = Vec::new();
-        text(&status, "http://localhost", Path::new("/state"), &mut out).unwrap();
-        let out = String::from_utf8(out).unwrap();
+        }));
         let said: Vec<_> =
             out.lines().skip_while(|line| !line.contains("Deleting")).take(3).collect();
         let expected = [

@@ -267,6 +267,28 @@ async fn quotas_of_cores_and_memory_are_effects_too() {
 }
 
 #[tokio::test]
+async fn the_pool_default_is_not_deleted_and_no_effects_are_shown() {
+    let (server, _) = divided().await;
+    let default = server.get(POOLS).await["nodepools"][0]["id"].clone();
+    let asked = json!({"deleteNodePool": default});
+    let effects = server.post("/elastane/v1/quota-effects", asked).await.1;
+    assert_eq!(effects, json!({"lines": [], "needsForce": false}));
+    let one = format!("{POOLS}/{}", default.as_str().unwrap());
+    let message = "node pool `default` takes the nodes of no other pool; it cannot be deleted";
+    refused(&server, ("DELETE", &one, &Value::Null), 409, message).await;
+}
+
+#[tokio::test]
+async fn explain_tells_the_quota_of_a_project_in_all_pools() {
+    let (server, id) = divided().await;
+    let quotas = json!([{"nodePool": {"id": id}, "gpu": {"deserved": 1}}]);
+    send(&server, "PATCH", &format!("{PROJECT}/resources"), &quotas).await;
+    let job = server.train("t", 1).await;
+    let explained = server.get(&format!("/elastane/v1/workloads/{job}/explain")).await;
+    assert_eq!(explained["projectQuota"], 3, "2 in default and 1 in fast");
+}
+
+#[tokio::test]
 async fn a_node_with_more_cores_in_use_than_the_quota_of_its_next_pool_needs_force() {
     const EFFECTS: &str = "/elastane/v1/quota-effects";
     let server = Server::with_teams().await;
