@@ -235,7 +235,9 @@ impl State {
         if !self.cluster.is_divided() {
             return self.status_of(queue);
         }
-        let each = self.cluster.queues_of(queue).map(|queue| self.status_of(queue));
+        // A pool that was deleted leaves queues whose shares are not computed any more.
+        let queues = self.cluster.divisions().map(|pool| self.cluster.queue_in(queue, pool));
+        let each = queues.map(|queue| self.status_of(queue));
         // What may be got in several pools is asked for in each of them, and counts once.
         let requested = self.cluster.queues()[queue].wanted;
         each.fold(QueueStatus { requested, ..QueueStatus::default() }, |sum, one| QueueStatus {

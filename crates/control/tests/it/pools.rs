@@ -99,6 +99,22 @@ async fn a_pool_lives_and_dies_on(database: Database) {
 }
 
 #[tokio::test]
+async fn a_deleted_pool_leaves_no_share_behind() {
+    let w = World::new(zones(), &[4]).await;
+    let fast = pool(&w, "fast", "b").await;
+    for number in 0..4 {
+        w.submit(1, training(&format!("t{number}"), 2)).await;
+    }
+    w.until("all run", |view| view.workloads.values().all(|w| w.phase == Phase::Running)).await;
+    w.handle.delete_pool("admin", &fast).await.unwrap();
+    w.submit(1, training("waits", 1)).await;
+    w.until("it is told why", |_| !w.why("waits").is_empty()).await;
+    w.decided().await;
+    let share = w.handle.view().projects[&1].unit.status.fair_share.gpu_millis;
+    assert_eq!(share, 8000, "of eight GPUs");
+}
+
+#[tokio::test]
 async fn what_only_a_retired_revision_names_can_be_deleted() {
     let w = World::new(zones(), &[4]).await;
     let fast = pool(&w, "fast", "a").await;
