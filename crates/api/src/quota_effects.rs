@@ -92,7 +92,7 @@ fn amount(kind: Kind, amount: u64) -> String {
     }
 }
 
-/// What quotas of a kind are called.
+/// Name of the quotas of a kind of resource.
 const fn quotas_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Gpu => "GPU quotas",
@@ -189,7 +189,7 @@ struct Moved<'v> {
 /// The effects of other node pools.
 pub(crate) fn of_pools(view: &View, edit: PoolEdit<'_>) -> QuotaEffects {
     let stays = |id: &str| view.pools.iter().any(|p| p.id == id && p.settings.label.is_none());
-    // It takes the nodes of no other pool and is never deleted: the deletion says so.
+    // Deleting the pool without a label is refused, so there is no effect to show.
     if matches!(edit, PoolEdit::Delete { id } if stays(id)) {
         return QuotaEffects::default();
     }
@@ -283,16 +283,16 @@ fn too_little(view: &View, pool: &str, moved: &[Moved<'_>], kind: Kind) -> Optio
 
 /// Amounts that leave a node pool and that come to it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Change {
+struct HeldChange {
     leave: Resources,
     come: Resources,
 }
 
-/// What projects hold on nodes that go to another pool, by project and pool.
-fn changes<'v>(view: &View, moved: &[Moved<'v>]) -> BTreeMap<(u64, &'v str), Change> {
+/// Amounts that projects hold on nodes that go to another pool, by project and pool.
+fn changes<'v>(view: &View, moved: &[Moved<'v>]) -> BTreeMap<(u64, &'v str), HeldChange> {
     let on_moved: BTreeMap<&str, &Moved<'_>> =
         moved.iter().map(|one| (one.node.name.as_str(), one)).collect();
-    let mut changes: BTreeMap<(u64, &str), Change> = BTreeMap::new();
+    let mut changes: BTreeMap<(u64, &str), HeldChange> = BTreeMap::new();
     for workload in view.workloads.values() {
         for pod in &workload.pods {
             let node = pod.node_name.as_deref().and_then(|node| on_moved.get(node));

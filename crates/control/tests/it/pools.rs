@@ -108,7 +108,7 @@ async fn a_deleted_pool_leaves_no_share_behind() {
     w.until("all run", |view| view.workloads.values().all(|w| w.phase == Phase::Running)).await;
     w.handle.delete_pool("admin", &fast).await.unwrap();
     w.submit(1, training("waits", 1)).await;
-    w.until("it is told why", |_| !w.why("waits").is_empty()).await;
+    w.until("`waits` has a reason", |_| !w.why("waits").is_empty()).await;
     w.decided().await;
     let share = w.handle.view().projects[&1].unit.status.fair_share.gpu_millis;
     assert_eq!(share, 8000, "of eight GPUs");

@@ -22,6 +22,7 @@ mod relaunch;
 mod restart_policy;
 mod revisions;
 mod storage;
+mod succession;
 mod update;
 
 use std::collections::btree_map::Entry;

@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{PodBinding, PodId};
 use records::{Change, Desired};
 use spec::{ExitKind, Revision, RunKey, RunSpec, WorkloadSpec};
 use units::{Instant, Resources, counted};
@@ -69,7 +68,7 @@ impl Workload {
         self.completed_at.is_some() || (self.spec.revision.is_some() && !self.is_live_revision())
     }
 
-    fn wanted(&self) -> u32 {
+    pub(super) fn wanted(&self) -> u32 {
         u32::try_from(self.pods.iter().filter(|pod| !pod.left).count()).unwrap_or(u32::MAX)
     }
 }
@@ -213,11 +212,18 @@ impl State {
         why: &str,
     ) -> Result<Subject, Error> {
         let workload = self.live_revision(id)?;
-        let (before, pods) = (workload.wanted(), workload.spec.pods.pods);
+        let pods = workload.spec.pods.pods;
         if let Some(beyond) = wanted.iter().find(|&&number| number >= pods) {
             let text = format!("there is no replica {beyond}; there are {pods}, from 0");
             return Err(Error::invalid("replicas", text));
         }
+        self.set_wanted(id, wanted, why);
+        Ok(Subject::Nothing)
+    }
+
+    /// Has the replicas of a revision with these numbers wanted, and no others.
+    pub(super) fn set_wanted(&mut self, id: Uuid, wanted: &BTreeSet<u32>, why: &str) {
+        let before = self.workloads[&id].wanted();
         let after = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
         let known = &self.workloads[&id].pods;
         let new: Vec<u32> =
@@ -229,14 +235,13 @@ impl State {
         let pods = self.workloads.get_mut(&id).into_iter().flat_map(|w| w.pods.iter_mut());
         pods.for_each(|pod| pod.left = !wanted.contains(&pod.index));
         self.update_members(id);
-        self.pass_on(id, self.newest_of(id), |pod| pod.left);
+        self.pass_on(id, self.newest_beside(id), |pod| pod.left);
         self.count_requested(id);
         self.touch(id);
         if before != after {
             let message = format!("from {before} to {}: {why}", counted(after, "replica"));
             self.emit(id, EventBuilder::new("Scaled", message));
         }
-        Ok(Subject::Nothing)
     }
 
     /// Stops a revision that another has taken the place of.
@@ -266,60 +271,11 @@ impl State {
         }
         self.emit(id, EventBuilder::new("Failed", why).warning());
         self.update_members(id);
-        let before = self.bring_back(id);
-        self.pass_on(id, before, |_| true);
+        self.give_back(id);
         self.release_all(id);
         self.leave_if_over(id);
         self.touch(id);
         Ok(Subject::Nothing)
-    }
-
-    /// Has as many replicas of the revision before one that is given up wanted again as that had, and
-    /// answers which it is.
-    fn bring_back(&mut self, id: Uuid) -> Option<Uuid> {
-        let back = self.newest_of(id)?;
-        let had = self.workloads[&id].wanted();
-        let pods = &self.workloads.get(&back)?.pods;
-        let (left, stay): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| pod.left);
-        let missing = (had as usize).saturating_sub(stay.len());
-        let again = left.into_iter().take(missing);
-        let wanted = stay.into_iter().chain(again).map(|pod| pod.index).collect();
-        self.scale(back, &wanted, "the newer revision was given up").ok()?;
-        Some(back)
-    }
-
-    /// The newest of the other revisions of its inference that serve, or may again.
-    fn newest_of(&self, id: Uuid) -> Option<Uuid> {
-        let head = self.workloads.get(&self.workloads.get(&id)?.spec.revision?.of)?;
-        let mut others = self.workloads.revisions_of(head).rev().filter(|w| w.is_live_revision());
-        others.next().map(|newest| newest.id).filter(|&newest| newest != id)
-    }
-
-    /// Stops replicas of a revision. Their places are reserved for those of another that wait and ask
-    /// for no more: the room of a revision is its successor's.
-    fn pass_on(&mut self, id: Uuid, to: Option<Uuid>, are: impl Fn(&Pod) -> bool) {
-        let heirs = to.and_then(|to| Some((to, self.workloads.get(&to)?)));
-        let mut heirs: Vec<_> = heirs
-            .iter()
-            .flat_map(|(to, heir)| heir.pods.iter().map(move |pod| (*to, pod.number(), pod.model)))
-            .filter_map(|(to, number, model)| Some((to, number, model?)))
-            .collect();
-        let leaving = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
-        let leaving = leaving.filter(|pod| are(pod) && !self.binding(pod).releasing);
-        let mut passed = Vec::new();
-        for from in leaving.filter_map(|pod| pod.model).collect::<Vec<_>>() {
-            let place = |heir: PodId| self.cluster.inheritable(heir, from);
-            let found = heirs.iter().enumerate().find_map(|(at, heir)| Some((at, place(heir.2)?)));
-            if let Some((at, place)) = found {
-                passed.push((heirs.remove(at), place));
-            }
-        }
-        self.release_those(id, are);
-        for ((to, number, heir), place) in passed {
-            let next = Some(place.clone());
-            self.cluster.set_binding(heir, PodBinding { next, ..PodBinding::default() });
-            self.reserved(to, number, &place);
-        }
     }
 
     /// Shows whether a run of a replica is ready. One that is not the present run any more is

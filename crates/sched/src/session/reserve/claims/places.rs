@@ -18,7 +18,7 @@ use crate::session::topology::{self, Free, Placer};
 /// When work of unknown run time ends: after all that is known.
 pub(super) const SOME_DAY: Instant = Instant(u64::MAX);
 
-/// The place of one pod, and what it takes to get it.
+/// The place of one pod, and when it is free.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) pod: PodId,
@@ -35,9 +35,9 @@ type Found = (Vec<Place>, Vec<PodId>);
 struct Slot {
     /// When it is free.
     at: Instant,
-    /// What has to end on its node before, in GPU thousandths.
+    /// GPU thousandths on the node that have to be released first.
     drained_millis: u64,
-    /// The same in pods.
+    /// Number of pods on the node that have to end first.
     drained: usize,
     node: NodeId,
 }
@@ -50,14 +50,15 @@ struct End {
     place: Placement,
 }
 
-/// What makes room on each node that is not kept for others, in order.
+/// Pods that will make room, by node, in the order of their ends; nodes that are kept for others are
+/// left out.
 type Ends = Rc<BTreeMap<NodeId, Vec<End>>>;
 
 /// Gives pods the places that become free first.
 struct First {
     ends: Ends,
     gpus: Option<u32>,
-    /// What ends later is not waited for.
+    /// Latest end that is waited for.
     until: Instant,
     found: Found,
     /// How many places there were, and pods gone, when each attempt that is under way began.
@@ -65,7 +66,7 @@ struct First {
 }
 
 impl First {
-    /// What still stands on a node and makes room in time.
+    /// Pods that still stand on a node and end in time.
     fn ends<'a>(
         &'a self,
         s: &'a Session<'_>,
@@ -111,7 +112,7 @@ impl First {
             host += Resources { gpu_millis: 0, ..amounts };
             pods += 1;
             at = end.at;
-            // What gives way at once costs nothing to wait for.
+            // A pod that gives way at once costs no waiting.
             if at > Instant::default() {
                 drained_millis += amounts.gpu_millis;
             }
@@ -328,7 +329,7 @@ impl Session<'_> {
             let start = workload.last_start.unwrap_or(self.now);
             return Some(start.plus_ms(limit_ms).max(self.now));
         }
-        // What cannot be stopped, or is more important, may stay for ever.
+        // Work that cannot be stopped, or is more important, may stay for ever.
         let above = branches(self, id, holder).is_none()
             && workload.spec.priority > self.cluster.workloads()[holder].spec.priority;
         (workload.spec.preemptible && !above).then_some(SOME_DAY)
