@@ -6,6 +6,7 @@ use api_types::{
     Advice, Diagnosis, Explanation, FractionLimit, LiveEvent, Millis, NodesAlike, ProjectHolding,
     Raise, ResourceKind, Search, StartEstimate, WorkloadHolding, WorkloadName,
 };
+use orchestrator::UPDATE_FAILED;
 use reasons::diagnosis as found;
 use reasons::diagnosis::Change;
 use reasons::{QueueNumbers, WorkloadRef};
@@ -201,10 +202,7 @@ fn held_by_queue(of: &found::HoldingQueue) -> ProjectHolding {
 
 fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> String {
     let name = &view.spec.name;
-    let gpus = match view.allocated.gpu_millis {
-        units::GPU_MILLIS => "1 GPU".to_owned(),
-        millis => format!("{} GPUs", units::format_millis(millis)),
-    };
+    let gpus = units::gpus(view.allocated.gpu_millis);
     let nodes = || nodes(view).join(", ");
     match (view.phase, why) {
         (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
@@ -245,14 +243,23 @@ fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> Strin
             )
         }
         (Phase::Updating, Some(why)) => format!(
-            "{name} serves on {} while its newest revision waits: {} ({})",
+            "{name} is replaced by its newest revision, which is not ready yet, and serves on {}: {} ({})",
             nodes(),
             why.message,
             why.code
         ),
-        (Phase::Updating, None) => {
-            format!("{name} serves on {} while its newest revision is being started", nodes())
-        }
+        (Phase::Updating, None) => format!(
+            "{name} is replaced by its newest revision, which is not ready yet, and serves on {}",
+            nodes()
+        ),
+        (Phase::Running | Phase::Degraded, Some(why)) if why.code == UPDATE_FAILED.code => format!(
+            "{name} was not updated: {} on {} ({}); `runai describe` shows the values of the failed \
+             revision, `runai inference update {name} -p {}` replaces them",
+            why.message,
+            nodes(),
+            why.code,
+            view.project_name
+        ),
         (Phase::Running, _) if view.over_quota => {
             format!("{name} runs on {} with {gpus}, above its project's quota", nodes())
         }

@@ -42,6 +42,8 @@ pub(crate) const NO_STEPS: Code = Code { code: "E217", name: "NoSteps" };
 pub(crate) const PARTED: Code = Code { code: "E218", name: "WorkersParted" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
+/// The newest revision of an inference never got ready, and the one before it goes on serving.
+pub const UPDATE_FAILED: Code = Code { code: "E220", name: "UpdateFailed" };
 /// It was killed because the disk of the server was almost full, and it had grown most.
 pub(crate) const OUT_OF_DISK: Code = Code { code: "E219", name: "DiskFull" };
 /// `elastane down` stopped everything.
@@ -58,7 +60,7 @@ pub const fn of_failure(last: Option<ExitKind>) -> Code {
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 23] = [
+pub(crate) const ALL: [Code; 24] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -77,6 +79,7 @@ pub(crate) const ALL: [Code; 23] = [
     NO_STEPS,
     PARTED,
     OUT_OF_DISK,
+    UPDATE_FAILED,
     GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,

@@ -350,7 +350,7 @@ impl State {
         let newest = workload.revisions.last();
         let revisions =
             self.workloads.revisions_of(workload).map(|revision| self.view_of_one(revision));
-        revisions.fold(own, |mut all, one| {
+        let mut shown = revisions.fold(own, |mut all, one| {
             let seen = |pod: &PodView| pod.wanted || pod.node_name.is_some();
             let is_live = !matches!(one.phase, Phase::Stopped | Phase::Failed | Phase::Deleting);
             // What it failed of is seen by the pods that did.
@@ -370,7 +370,12 @@ impl State {
             all.last_eviction =
                 all.last_eviction.into_iter().chain(one.last_eviction).max_by_key(|e| e.at);
             all
-        })
+        });
+        if let Some(failed) = self.failed_update(workload) {
+            shown.pending =
+                shown.pending.iter().cloned().chain([PendingReason::Own(failed)]).collect();
+        }
+        shown
     }
 
     /// A workload without what its revisions have.

@@ -10,7 +10,7 @@ use spec::{
     Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadKind, WorkloadSpec,
 };
 use uuid::Uuid;
-use view::{Phase, PodState, PodView, View, WorkloadView};
+use view::{PendingReason, Phase, PodState, PodView, View, WorkloadView};
 
 use crate::world::{World, given, gpus, nodes, training, with};
 
@@ -251,14 +251,14 @@ async fn a_change_is_a_revision_that_takes_over() {
     scale(&w, old, &[0, 1]).await;
     w.becomes("svc Running 2/2").await;
     update(&w, "svc", "better").await;
-    w.becomes("svc Running 4/4").await;
+    w.becomes("svc Updating 4/4").await;
     let head = w.get("svc").unwrap();
     assert_eq!(head.spec.pods.pod.image, "better");
     assert_eq!(head.spec.name, "svc");
     let images: BTreeSet<_> = w.engine.runs_of("svc").iter().map(|r| r.image.clone()).collect();
     assert_eq!(images.len(), 2, "both run until the old one is retired");
     w.restart().await;
-    w.becomes("svc Running 4/4").await;
+    w.becomes("svc Updating 4/4").await;
     assert_eq!(w.get("svc").unwrap().spec.pods.pod.image, "better", "also after a restart");
     w.handle.retire(old).await.unwrap();
     w.becomes("svc Running 2/2").await;
@@ -284,6 +284,13 @@ async fn a_change_that_finds_no_room_takes_nothing_away() {
     assert!(!w.get("svc").unwrap().pending.is_empty());
     w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
     w.becomes("svc Running 1/1").await;
+    let head = w.get("svc").unwrap();
+    let why = head.pending.iter().filter_map(PendingReason::own).next().unwrap();
+    let want = "revision 2 failed: no replica was ready; the one before it serves on";
+    assert_eq!((&*why.code, &*why.message), ("E220", want));
+    update(&w, "svc", "best").await;
+    w.handle.retire(newest(&w, "svc")).await.unwrap();
+    assert!(w.get("svc").unwrap().pending.is_empty(), "only of the newest");
 }
 
 #[tokio::test]
@@ -357,7 +364,7 @@ async fn what_was_retired_leaves_its_ports_and_the_scheduler() {
     w.becomes("svc Running 1/1").await;
     let old = newest(&w, "svc");
     update(&w, "svc", "better").await;
-    w.becomes("svc Running 2/2").await;
+    w.becomes("svc Updating 2/2").await;
     w.handle.retire(old).await.unwrap();
     w.becomes("svc Running 1/1").await;
     for _ in 0..2 {
@@ -388,7 +395,7 @@ async fn deleting_it_deletes_all_of_it() {
     w.submit(1, inference("svc", 1, 1, 2)).await;
     w.phase("svc", Phase::Running).await;
     update(&w, "svc", "better").await;
-    w.becomes("svc Running 2/2").await;
+    w.becomes("svc Updating 2/2").await;
     w.engine.stubborn(true);
     w.delete("svc").await;
     w.phase("svc", Phase::Deleting).await;

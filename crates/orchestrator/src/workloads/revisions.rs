@@ -16,10 +16,10 @@ use uuid::Uuid;
 use crate::Error;
 use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
-use crate::reasons::NOT_READY;
+use crate::reasons::{NOT_READY, UPDATE_FAILED};
 use crate::state::State;
 use crate::workloads::{Ended, Pod, Workload, Workloads, record};
-use view::Phase;
+use view::{Phase, ReasonView};
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
 const REVISIONS_KEPT: usize = 10;
@@ -312,6 +312,22 @@ impl State {
         self.finish_deletion(revision.of);
     }
 
+    /// The failure of the newest revision of an inference, if an older one serves on. `None` of any
+    /// other workload.
+    pub(crate) fn failed_update(&self, head: &Workload) -> Option<ReasonView> {
+        if matches!(head.phase, Phase::Failed | Phase::Deleting) {
+            return None;
+        }
+        let newest = self.workloads.revisions_of(head).next_back()?;
+        let (number, failure) = (newest.spec.revision?.number, newest.failure()?);
+        Some(ReasonView {
+            code: UPDATE_FAILED.code.into(),
+            message: format!("revision {number} failed: {failure}; the one before it serves on")
+                .into(),
+            at: newest.completed_at.unwrap_or(newest.phase_since),
+        })
+    }
+
     fn forget_old_revisions(&mut self, head: Uuid) {
         let Some(found) = self.workloads.get(&head) else { return };
         let too_many = found.revisions.len().saturating_sub(REVISIONS_KEPT);
@@ -326,7 +342,8 @@ impl State {
         }
     }
 
-    /// The phase of an inference: that of its newest revision that lives.
+    /// The phase of an inference: that of its newest revision that lives, and `Updating` for as long
+    /// as an older one serves beside it.
     pub(crate) fn phase_of_head(&self, head: &Workload) -> Phase {
         if head.desired == Desired::Delete {
             return Phase::Deleting;
@@ -339,9 +356,14 @@ impl State {
                 .next_back()
                 .map_or(Phase::Pending, |w| w.phase);
         };
-        let older_serves = live.any(|w| matches!(w.phase, Phase::Running | Phase::Degraded));
+        let older_serves =
+            live.any(|w| w.wanted() > 0 && matches!(w.phase, Phase::Running | Phase::Degraded));
         match newest.phase {
-            Phase::Pending | Phase::Initializing if older_serves => Phase::Updating,
+            Phase::Pending | Phase::Initializing | Phase::Running | Phase::Degraded
+                if older_serves =>
+            {
+                Phase::Updating
+            }
             phase => phase,
         }
     }
