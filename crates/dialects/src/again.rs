@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use super::args::SAME;
 use super::{args, lower};
 use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Submit};
 
@@ -40,23 +41,20 @@ struct Flag {
 }
 
 fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
-    let by = |v1: &[&'static str], v2: &[&'static str]| -> Option<Flag> {
-        let of = if submit.dialect == Dialect::V1 { v1 } else { v2 };
-        let with = vec![(*of.first()?).to_owned(), to?.to_owned()];
-        Some(Flag { without: of.to_vec(), with })
-    };
     let with = |words: &[&str]| {
         let with = words.iter().map(|&word| word.to_owned()).collect();
         Some(Flag { without: Vec::new(), with })
     };
     let without = |flags: &[&'static str]| Some(Flag { without: flags.to_vec(), with: Vec::new() });
+    if kind == "smaller_share" && !matches!(submit.spec.gpu, Some(Gpu::Portion { .. })) {
+        return None;
+    }
+    if let Some(same) = SAME.iter().find(|same| same.kind == kind) {
+        let of = if submit.dialect == Dialect::V1 { same.v1 } else { same.v2 };
+        let with = vec![(*of.first()?).to_owned(), to?.to_owned()];
+        return Some(Flag { without: of.to_vec(), with });
+    }
     match kind {
-        "fewer_gpus" => by(&["-g", "--gpu"], &["-g", "--gpu-devices-request"]),
-        "smaller_share" => by(&["-g", "--gpu"], &["--gpu-portion-request"])
-            .filter(|_| matches!(submit.spec.gpu, Some(Gpu::Portion { .. }))),
-        "less_gpu_memory" => by(&["--gpu-memory"], &["--gpu-memory-request"]),
-        "less_cpu" => by(&["--cpu"], &["--cpu-core-request"]),
-        "less_memory" => by(&["--memory"], &["--cpu-memory-request"]),
         "fewer_pods" => {
             let workers = workers(submit, to?)?.to_string();
             Some(Flag { without: vec!["--workers"], with: vec!["--workers".to_owned(), workers] })

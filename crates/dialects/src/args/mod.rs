@@ -3,6 +3,7 @@
 
 pub(crate) mod deferred;
 pub(crate) mod deprecated;
+mod elsewhere;
 pub(crate) mod login;
 mod normalize;
 pub(crate) mod object_values;
@@ -481,6 +482,7 @@ pub(crate) type Pools = Vec<String>;
 use cli_kit::color::Color;
 use cli_kit::complete::Shell;
 pub(crate) use cli_kit::output::{Format, One};
+pub(crate) use elsewhere::SAME;
 
 /// All commands and their flags.
 #[must_use]

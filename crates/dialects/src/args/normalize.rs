@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, Error};
 
+use super::elsewhere;
+
 /// Flags of every command that take the next word.
 const TAKE_A_WORD: [&str; 5] = ["-p", "--project", "--config-path", "--config-file", "--loglevel"];
 /// Nouns whose verbs are about workloads.
@@ -117,8 +119,7 @@ fn commands(argv: &[OsString]) -> impl Iterator<Item = (usize, &OsString)> {
 fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
     let behind = argv.split_off(end);
-    let command = commands(&argv)
-        .fold(tree, |command, (_, word)| command.find_subcommand(word).unwrap_or(command));
+    let command = elsewhere::command_on(tree, commands(&argv).map(|(_, word)| word));
     // Without a `--` it is not clear where the words of another program begin.
     if !behind.is_empty() || !command.get_positionals().any(Arg::is_trailing_var_arg_set) {
         let flags: Vec<&Arg> = tree.get_arguments().chain(command.get_arguments()).collect();
@@ -163,9 +164,10 @@ fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
 /// Says where the words of a command belong that were taken for names.
 #[must_use]
 pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -> Error {
-    if let Some(advice) = other_case(&error, tree, argv) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
-        return error;
+    let command = elsewhere::command_on(tree, commands(argv).map(|(_, word)| word));
+    let advice = other_case(&error, command);
+    if let Some(advice) = advice.or_else(|| elsewhere::flag_elsewhere(&error, command)) {
+        return elsewhere::with(error, advice);
     }
     let is_command =
         |word: &OsString| word == "-c" || word.as_encoded_bytes().starts_with(b"--command");
@@ -185,11 +187,9 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
 
 /// The flag of one letter that was probably meant by an unknown one, which is the same but for its
 /// case.
-fn other_case(error: &Error, tree: &Command, argv: &[OsString]) -> Option<String> {
+fn other_case(error: &Error, command: &Command) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let typed = word.strip_prefix('-')?.parse::<char>().ok()?;
-    let below = |at, word: &OsString| Command::find_subcommand(at, word).unwrap_or(at);
-    let command = commands(argv).fold(tree, |at, (_, word)| below(at, word));
     let is_it = |short: char| short != typed && short.eq_ignore_ascii_case(&typed);
     let mut flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
     let (short, long) =

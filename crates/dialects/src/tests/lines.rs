@@ -292,6 +292,16 @@ fn bad_lines_say_what_is_allowed() {
         ("runai submit j -i x --gpu-memory lots", "`lots` is not a size"),
         ("runai submit j --name k -i x", "cannot be used with"),
         ("runai submit j -i x --elastik", "a similar argument exists: '--elastic'"),
+        (
+            "runai submit j -i x --priority high",
+            "'--priority' is a flag of 'runai workspace submit'",
+        ),
+        (
+            "runai training submit j -i x --interactive",
+            "'--interactive' is a flag of 'runai submit'",
+        ),
+        ("runai training submit j -i x --gpu 1", "here it is '--gpu-devices-request'"),
+        ("runai training submit j -i x --gpu-memory 1G", "here it is '--gpu-memory-request'"),
         ("runai submit j -i x --volume /a", "write DIR:DIR"),
         ("runai submit j -i x -v /a:/b:ro:h:i", "`i` is one word too many"),
         ("runai submit j -i x --local-image", "--local-image is not supported yet"),

@@ -1,0 +1,83 @@
+//! Advice for a flag that a command does not know. Owns: which flags of the two dialects mean one
+//! thing. Does not know about: flags that are misspelt.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _, Error};
+
+use super::Cli;
+
+/// Flags for one thing: in the first dialect, in the second. The first of each is the one to give.
+pub(crate) struct SameFlag {
+    /// Name of the advice that changes it.
+    pub(crate) kind: &'static str,
+    pub(crate) v1: &'static [&'static str],
+    pub(crate) v2: &'static [&'static str],
+}
+
+/// Flags whose names differ between the dialects.
+pub(crate) const SAME: [SameFlag; 5] = [
+    SameFlag { kind: "fewer_gpus", v1: &["-g", "--gpu"], v2: &["-g", "--gpu-devices-request"] },
+    SameFlag { kind: "smaller_share", v1: &["-g", "--gpu"], v2: &["--gpu-portion-request"] },
+    SameFlag { kind: "less_gpu_memory", v1: &["--gpu-memory"], v2: &["--gpu-memory-request"] },
+    SameFlag { kind: "less_cpu", v1: &["--cpu"], v2: &["--cpu-core-request"] },
+    SameFlag { kind: "less_memory", v1: &["--memory"], v2: &["--cpu-memory-request"] },
+];
+
+/// Commands that submit, in the order in which they are searched for a flag.
+const SUBMIT: [&[&str]; 4] =
+    [&["submit"], &["workspace", "submit"], &["training", "submit"], &["inference", "submit"]];
+
+/// Names the flag of this command, or the command with this flag, that an unknown flag of a
+/// submission was probably meant to be; none where there is neither.
+pub(super) fn flag_elsewhere(error: &Error, command: &Command) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument || !command.get_name().starts_with("submit") {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    word.strip_prefix("--")?;
+    let here = |flag: &&&str| has(command, flag);
+    let same = SAME.iter().find_map(|SameFlag { v1, v2, .. }| {
+        let others = if v1.contains(&word.as_str()) {
+            v2
+        } else if v2.contains(&word.as_str()) {
+            v1
+        } else {
+            return None;
+        };
+        others.iter().rev().find(here)
+    });
+    if let Some(flag) = same {
+        return Some(format!("here it is '{flag}'"));
+    }
+    let grammar = Cli::command();
+    let found = SUBMIT.into_iter().find(|path| {
+        let at = path.iter().try_fold(&grammar, |at, word| at.find_subcommand(word));
+        at.is_some_and(|at| has(at, word))
+    });
+    found.map(|path| format!("'{word}' is a flag of 'runai {}'", path.join(" ")))
+}
+
+/// Gives a fault of the parser this advice, in place of what it found itself.
+pub(super) fn with(mut error: Error, advice: String) -> Error {
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    error
+}
+
+fn has(command: &Command, flag: &str) -> bool {
+    let Some(long) = flag.strip_prefix("--") else { return false };
+    command.get_arguments().filter(|arg| !arg.is_hide_set()).any(|arg| {
+        arg.get_long() == Some(long)
+            || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
+    })
+}
+
+/// The last command that words name.
+pub(super) fn command_on<'t, 'w>(
+    tree: &'t Command,
+    words: impl Iterator<Item = &'w OsString>,
+) -> &'t Command {
+    words.fold(tree, |at, word| at.find_subcommand(word).unwrap_or(at))
+}
