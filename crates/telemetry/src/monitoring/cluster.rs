@@ -178,6 +178,8 @@ struct Used {
 struct Held<'a> {
     names: Names<'a>,
     allocated: Resources,
+    /// The part of it that pods keep between two runs, in thousandths of GPUs.
+    kept_gpu_millis: u64,
     gpu_memory_bytes: u64,
     used: Used,
 }
@@ -255,11 +257,15 @@ impl<'a> Sums<'a> {
             let fresh = || Held {
                 names,
                 allocated: Resources::ZERO,
+                kept_gpu_millis: 0,
                 gpu_memory_bytes: 0,
                 used: Used::default(),
             };
             let held = self.by_pool.entry((owner, pool)).or_insert_with(fresh);
             held.allocated += workload.allocated;
+            let kept = workload.pods.iter().filter(|pod| pod.restart_at.is_some());
+            held.kept_gpu_millis +=
+                kept.flat_map(|pod| &pod.gpus).map(|(_, millis)| millis).sum::<u64>();
             held.gpu_memory_bytes += gpu_memory.get(&workload.id).copied().unwrap_or(0);
             held.used.add(workload, sample);
         }
@@ -294,10 +300,16 @@ impl<'a> Sums<'a> {
     fn held(&self, to: &mut Gauges<'_>) -> fmt::Result {
         type Value = fn(&Held<'_>) -> Option<f64>;
         let bytes = || Some(Unit::Bytes);
-        let all: [(&str, Option<Unit>, &str, Value); 8] = [
+        let all: [(&str, Option<Unit>, &str, Value); 9] = [
             ("gpus_allocated", None, "GPUs that workloads hold, parts included.", |held| {
                 Some(whole(held.allocated.gpu_millis))
             }),
+            (
+                "gpus_kept",
+                None,
+                "GPUs that pods keep through the pause before they are started again.",
+                |held| Some(whole(held.kept_gpu_millis)),
+            ),
             (
                 "gpus_used",
                 None,
