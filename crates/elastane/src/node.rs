@@ -1,5 +1,6 @@
 //! `elastane node …`: what people give nodes, in the words of kubectl.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -153,10 +154,20 @@ pub(super) fn changed(verb: Node) -> Result<(String, NodePatch, &'static str), F
             let done = "cordoned; its pods move to other nodes or wait";
             (node, schedule(NodeScheduling::Draining), done)
         }
-        Node::Taint { node, taints } => (node, tainted(taints), "tainted"),
+        Node::Taint { node, taints } => {
+            let done = match taints.iter().all(|taint| matches!(taint, TaintWord::Removed(_))) {
+                true => "no longer has that taint",
+                false => "tainted",
+            };
+            (node, tainted(taints), done)
+        }
         Node::Label { node, labels, .. } => {
-            let labels = labels.into_iter().collect();
-            (node, NodePatch { labels, ..NodePatch::default() }, "labeled")
+            let labels: BTreeMap<_, _> = labels.into_iter().collect();
+            let done = match labels.values().all(Option::is_none) {
+                true => "no longer has that label",
+                false => "labeled",
+            };
+            (node, NodePatch { labels, ..NodePatch::default() }, done)
         }
     })
 }

@@ -64,7 +64,7 @@ pub(crate) fn countable(asked: Resources) -> Result<(), Error> {
             "the workloads of the department ask for {} together, which is as much as can be \
              counted; delete some, or submit to a project of another department",
             match kind {
-                Kind::Gpu => format!("{} GPUs", units::format_millis(asked[kind])),
+                Kind::Gpu => units::gpus(asked[kind]),
                 Kind::Cpu => format!("{} cores", units::format_millis(asked[kind])),
                 Kind::Memory => format!("{} of memory", units::format_bytes(asked[kind])),
             }

@@ -189,7 +189,10 @@ fn say(
     match answer {
         Ok(()) => {
             let (what, name) = (capitalised(change.noun.word()), &workload.name);
-            writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?;
+            match without_effect(change.verb, &workload.phase) {
+                Some(why) => writeln!(out, "{what} {name} {why}; nothing was changed.")?,
+                None => writeln!(out, "{what} {name} {} successfully.", participle(change.verb))?,
+            }
             outcome.done.push(workload.clone());
         }
         Err(error) => {
@@ -199,6 +202,17 @@ fn say(
         }
     }
     Ok(())
+}
+
+/// Tells why a change has no effect on a workload in this phase; none if it has one.
+fn without_effect(verb: Verb, phase: &str) -> Option<&'static str> {
+    match (verb, phase) {
+        (Verb::Resume, "Pending" | "Initializing" | "Running" | "Degraded" | "Updating") => {
+            Some("is not suspended")
+        }
+        (Verb::Suspend, "Stopped") => Some("is suspended already"),
+        _ => None,
+    }
 }
 
 /// How the server is asked for it.

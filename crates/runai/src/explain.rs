@@ -157,6 +157,7 @@ fn with_submissions(
 fn may_start(estimate: &StartEstimate) -> String {
     let at = |time: Time| exact(time.0.0);
     let when = match (estimate.earliest, estimate.latest, &*estimate.unknown_ends) {
+        (Some(from), Some(to), _) if from == to => format!("at {}", at(from)),
         (Some(from), Some(to), _) => format!("between {} and {}", at(from), at(to)),
         (Some(from), None, _) => {
             format!("at {} at the earliest, the latest is not known", at(from))
@@ -188,6 +189,7 @@ mod tests {
         let (from, to) = (exact(1_769_860_805_000), exact(1_769_860_865_000));
         for (earliest, latest, ends, when) in [
             (time(0), time(60), &[][..], format!("between {from} and {to}")),
+            (time(0), time(0), &[], format!("at {from}")),
             (time(0), None, &[], format!("at {from} at the earliest, the latest is not known")),
             (None, None, &[], "never, as things are now".to_owned()),
             (

@@ -8,7 +8,7 @@ use super::{ALL, Origins, Setting, VARIABLE_PREFIX};
 
 /// Names, without the prefix, of variables that are no settings of the server: what its clients
 /// read, and what workloads find in their environment, in which a server may be started as well.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "CA",
     "CHANNEL",
     "CHECKPOINT_DIR",
@@ -17,6 +17,7 @@ const OTHERS: [&str; 8] = [
     "RUN",
     "SECRETS_DIR",
     "SIMULATED_GPUS",
+    "URL",
 ];
 
 /// Warns of the variables of this process that were probably meant as settings.
