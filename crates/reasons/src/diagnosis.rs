@@ -58,6 +58,16 @@ impl Diagnosis {
         self.details_for(now, &anyone)
     }
 
+    /// All but the reasons, for a workload that was not submitted: no command changes it.
+    #[must_use]
+    pub fn details_before_submission(&self, now: Instant) -> Vec<String> {
+        let how_to = |advice: &Advice| match advice.change {
+            Change::Preemptible | Change::Priority { .. } => HowTo::default(),
+            _ => HowTo { commands: advice.commands(), ask: None },
+        };
+        self.details_for(now, &how_to)
+    }
+
     /// All but the reasons, with what this reader can do about each advice.
     #[must_use]
     pub fn details_for(&self, now: Instant, how_to: &dyn Fn(&Advice) -> HowTo) -> Vec<String> {

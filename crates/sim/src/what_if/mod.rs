@@ -160,5 +160,5 @@ impl Question {
 
 fn long_answer(cluster: &Cluster, id: WorkloadId, now: Instant, policy: &Policy) -> Vec<String> {
     let found = sched::diagnose(cluster, id, now, policy);
-    found.map(|diagnosis| diagnosis.details(now)).unwrap_or_default()
+    found.map(|diagnosis| diagnosis.details_before_submission(now)).unwrap_or_default()
 }

@@ -76,6 +76,15 @@ fn what_would_wait_says_why_and_alike_ones_only_once() {
 }
 
 #[test]
+fn no_command_changes_a_request_that_was_not_submitted() {
+    let came = asked(&["{submit: {name: more, project: team-a, gpu: 2}}"]).expect("an answer");
+    let lines = came.waiting[0].lines.join("\n");
+    assert!(lines.contains("raise its priority"), "{lines}");
+    assert!(!lines.contains("runai workload update"), "{lines}");
+    assert!(lines.contains("runai delete a"), "what is there can be changed: {lines}");
+}
+
+#[test]
 fn each_change_of_the_cluster_makes_its_difference() {
     let b = "{submit: {name: b, project: team-b, gpu: 2, preemptible: false}}";
     for (first, place) in [
