@@ -97,7 +97,8 @@ pub struct WorkloadHolding {
     /// How much, on the nodes in question.
     pub held: u64,
     /// `may_give`, or why nothing is taken from it: `not_preemptible`, `as_important`, `guaranteed`,
-    /// `within_its_share`, `not_entitled`, `other_revision`.
+    /// `within_its_share`, `turn`, `keeps_quota`, `less_important_first`, `not_entitled`,
+    /// `other_revision`.
     pub standing: String,
 }
 

@@ -194,8 +194,10 @@ pub enum Pending {
         left_out: u64,
         /// What is asked for.
         requested: u64,
-        /// Pods that would fit if everything were free.
+        /// Pods that would fit if everything were free, each pod set counted by itself.
         fitting: u32,
+        /// Number of pod sets; `fitting` is a bound where there are several.
+        sets: usize,
         /// Pods it has.
         pods: u32,
     },

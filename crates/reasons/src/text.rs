@@ -127,7 +127,7 @@ fn not_enough_gpus(
     let need = gpus(u64::from(need) * units::GPU_MILLIS);
     let (nodes, are) = (counted(nodes, "node"), if free_total == 1 { "is" } else { "are" });
     match free_total {
-        0 => write!(f, "needs {need}; every GPU of {nodes} is in use"),
+        0 => write!(f, "needs {need}; no GPU of {nodes} is free"),
         _ => write!(
             f,
             "needs {need} on one node; {free_total} {are} free on {nodes}, at most \
@@ -153,7 +153,8 @@ fn no_gpu_share_free(
 }
 
 fn not_counted(f: &mut fmt::Formatter<'_>, reason: &Pending) -> fmt::Result {
-    let Pending::NotCounted { queue, kind, left_out, requested, fitting, pods } = reason else {
+    let Pending::NotCounted { queue, kind, left_out, requested, fitting, sets, pods } = reason
+    else {
         return Ok(());
     };
     let share = format!("for the fair share of {queue}");
@@ -171,7 +172,8 @@ fn not_counted(f: &mut fmt::Formatter<'_>, reason: &Pending) -> fmt::Result {
         (_, false) => ("count", number(*kind, requested.saturating_sub(*left_out))),
     };
     if fitting < pods {
-        write!(f, "{fitting} of {} fit on an empty cluster, ", counted(*pods, "pod"))?;
+        let bound = if *sets > 1 { "at most " } else { "" };
+        write!(f, "{bound}{fitting} of {} fit on an empty cluster, ", counted(*pods, "pod"))?;
     } else {
         write!(f, "cannot have more even on an empty cluster, ")?;
     }
@@ -398,8 +400,7 @@ fn non_preemptible_over_quota(
     write!(
         f,
         "non-preemptible workloads stay within the quota: {queue} has a quota of {}, its \
-         non-preemptible workloads hold {}, this one asks for {}; submit it as preemptible to go \
-         over quota",
+         non-preemptible workloads hold {}, this one asks for {}",
         of(kind, quota),
         number(kind, allocated),
         number(kind, requested)
@@ -574,7 +575,7 @@ impl fmt::Display for Cause {
                  {priority}){lost}"
             ),
             Self::Consolidated { beneficiary, lost } => {
-                write!(f, "moved so that {beneficiary} finds its GPUs together on one node{lost}")
+                write!(f, "moved to make room for {beneficiary}{lost}")
             }
             Self::Resized { gpus_before, gpus_after, beneficiary: Some(who) } => {
                 write!(f, "shrunk from {gpus_before} to {} for {who}", counted(*gpus_after, "GPU"))

@@ -60,5 +60,5 @@ fn of_a_gang(
     let kind = Kind::ALL.into_iter().find(|&kind| each[kind] > 0).unwrap_or(Kind::Gpu);
     let left_out = each[kind].saturating_mul(pods.into());
     let queue = cluster.queue_name(spec.queue);
-    Pending::NotCounted { queue, kind, left_out, requested: left_out, fitting, pods }
+    Pending::NotCounted { queue, kind, left_out, requested: left_out, fitting, sets: 1, pods }
 }

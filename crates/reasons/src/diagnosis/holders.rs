@@ -123,6 +123,12 @@ pub enum Standing {
     GuaranteedUntil(Instant),
     /// Its queue holds no more than its share.
     WithinItsShare,
+    /// Its queue holds more than its share for a turn, which ends then.
+    TurnUntil(Instant),
+    /// It gives way only as a whole, which would leave its queue less than its quota.
+    KeepsQuota,
+    /// The surplus of its queue is less important work.
+    LessImportantFirst,
     /// The queue of the one who asks has what it is entitled to, and takes from no other.
     NotEntitled,
     /// Another revision of the inference that waits.
@@ -139,6 +145,9 @@ impl Standing {
             Self::AsImportant { .. } => "as_important",
             Self::GuaranteedUntil(_) => "guaranteed",
             Self::WithinItsShare => "within_its_share",
+            Self::TurnUntil(_) => "turn",
+            Self::KeepsQuota => "keeps_quota",
+            Self::LessImportantFirst => "less_important_first",
             Self::NotEntitled => "not_entitled",
             Self::OtherRevision => "other_revision",
         }
@@ -157,6 +166,16 @@ impl Standing {
                 format!("its guaranteed run time ends in {}", span(now, until))
             }
             Self::WithinItsShare => "its project holds no more than its share".to_owned(),
+            Self::TurnUntil(until) => {
+                format!("the turn of its project ends in {}", span(now, until))
+            }
+            Self::KeepsQuota => {
+                "gives way only as a whole, which would leave its project less than its quota"
+                    .to_owned()
+            }
+            Self::LessImportantFirst => {
+                "what its project holds above its share is less important work".to_owned()
+            }
             Self::NotEntitled => "nothing is taken from other projects for this one".to_owned(),
             Self::OtherRevision => "another revision of the same inference".to_owned(),
         }

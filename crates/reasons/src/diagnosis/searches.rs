@@ -199,21 +199,35 @@ pub struct Refusals {
     pub guaranteed_until: Option<Instant>,
     /// Of queues that hold no more than their share.
     pub within_share: u32,
+    /// Of queues whose turn is not over.
+    pub in_turn: u32,
+    /// Of queues that would be left with less than their quota.
+    pub keep_quota: u32,
+    /// Of queues whose surplus is less important work.
+    pub less_important_first: u32,
 }
 
 impl Refusals {
     fn text(&self, now: Instant) -> String {
-        let Self { not_preemptible, as_important, guaranteed, guaranteed_until, within_share } =
-            self;
+        let Self { guaranteed, guaranteed_until, .. } = self;
         let until = guaranteed_until
             .map_or_else(String::new, |until| format!(", the first for {} more", span(now, until)));
         let parts = [
-            (not_preemptible, "not preemptible".to_owned()),
-            (as_important, "not less important".to_owned()),
-            (guaranteed, format!("in guaranteed run time{until}")),
-            (within_share, "of projects that hold no more than their share".to_owned()),
+            (self.not_preemptible, "not preemptible".to_owned()),
+            (self.as_important, "not less important".to_owned()),
+            (*guaranteed, format!("in guaranteed run time{until}")),
+            (self.within_share, "of projects that hold no more than their share".to_owned()),
+            (self.in_turn, "of projects whose turn is not over".to_owned()),
+            (
+                self.keep_quota,
+                "of projects that would be left with less than their quota".to_owned(),
+            ),
+            (
+                self.less_important_first,
+                "of projects whose surplus is less important work".to_owned(),
+            ),
         ];
-        let said = parts.iter().filter(|(count, _)| **count > 0);
+        let said = parts.iter().filter(|(count, _)| *count > 0);
         said.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
     }
 }

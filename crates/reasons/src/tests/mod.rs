@@ -110,7 +110,7 @@ fn common(queues: &[&str], others: usize, nodes: usize) -> Pending {
 
 fn not_counted(left_out: u64, fitting: u32) -> Pending {
     let (queue, kind, requested) = ("team-a".to_owned(), Kind::Gpu, 8000);
-    Pending::NotCounted { queue, kind, left_out, requested, fitting, pods: 2 }
+    Pending::NotCounted { queue, kind, left_out, requested, fitting, sets: 1, pods: 2 }
 }
 
 const fn protected(by: Protection) -> Pending {
@@ -254,13 +254,16 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-fn standings() -> [Standing; 7] {
+fn standings() -> [Standing; 10] {
     [
         Standing::MayGive,
         Standing::NotPreemptible,
         Standing::AsImportant { priority: 50 },
         Standing::GuaranteedUntil(NOW.plus_ms(3_660_000)),
         Standing::WithinItsShare,
+        Standing::TurnUntil(NOW.plus_ms(1_800_000)),
+        Standing::KeepsQuota,
+        Standing::LessImportantFirst,
         Standing::NotEntitled,
         Standing::OtherRevision,
     ]
@@ -274,6 +277,9 @@ fn outcomes() -> Vec<Outcome> {
         guaranteed: 3,
         guaranteed_until: Some(NOW.plus_ms(60_000)),
         within_share: 4,
+        in_turn: 5,
+        keep_quota: 6,
+        less_important_first: 7,
     };
     let free = |free| O::FreeTooLittle { kind: Kind::Gpu, requested: 2000, free };
     let enough = |pods, refusals| O::NotEnough {
@@ -470,6 +476,9 @@ fn every_advice_and_every_obstacle() {
             AsImportant,
             GuaranteedUntil,
             WithinItsShare,
+            TurnUntil,
+            KeepsQuota,
+            LessImportantFirst,
             NotEntitled,
             OtherRevision,
         },

@@ -240,8 +240,9 @@ pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pendin
     let workload = &s.cluster.workloads()[id];
     let asks = workload.pods.iter().filter(|&&pod| s.cluster.pods()[pod].asks());
     let requested = asks.map(|&pod| s.cluster.set_of(pod).demand[kind]).sum();
-    let (queue, left_out) = (s.cluster.queue_name(queue), left_out[kind]);
-    Some((Pending::NotCounted { queue, kind, left_out, requested, fitting, pods }, starts))
+    let (queue, left_out, sets) =
+        (s.cluster.queue_name(queue), left_out[kind], workload.pod_sets.len());
+    Some((Pending::NotCounted { queue, kind, left_out, requested, fitting, sets, pods }, starts))
 }
 
 /// Reasons of node pools.

@@ -9,11 +9,11 @@ use units::{Kind, Resources};
 
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::entitlement::not_entitled;
+use crate::entitlement::{branches, deserved, lineage_below, not_entitled, turn_ends};
 use crate::place::PodRequirements;
 use crate::precedence::gives_way_to;
 use crate::session::Session;
-use crate::victims::{EvictionUnit, Rule};
+use crate::victims::{EvictionUnit, Rule, freed};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
 use reasons::diagnosis::{Holder, Holders, HoldingQueue, Obstacle, OwnDemand, Part, Standing};
@@ -156,10 +156,43 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
     if not_entitled(s, id, asked).is_some() {
         return Standing::NotEntitled;
     }
-    let just = |eviction_unit: &EvictionUnit| rule.just(s, id, asked, who, *eviction_unit);
-    if rule.eviction_units(s, id, who).first().is_some_and(just) {
-        Standing::MayGive
+    match rule.eviction_units(s, id, who).first() {
+        Some(unit) if rule.just(s, id, asked, who, *unit) => Standing::MayGive,
+        Some(unit) => spared(s, id, asked, who, *unit),
+        None => Standing::WithinItsShare,
+    }
+}
+
+/// The condition of [`Reclaim`] that spares a workload of another queue.
+fn spared(
+    s: &Session<'_>,
+    id: WorkloadId,
+    asked: Resources,
+    who: WorkloadId,
+    unit: EvictionUnit,
+) -> Standing {
+    let Some((_, giver)) = branches(s, id, who) else { return Standing::MayGive };
+    let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
+    let held = |queue: QueueId| s.cluster.queues()[queue].held();
+    let quota = |queue: QueueId| deserved(s, queue);
+    let above =
+        |queue: QueueId, kind| held(queue)[kind] > s.fair()[&queue][kind].max(quota(queue)[kind]);
+    let mut levels = lineage_below(s, s.queue_of(who), giver);
+    if levels.any(|queue| !kinds().any(|kind| above(queue, kind))) {
+        return Standing::WithinItsShare;
+    }
+    if let (EvictionUnit::All(_), Some(ends)) = (unit, turn_ends(s, giver, who)) {
+        return Standing::TurnUntil(ends);
+    }
+    let freed = freed(s, unit);
+    let loses_quota = |queue: QueueId| {
+        kinds().any(|kind| {
+            above(queue, kind) && held(queue)[kind].saturating_sub(freed[kind]) < quota(queue)[kind]
+        })
+    };
+    if lineage_below(s, s.queue_of(who), giver).any(loses_quota) {
+        Standing::KeepsQuota
     } else {
-        Standing::WithinItsShare
+        Standing::LessImportantFirst
     }
 }

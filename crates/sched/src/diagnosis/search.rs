@@ -200,6 +200,9 @@ pub(crate) fn refusals(
             Standing::NotPreemptible => refusals.not_preemptible += 1,
             Standing::AsImportant { .. } => refusals.as_important += 1,
             Standing::WithinItsShare => refusals.within_share += 1,
+            Standing::TurnUntil(_) => refusals.in_turn += 1,
+            Standing::KeepsQuota => refusals.keep_quota += 1,
+            Standing::LessImportantFirst => refusals.less_important_first += 1,
             Standing::GuaranteedUntil(until) => {
                 refusals.guaranteed += 1;
                 let first = refusals.guaranteed_until.map_or(until, |first| first.min(until));

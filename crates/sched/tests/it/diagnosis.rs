@@ -16,7 +16,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
     w.run("submit a/x -g 4; submit a/y -g 2; submit b/z -g 3 --interactive; submit b/v -g 2");
     expect![[r#"
         Why it waits:
-          P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3; submit it as preemptible to go over quota
+          P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3
           P102 needs 3 GPUs on one node; 2 are free on 3 nodes, at most 2 on one
           P204 cannot start even on an empty cluster, so it does not count for the fair share of b
         Where it does not fit:
@@ -144,7 +144,7 @@ fn guaranteed_run_time_is_named() {
     w.run("min-runtime a 60000; submit a/x -g 2; submit b/y");
     expect![[r#"
         Why it waits:
-          P102 needs 1 GPU; every GPU of 1 node is in use
+          P102 needs 1 GPU; no GPU of 1 node is free
           P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs beyond their share, in guaranteed run time
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
@@ -169,7 +169,7 @@ fn patience_is_named() {
     w.run("submit a/x -g 2; submit b/y --delay 90000");
     expect![[r#"
         Why it waits:
-          P102 needs 1 GPU; every GPU of 1 node is in use
+          P102 needs 1 GPU; no GPU of 1 node is free
           P205 nothing is stopped for 1 GPU before its preemption delay of 90 s is over
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
@@ -253,7 +253,7 @@ fn non_preemptible_over_quota() {
     w.run("submit a/i1 --interactive; submit a/i2 --interactive");
     expect![[r#"
         Why it waits:
-          P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1; submit it as preemptible to go over quota
+          P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1
         Where it does not fit:
           1 node, n1 (4 GPUs of 16GiB, 100 cores, 1TiB): has room
         Who holds what it needs:
@@ -402,4 +402,31 @@ fn more_moves_than_are_made_for_one_are_named_with_their_number() {
         "  P401 nothing is moved: 2 workloads would have to move and at most 1 are moved for one"
     ]
     .assert_eq(&searches(&w, "t"));
+}
+
+#[test]
+fn a_gang_above_the_share_of_its_project_gives_way_only_as_a_whole() {
+    let mut w = World::new("n1:9", "a:3 b:0");
+    w.run("submit a/gang --pods 7; submit b/x -g 2; submit b/y");
+    expect![[r#"
+    "#]].assert_eq(&holders(&w, "y"));
+    w.run("wait 7200000");
+    expect![[r#"
+    "#]].assert_eq(&holders(&w, "y"));
+}
+
+#[test]
+fn less_important_work_is_the_surplus_of_its_project() {
+    let mut w = World::new("n1:9", "a:3 b:0");
+    w.run("submit a/less -g 4 --priority 30; submit a/more -g 3 --priority 60");
+    w.run("submit b/x -g 2; submit b/y -g 2");
+    expect![[r#"
+    "#]].assert_eq(&holders(&w, "y"));
+}
+
+/// The lines about workloads that hold what this one needs.
+fn holders(w: &World, name: &str) -> String {
+    let all = w.diagnosed(name);
+    let lines = all.lines().filter(|line| line.starts_with("  ") && line.contains(" holds "));
+    lines.map(|line| format!("{}\n", line.trim_start())).collect()
 }

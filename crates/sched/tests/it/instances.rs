@@ -106,7 +106,7 @@ fn quotas_count_the_part_that_was_asked_for() {
     assert_eq!((w.gpus().as_str(), w.size("x").as_str()), ("n1[x:0.1 y:0.1]", "0.1 (0.1)"));
     w.run("delete y; submit a/z -g 0.2 --interactive");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a has a quota of 0.2 GPU, its non-preemptible workloads hold 0.1, this one asks for 0.2; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a has a quota of 0.2 GPU, its non-preemptible workloads hold 0.1, this one asks for 0.2
     "#]]
     .assert_eq(&w.why("z"));
 }

@@ -48,7 +48,7 @@ fn all_slices_of_a_gpu_fit_a_quota_of_one() {
     assert_eq!(w.waiting(), "");
     w.run("submit a/y --mig 1g.5gb --interactive");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0.994, this one asks for 0.142; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0.994, this one asks for 0.142
     "#]]
     .assert_eq(&w.why("y"));
 }

@@ -18,7 +18,7 @@ fn a_quota_holds_in_its_pool_only() {
     w.run("submit a/two -g 2 --interactive --pools a100");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[two two] n2[. .]", "one"));
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2
         P107 1 of 2 nodes is in another pool
         P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool default
     "#]].assert_eq(&w.why("one"));
@@ -50,8 +50,8 @@ fn who_names_no_pool_may_be_in_any() {
     w.run("submit a/x --interactive; submit a/y --interactive; submit a/z -g 2 --interactive");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[y .] n2[x .]", "z"));
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 2; submit it as preemptible to go over quota
-        P202 non-preemptible workloads stay within the quota: a in pool a100 has a quota of 2 GPUs, its non-preemptible workloads hold 1, this one asks for 2; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 2
+        P202 non-preemptible workloads stay within the quota: a in pool a100 has a quota of 2 GPUs, its non-preemptible workloads hold 1, this one asks for 2
         P102 needs 2 GPUs on one node; 2 are free on 2 nodes, at most 1 on one
     "#]].assert_eq(&w.why("z"));
 }
@@ -107,7 +107,7 @@ fn a_department_has_a_quota_per_pool_too() {
     let mut w = world("quota department@a100 1; quota a@a100 2");
     w.run("submit a/one -g 2 --interactive --pools a100");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2
         P107 1 of 2 nodes is in another pool
         P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool a100
     "#]].assert_eq(&w.why("one"));
@@ -127,7 +127,7 @@ fn a_pool_that_comes_later_has_queues_without_quota() {
     w.run("add-node n3:1; submit a/x --interactive --pools late");
     w.run("label n3 node-pool=late");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1
         P107 2 of 3 nodes are in another pool
         P204 cannot start even on an empty cluster, so it does not count for the fair share of a in pool late
     "#]].assert_eq(&w.why("x"));
@@ -181,17 +181,17 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
     w.run("submit a/x4 --pools p4; submit b/late --pools p1,p2,p3,p4,default");
     w.run("submit b/hired --interactive --pools p4,p3,p2,p1,default");
     expect![[r#"
-        P102 needs 1 GPU; every GPU of 5 nodes is in use
+        P102 needs 1 GPU; no GPU of 5 nodes is free
         P203 nothing is taken from others for b in pool p1: 0 + 1 GPU would exceed its fair share of 0 (quota 0); likewise in 4 more node pools
     "#]].assert_eq(&w.why("late"));
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: b in pool p4 has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota; likewise in 4 more node pools
-        P102 needs 1 GPU; every GPU of 5 nodes is in use
+        P202 non-preemptible workloads stay within the quota: b in pool p4 has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; likewise in 4 more node pools
+        P102 needs 1 GPU; no GPU of 5 nodes is free
         P204 cannot start even on an empty cluster, so it does not count for the fair share of b in pool p4
     "#]].assert_eq(&w.why("hired"));
     expect![[r#"
         Why it waits:
-          P102 needs 1 GPU; every GPU of 5 nodes is in use
+          P102 needs 1 GPU; no GPU of 5 nodes is free
           P203 nothing is taken from others for b in pool p1: 0 + 1 GPU would exceed its fair share of 0 (quota 0); likewise in 4 more node pools
         In each node pool:
           P203 nothing is taken from others for b in pool p1: 0 + 1 GPU would exceed its fair share of 0 (quota 0)

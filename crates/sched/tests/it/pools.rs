@@ -25,7 +25,7 @@ fn a_pool_that_is_not_listed_is_not_used() {
     w.run("submit q/one -g 2 --pools h100; submit q/two --pools h100");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[. .] n2[one one]", "two"));
     expect![[r#"
-        P102 needs 1 GPU; every GPU of 1 node is in use
+        P102 needs 1 GPU; no GPU of 1 node is free
         P107 1 of 2 nodes is in another pool
         P203 nothing is taken from others for q: 2 + 1 GPU would exceed its fair share of 2 (quota 4); its work can use only the 2 GPUs of n2
     "#]]

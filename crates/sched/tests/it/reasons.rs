@@ -159,7 +159,7 @@ fn a_limit_and_no_room() {
         "t",
         &expect![[r#"
             P201 a may hold 3 GPUs and holds 2; 2 more would pass its limit
-            P102 needs 2 GPUs; every GPU of 1 node is in use
+            P102 needs 2 GPUs; no GPU of 1 node is free
         "#]],
     );
 }
@@ -173,8 +173,8 @@ fn a_quota_that_cannot_be_kept_and_no_room() {
         script,
         "t",
         &expect![[r#"
-            P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-            P102 needs 2 GPUs; every GPU of 1 node is in use
+            P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2
+            P102 needs 2 GPUs; no GPU of 1 node is free
             P204 cannot start even on an empty cluster, so it does not count for the fair share of a
         "#]],
     );
@@ -326,7 +326,7 @@ fn consolidated() {
         "a:4",
         script,
         &expect![[r#"
-        y E103 moved so that a/t finds its GPUs together on one node
+        y E103 moved to make room for a/t
     "#]],
     );
 }
@@ -379,7 +379,7 @@ fn a_search_cut_short_says_so() {
     w.policy.trials_max = 1;
     w.run("submit a/x -g 2; submit a/y -g 2; submit a/z -g 1; submit a/v -g 2");
     expect![[r#"
-        P102 needs 2 GPUs; every GPU of 2 nodes is in use
+        P102 needs 2 GPUs; no GPU of 2 nodes is free
         P203 nothing is taken from others for a: 4 + 2 GPUs would exceed its fair share of 4 (quota 4)
         P303 the search stopped after 1 trial placements and goes on next time
     "#]]
@@ -405,7 +405,7 @@ fn nodes_outside_the_pool_of_its_other_pods_are_ruled_out() {
     let mut w = World::new("n1:2 n2:1", "a:8");
     w.run("label n1 node-pool=p; submit a/g --pods 3 --min 2 --pools p,default");
     expect![[r#"
-        P102 needs 1 GPU; every GPU of 1 node is in use
+        P102 needs 1 GPU; no GPU of 1 node is free
         P107 1 of 2 nodes is in another pool
         P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 8)
         P204 2 of 3 pods fit on an empty cluster, so 2 of its 3 GPUs count for the fair share of a
@@ -418,7 +418,7 @@ fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
     let mut w = World::new("n1:4 n2:3", "a:0 b:0");
     w.run("label n1 n=1; submit a/e -g 2 --elastic --on n=1; submit a/x; submit b/y -g 4 --on n=1");
     expect![[r#"
-        P102 needs 4 GPUs; every GPU of 1 node is in use
+        P102 needs 4 GPUs; no GPU of 1 node is free
         P107 1 of 2 nodes lacks a label that it selects
         P203 nothing is taken from others for b: 0 + 4 GPUs would exceed its fair share of 2 (quota 0); a and b share the 4 GPUs of n1: their work can use no others
     "#]]
@@ -432,7 +432,7 @@ fn what_runs_is_demand_whatever_its_limit_is_now() {
     w.run("submit b/x -g 4; submit a/e -g 2 --pods 3 --min 1; limit a 0");
     expect![[r#"
         P201 a may hold 0 GPUs and holds 2; 2 more would pass its limit
-        P102 needs 2 GPUs; every GPU of 1 node is in use
+        P102 needs 2 GPUs; no GPU of 1 node is free
     "#]]
     .assert_eq(&w.why("e"));
 }

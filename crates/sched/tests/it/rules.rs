@@ -9,7 +9,7 @@ fn non_preemptible_work_stays_within_quota() {
     w.run("submit a/i1 --interactive; submit a/i2 --interactive");
     assert_eq!(w.waiting(), "i2");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 1, this one asks for 1
     "#]]
     .assert_eq(&w.why("i2"));
 }
@@ -235,7 +235,7 @@ fn a_selector_is_kept_and_what_it_rules_out_is_said() {
     w.run("label n2 gpu=a100; submit a/t1 -g 2 --on gpu=a100; submit a/t2 --on gpu=a100");
     assert_eq!(w.gpus(), "n1[. .] n2[t1 t1]");
     expect![[r#"
-        P102 needs 1 GPU; every GPU of 1 node is in use
+        P102 needs 1 GPU; no GPU of 1 node is free
         P107 1 of 2 nodes lacks a label that it selects
         P203 nothing is taken from others for a: 2 + 1 GPU would exceed its fair share of 2 (quota 4); its work can use only the 2 GPUs of n2
     "#]]
@@ -470,7 +470,7 @@ fn a_cpu_quota_is_told_in_cores() {
     w.queue("a", None, model::Share::new(cores(1000), units::Resources::UNLIMITED));
     w.run("submit a/i --interactive --cpu 2");
     expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a has a quota of 1 core, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 core, its non-preemptible workloads hold 0, this one asks for 2
         P204 cannot start even on an empty cluster, so it does not count for the fair share of a
     "#]].assert_eq(&w.why("i"));
 }

@@ -60,8 +60,7 @@ fn w7_over_quota_then_reclaim_then_consolidation() {
     assert_eq!(w.gpus(), "n1[a1 .] n2[b2 b1]");
     w.run("delete b2; submit team-a/a2 -g 2");
     assert_eq!(w.gpus(), "n1[a2 a2] n2[a1 b1]");
-    expect!["a1 E103 moved so that team-a/a2 finds its GPUs together on one node\n"]
-        .assert_eq(&w.stopped());
+    expect!["a1 E103 moved to make room for team-a/a2\n"].assert_eq(&w.stopped());
 }
 
 #[test]

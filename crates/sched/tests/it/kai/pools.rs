@@ -103,7 +103,7 @@ fn the_long_answer_speaks_of_the_first_pool() {
     w.run("submit b/y -g 2 --pools default; submit a/job -g 2 --pools default");
     expect![[r#"
         Why it waits:
-          P102 needs 2 GPUs; every GPU of 1 node is in use
+          P102 needs 2 GPUs; no GPU of 1 node is free
           P107 1 of 2 nodes is in another pool
           P203 nothing is taken from others for a in pool default: 0 + 2 GPUs would exceed its fair share of 0 (quota 0)
         Where it does not fit:
