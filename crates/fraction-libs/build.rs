@@ -10,8 +10,8 @@ use std::env::{self, VarError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is built: the file, the crate, the value of `elastane_library`, and the name that programs
-/// ask the loader for.
+/// Libraries to build: the file, the crate, the value of `elastane_library`, and the name that
+/// programs load it by.
 const LIBRARIES: [[&str; 4]; 5] = [
     ["preload.so", "fraction-hook", "preload", "libelastane-fraction.so"],
     ["proxy-cuda.so", "fraction-hook", "cuda", "libcuda.so.1"],

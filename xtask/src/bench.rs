@@ -38,11 +38,11 @@ const DOCKER_SOCKET: &str = "/var/run/docker.sock";
 const NODES: &str = "8x32x16GiB";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is measured, and with which binaries.
+/// Measurements to run, and the binaries for them.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     binaries: Option<PathBuf>,
-    /// One part of all.
+    /// The one part to run; `None` for all.
     only: Option<String>,
     /// Numbers of waiting workloads, instead of the usual ones.
     sizes: Option<Vec<usize>>,
@@ -141,7 +141,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     build::run()
 }
 
-/// What is measured without a server: a benchmark of a package, or a part of it.
+/// Runs a measurement without a server: a benchmark of a package, or a part of it.
 fn library(package: &str, bench: &str, part: &[&str]) -> Result<()> {
     let mut command = std::process::Command::new("cargo");
     command.args(["bench", "--locked", "--quiet", "--package", package, "--bench", bench]);
@@ -160,7 +160,7 @@ fn interface(elastane: &Path) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("ui/bench: {status}") }
 }
 
-/// One measured value, beside its goal if it has one.
+/// Prints one measured value, beside its goal if it has one.
 fn line(what: &str, value: f64, unit: &str, goal: Option<f64>) -> Result<()> {
     let beside = goal.map_or_else(String::new, |goal| {
         let ratio = value / goal;
@@ -173,7 +173,7 @@ fn line(what: &str, value: f64, unit: &str, goal: Option<f64>) -> Result<()> {
     Ok(())
 }
 
-/// How many a second, beside the goal if there is one.
+/// Prints the number per second, beside the goal if there is one.
 fn rate(what: &str, count: usize, seconds: f64, goal: Option<f64>) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "counts of a measurement are small")]
     let value = count as f64 / seconds;
@@ -228,8 +228,8 @@ fn submits(elastane: &Path) -> Result<()> {
     line("submit to running, p99", percentile(&mut latencies, 99), "ms", None)
 }
 
-/// From the first submission to the last end, beside what it would take if nothing but the sleep
-/// took time.
+/// Measures the time from the first submission to the last end, and prints it beside the time of
+/// the sleeps alone.
 fn many_short(elastane: &Path) -> Result<()> {
     const GPUS: usize = 4;
     let mut server = Server::new(elastane, &format!("{GPUS}x16GiB"))?;
@@ -272,7 +272,7 @@ fn containers(elastane: &Path) -> Result<()> {
         let id = submit_image(&mut server, &project, index, "gcr.io/run-ai-demo/quickstart", None)?;
         await_running(&mut server, &id)?;
         latencies.push(milliseconds(since));
-        // Unlike the files of processes, containers are not in the folder that goes with the
+        // Unlike the files of processes, containers are not in the folder that is deleted with the
         // server.
         server.ask("DELETE", &format!("/api/v1/workloads/trainings/{id}"), None)?;
     }
@@ -343,7 +343,8 @@ fn memory(elastane: &Path) -> Result<()> {
     line("resident memory, 1,000 workloads", server.resident_megabytes()?, "MB", Some(35.0))
 }
 
-/// What running workloads cost while nothing happens: CPU of the server, memory of a supervisor.
+/// Measures the cost of running workloads while nothing happens: CPU of the server, memory of a
+/// supervisor.
 fn at_rest(elastane: &Path) -> Result<()> {
     let mut server = Server::new(elastane, &format!("{RUNNING}x16GiB"))?;
     server.start()?;

@@ -1,8 +1,8 @@
-//! What building may cost. Owns: comparing sizes and time with the table in CONTRIBUTING. Does not
-//! know about: why a number is what it is.
+//! Budget of a build. Owns: comparing sizes and time with the table in CONTRIBUTING. Does not know
+//! about: the causes of a number.
 //!
-//! Time is given as a multiple of what a fixed set of crates takes (`xtask/yardstick`), built right
-//! before and after, so that a slow or busy machine fails no build.
+//! Time is given as a multiple of the time of a fixed set of crates (`xtask/yardstick`), built
+//! right before and after, so that a slow or busy machine fails no build.
 
 use std::fs;
 use std::io::Write as _;
@@ -66,7 +66,7 @@ fn ratio(product: &Measured, yardsticks: &[Measured; 2]) -> f64 {
     product.cpu_s / (yardsticks.iter().map(|one| one.cpu_s).sum::<f64>() / 2.0)
 }
 
-/// The second column of the table's row that begins with a word.
+/// Number in the second column of the table's row for `what`.
 fn budget(text: &str, what: &str) -> Result<f64> {
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let row = text.lines().map(cells).find(|cells| cells.get(1).is_some_and(|cell| cell == what));

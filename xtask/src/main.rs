@@ -74,8 +74,8 @@ fn complain(text: &str) {
     drop(std::io::stderr().write_all(text.as_bytes()));
 }
 
-/// Cargo as a person starts it: without what `cargo run` says about this package, since build scripts
-/// that read such a variable would run again, and with them half of the workspace.
+/// Cargo without the variables of `cargo run` about this package, as a person starts it: build
+/// scripts that read such a variable would run again, and with them half of the workspace.
 fn cargo() -> Command {
     let mut command = Command::new("cargo");
     let of_this =

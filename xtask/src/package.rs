@@ -19,16 +19,16 @@ use programs::Programs;
 use stage::Stage;
 pub(crate) use trial::run as try_out;
 
-/// What can be asked for.
+/// Options of packaging.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// In place of the version in `Cargo.toml`.
+    /// Version in place of the one in `Cargo.toml`.
     version: Option<String>,
-    /// In place of `dist`.
+    /// Profile in place of `dist`.
     profile: Option<String>,
     /// A folder with both programs, which are not built then.
     programs: Option<PathBuf>,
-    /// In place of `target/packages`.
+    /// Folder in place of `target/packages`.
     output: Option<PathBuf>,
 }
 
@@ -59,7 +59,7 @@ impl Options {
 #[derive(Debug)]
 pub(crate) struct Release {
     pub(crate) version: String,
-    /// As Debian and Docker call it, such as `amd64`.
+    /// Architecture in the words of Debian and Docker, such as `amd64`.
     pub(crate) arch: &'static str,
     /// Seconds since 1970 that files are dated with: the same source gives the same packages.
     pub(crate) epoch: String,
@@ -108,14 +108,14 @@ fn release(source: &Path, options: Options) -> Result<Release> {
     Ok(Release { version, arch, epoch, source: source.to_owned(), output, programs })
 }
 
-/// The program says it: `elastane 0.1.0`.
+/// Version that the program prints: `elastane 0.1.0`.
 fn version_of(elastane: &Path) -> Result<String> {
     let text = text(Command::new(elastane).arg("version"))?;
     let version = text.split_whitespace().nth(1).context("`elastane version` names no version")?;
     Ok(version.to_owned())
 }
 
-/// The time of the last commit, or the one that `SOURCE_DATE_EPOCH` says.
+/// Time of the last commit, or the value of `SOURCE_DATE_EPOCH`.
 fn epoch(source: &Path) -> Result<String> {
     let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(epoch) => epoch,
@@ -162,7 +162,7 @@ fn run_command(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The same, for what it prints.
+/// Runs a command and returns its output.
 fn text(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("failed to start {command:?}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -127,7 +127,7 @@ fn until(server: &Server, programs: &Path, line: &str) -> Result<()> {
     }
 }
 
-/// What a line prints at a terminal.
+/// Output of a command line at a terminal.
 fn at_terminal(server: &Server, programs: &Path, line: &str) -> Result<String> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;
@@ -138,11 +138,11 @@ fn at_terminal(server: &Server, programs: &Path, line: &str) -> Result<String> {
     let mut command = shell(server, programs, &["--ctty", "--wait", "sh", "-c", line]);
     command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal);
     let mut child = command.spawn().context("failed to start setsid")?;
-    // It holds the other side of the terminal, which is to end with the child.
+    // The command holds the other side of the terminal, which has to end with the child.
     drop(command);
     let mut printed = Vec::new();
     match File::from(master).read_to_end(&mut printed) {
-        // Linux says so when the last program has closed the terminal.
+        // Linux returns this error when the last program has closed the terminal.
         Err(error)
             if error.raw_os_error() != Some(5) && error.kind() != ErrorKind::UnexpectedEof =>
         {

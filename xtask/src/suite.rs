@@ -1,9 +1,9 @@
-//! All tests of the workspace in one run. Owns: how they are compiled and run, and in which order it
-//! says what came of them. Does not know about: any test.
+//! All tests of the workspace in one run. Owns: how they are compiled and run, and the order of
+//! their results. Does not know about: any test.
 //!
 //! With cargo-nextest tests of all binaries run side by side, in the groups of
-//! `.config/nextest.toml`; without it plain `cargo test` runs one binary after the other. Either way
-//! each goes through [`runner`], which measures it.
+//! `.config/nextest.toml`; without it plain `cargo test` runs one binary after the other. Either
+//! way each goes through [`runner`], which measures it.
 
 pub(crate) mod machine;
 mod records;
@@ -25,8 +25,8 @@ use crate::cargo;
 const RUN_FOLDER: &str = "TEST_RUN_FOLDER";
 const RUN_PID: &str = "TEST_RUN_PID";
 
-/// Compiles and runs every test, or those that cargo-nextest selects by `arguments`, and prints where
-/// the time went.
+/// Compiles and runs every test, or those that cargo-nextest selects by `arguments`, and prints
+/// where the time went.
 ///
 /// # Errors
 /// A program cannot be started, or nothing compiles.
@@ -67,7 +67,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<ExitCode> {
 /// The outcome of cargo.
 struct Outcome {
     success: bool,
-    /// Passed and failed, where only the lines of the test harness tell.
+    /// Passed and failed tests, if only the lines of the test harness give them.
     totals: Option<records::Totals>,
 }
 
@@ -103,7 +103,7 @@ fn has_nextest() -> bool {
     version.is_ok_and(|output| output.status.success())
 }
 
-/// How long a run took, as part of what is printed.
+/// Duration of a run, as it is printed.
 fn seconds(measured: &Measured) -> String {
     format!("wall {:>6.0} s   CPU {:>6.0} s", measured.wall_s, measured.cpu_s)
 }

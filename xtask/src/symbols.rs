@@ -1,6 +1,7 @@
-//! The functions of the newest CUDA driver interface that a package ships, beside what the libraries of
-//! fractions know. Owns: fetching headers, and telling which functions are new. Prints and fails
-//! nothing: what is new has to be read by a person. Does not know about: what the functions do.
+//! The functions of the newest CUDA driver interface that a package ships, beside what the
+//! libraries of fractions know. Owns: fetching headers, and telling which functions are new. Prints
+//! and fails nothing: what is new has to be read by a person. Does not know about: what the
+//! functions do.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -110,8 +111,8 @@ fn find(folder: &Path, name: &str) -> Result<Option<std::path::PathBuf>> {
     Ok(None)
 }
 
-/// The functions that a driver of this header offers, in all their forms: those that are declared,
-/// and those that names stand for.
+/// The functions that a driver of this header offers, in all their forms: declared functions, and
+/// the targets of macros.
 fn symbols(header: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for line in header.lines() {

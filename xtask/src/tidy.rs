@@ -29,7 +29,7 @@ pub(crate) struct Fault {
     pub path: String,
     /// Line, from 1; 0 for the file as a whole.
     pub line: usize,
-    /// What is wrong and what is allowed.
+    /// Description of the fault, and the rule.
     pub what: String,
 }
 

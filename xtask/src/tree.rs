@@ -15,8 +15,8 @@ pub(crate) type Tree = BTreeMap<String, String>;
 /// Folders that are not the repository's; in a linked worktree `.git` is a file.
 const SKIPPED: [&str; 4] = [".git", "target", "node_modules", "dist"];
 
-/// Reads every file of the repository. Those that are not UTF-8, such as pictures, are there without
-/// a text.
+/// Reads every file of the repository. Files that are not UTF-8, such as pictures, are listed
+/// without a text.
 ///
 /// # Errors
 /// A folder or a file cannot be read.

@@ -8,31 +8,31 @@ use http_kit::Origin;
 
 use crate::caller::Caller;
 
-/// How soon what goes on by itself notices that it may not any more.
+/// Interval in which work that continues after its request checks its permission.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
 
-/// Why a token is worth nothing.
+/// Refusal of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What to answer.
+    /// Error for the response.
     pub why: String,
-    /// Whom it spoke for, as far as it was signed.
+    /// Principal in the token, as far as it was signed.
     pub who: String,
 }
 
-/// Who says whose a token is.
+/// Authentication of tokens.
 pub trait Authenticator: Send + Sync {
     /// True if a token was signed here, whatever it is worth now.
     fn has_signed(&self, token: &str) -> bool;
 
-    /// Who asks with this token.
+    /// Caller of a request with this token.
     ///
     /// # Errors
-    /// It is worth nothing.
+    /// The token is not valid.
     fn check(&self, token: &str, origin: Origin) -> Result<Caller, Refusal>;
 
-    /// The same caller as it is now; none if its token is worth nothing any more. For what goes on
-    /// long after it was asked.
+    /// The caller with its current rights; `None` if its token is no longer valid. For work that
+    /// continues long after its request.
     fn again(&self, caller: &Caller) -> Option<Caller>;
 
     /// Writes to the audit log that a request was refused.

@@ -1,5 +1,5 @@
-//! Who asks, and what it may do where: the roles that it has in scopes, and how scopes lie in each
-//! other. Does not know how it authenticated (`iam`).
+//! The caller of a request and its permissions: its roles in scopes, and how scopes are nested.
+//! Does not know how it authenticated (`iam`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,38 +12,38 @@ use spec::WorkloadKind;
 use units::Instant;
 use view::{Object, OrgUnit, ProjectView, Scope, View, WorkloadView};
 
-/// Where a caller changes its own password.
+/// Route where a caller changes its own password.
 pub const OWN_PASSWORD: &str = "/api/v1/me/password";
-/// Where the session of a browser begins, is told and ends.
+/// Route where the session of a browser begins, is read and ends.
 pub const SESSION: &str = "/elastane/v1/session";
 /// The routes that are open to a caller that has to change its password.
 pub const BEFORE_OWN_PASSWORD: [&str; 2] = [OWN_PASSWORD, SESSION];
 
-/// Who asks.
+/// Caller of a request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Its name, as it is recorded.
+    /// Name of the caller, as it is recorded.
     pub subject: String,
     /// When this account was created; older objects belong to an earlier account of the name.
     pub since: Instant,
-    /// Who it is: an access key counts as its user.
+    /// Principal: an access key counts as its user.
     pub principal: Principal,
-    /// True if a program asks, not a person.
+    /// True if the caller is a program, not a person.
     pub by_program: bool,
     /// The session the token belongs to.
     pub session: Option<String>,
-    /// The groups that the login provider says it is in; none for a token that it did not vouch
-    /// for.
+    /// Groups of the user at the login provider; empty for a token that the provider did not
+    /// authenticate.
     pub groups: Arc<[String]>,
     /// The roles it has, and where.
     pub grants: Arc<[Grant]>,
-    /// What there was when it asked: which department a project is in.
+    /// View at the time of the request, with the department of each project.
     pub view: Arc<View>,
     /// True if nothing but changing the password is allowed.
     pub must_change_password: bool,
-    /// What its token says; none before there is one.
+    /// Claims of its token; `None` before there is one.
     pub claims: Option<Arc<Claims>>,
-    /// From where.
+    /// Origin of the request.
     pub origin: Origin,
 }
 
@@ -66,7 +66,7 @@ impl Caller {
     }
 }
 
-/// Where a request comes from, for the audit log.
+/// Origin of a request, for the audit log.
 pub fn audit_detail(origin: &Origin, by_program: bool, status: Option<StatusCode>) -> AuditDetail {
     AuditDetail {
         by_program,
@@ -79,7 +79,7 @@ pub fn audit_detail(origin: &Origin, by_program: bool, status: Option<StatusCode
     }
 }
 
-/// True if a scope lies in another. A project lies in the department that the view says.
+/// True if a scope lies in another. The department of a project is that in the view.
 pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
     match (outer, inner) {
         (Scope::Tenant, _) => true,
@@ -94,18 +94,18 @@ pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
 /// A role in a scope.
 #[derive(Debug, Clone, Copy)]
 pub struct Grant {
-    /// Where.
+    /// Scope of the role.
     pub scope: Scope,
-    /// Which role.
+    /// The role.
     pub role: &'static Role,
 }
 
 /// The projects in which a caller may read a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VisibleProjects {
-    /// In all, and in those that are gone.
+    /// All projects, and deleted ones.
     All,
-    /// In these.
+    /// Projects with these ids.
     Of(BTreeSet<u64>),
 }
 
@@ -148,8 +148,8 @@ impl Caller {
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
-    /// True if the caller made what this subject made at this moment. What is older than the caller
-    /// was made by an earlier account of the same name.
+    /// True if the caller made the object that this subject made at this time. An object older than
+    /// the caller was made by an earlier account of the same name.
     pub fn made(&self, maker: &str, at: Instant) -> bool {
         maker == self.subject && at >= self.since
     }
@@ -179,7 +179,8 @@ impl Caller {
         Err(self.refused(action, resource, &format!(" in {}", in_words(scope))))
     }
 
-    /// Refuses what the caller may not do to a workload. One that it may not read is unknown to it.
+    /// Refuses an action on a workload that the caller may not perform. A workload that it may not
+    /// read is unknown to it.
     pub fn must_to_workload(
         &self,
         action: Action,
@@ -199,7 +200,8 @@ impl Caller {
         Err(self.refused(action, resource, &format!("{whose} in {}", in_words(scope))))
     }
 
-    /// Refuses what the caller may not do to an object. One that it may not see is unknown to it.
+    /// Refuses an action on an object that the caller may not perform. An object that it may not
+    /// see is unknown to it.
     pub fn must_to_object(
         &self,
         action: Action,
@@ -248,7 +250,8 @@ impl Caller {
         Err(self.refused(Action::Read, resource, &place))
     }
 
-    /// The end of the error for a forbidden action in a scope; begins with a space.
+    /// The refusal of an action on a resource; `place` follows the resource and begins with a
+    /// space, if not empty.
     pub fn refused(&self, action: Action, resource: Resource, place: &str) -> ApiError {
         let (action, resource) = (action.word(), resource.shown().to_lowercase());
         ApiError::forbidden(format!(

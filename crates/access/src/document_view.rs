@@ -1,5 +1,5 @@
-//! Documents as their lists show them. Owns: what a capability says of its kinds of documents, for
-//! a stream that shows all kinds alike. Does not know which kinds there are.
+//! Documents as their lists show them. Owns: the description of kinds of documents, for a stream
+//! that shows all kinds alike. Does not know which kinds there are.
 
 use std::sync::Arc;
 
@@ -17,32 +17,32 @@ use crate::Backend;
 pub struct DocumentView {
     /// Its id in the list.
     pub id: String,
-    /// All of it, as JSON.
+    /// The whole document, as JSON.
     pub object: Box<RawValue>,
 }
 
 impl DocumentView {
-    /// With this id.
+    /// A document with this id.
     pub fn new(id: &str, object: &impl Serialize) -> Result<Self, ApiError> {
         let object = to_raw_value(object).map_err(ApiError::internal)?;
         Ok(Self { id: id.to_owned(), object })
     }
 }
 
-/// What a document looks like; none if what shows it is gone.
+/// Function that shows a document; `None` if the document that contains it is gone.
 type Show = fn(&Backend, &View, &Arc<Object>) -> Result<Option<DocumentView>, ApiError>;
 
 /// A kind of documents that are shown.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentViewKind {
-    /// What it is called in the database.
+    /// Kind in the database.
     pub stored: &'static str,
-    /// What it is in the stream of changes.
+    /// Kind in the stream of changes.
     pub kind: ChangeKind,
-    /// What roles call it.
+    /// Resource that roles name for it.
     pub resource: Resource,
     /// True if it is only seen in another document: its end is a change of that one.
     pub is_part: bool,
-    /// How one is shown.
+    /// Function that shows a document.
     pub shown: Show,
 }

@@ -1,12 +1,12 @@
-//! What the handlers of every capability need: who asks and what it may do where, the documents and
-//! scopes that it names, and the way to the dispatcher.
+//! Common parts of the handlers of every capability: the caller and its permissions, the documents
+//! and scopes that it names, and access to the dispatcher.
 //!
-//! Each route says which role it needs ([`Need`]); one that says nothing is refused. Where the
-//! scope is in the address the check is made before the handler; where it is in the body, or there
-//! are many, the handler asks the [`Caller`].
+//! Each route declares the role it needs ([`Need`]); a route without it is refused. If the scope is
+//! in the address the check is made before the handler; if it is in the body, or there are many,
+//! the handler checks with the [`Caller`].
 //!
 //! Owns: the caller, scopes and families of objects. Does not know about: routes, how a caller
-//! proves who it is, and what the objects are.
+//! authenticates, and what the objects are.
 
 mod authenticator;
 mod caller;
@@ -29,17 +29,17 @@ pub use document_view::{DocumentView, DocumentViewKind};
 pub use objects::{Family, Item};
 pub use scopes::{Ids, NamedScope, find_of_kind, find_workload, project_id, workload_id};
 
-/// Which role a route needs: one that allows this to that, there.
+/// Permission that a route needs: an action on a resource, in a scope.
 pub type Need = (Action, Resource, Where);
-/// What a request needs to bring along.
+/// Credential that a request needs.
 pub type Access = openapi::Access<Need>;
 /// A route.
 pub type Route<S> = openapi::Route<S, Need>;
 
-/// Where the role has to hold.
+/// Scope in which the role has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
-    /// Anywhere; the handler looks further.
+    /// In any scope; the handler checks further.
     Anywhere,
     /// In the whole installation.
     Tenant,
@@ -51,12 +51,12 @@ pub enum Where {
     Workload,
 }
 
-/// What stands behind the handlers: the dispatcher, and the time.
+/// Services behind the handlers: the dispatcher, and the clock.
 #[derive(Clone)]
 pub struct Backend {
-    /// The way to the dispatcher.
+    /// Handle of the dispatcher.
     pub control: control::Handle,
-    /// What time it is.
+    /// Clock of the server.
     pub clock: Arc<dyn control::Clock>,
 }
 

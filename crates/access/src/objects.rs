@@ -21,7 +21,7 @@ use crate::caller::{Caller, audit_detail};
 /// scope, times and authors: a field may be added with a default, never renamed. Hashes of secrets
 /// lie under the field `secrets`, which ends with the object.
 pub trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// What it is called in the database, the audit log and faults: `user`, `access-rule`.
+    /// Kind in the database, the audit log and errors: `user`, `access-rule`.
     const KIND: &'static str;
     /// True if ids are integers; else they are UUIDs.
     const NUMBERED: bool = false;
@@ -32,12 +32,12 @@ pub trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
 pub struct Item<F> {
     /// Id, name, scope, times and authors.
     pub object: Arc<Object>,
-    /// Everything else.
+    /// Fields that are not columns.
     pub body: F,
 }
 
 impl<F: Family> Item<F> {
-    /// From what is kept.
+    /// Reads an item from its object.
     pub fn of(object: &Arc<Object>) -> Result<Self, orchestrator::Error> {
         Ok(Self { object: object.clone(), body: body(object)? })
     }
@@ -110,7 +110,7 @@ impl Backend {
         self.create(by, (id, scope, owner, None), name, body).await
     }
 
-    /// The same, and ends the oldest of the owner when there are more than that.
+    /// Creates one, and ends the oldest of the owner when there are more than `most`.
     pub async fn make_newest<F: Family>(
         &self,
         by: &Caller,
@@ -141,7 +141,7 @@ impl Backend {
     }
 
     /// Changes one: `edit` gets its name and body as they are when the change is made, and may
-    /// refuse. Of two changes at once none is lost.
+    /// refuse. Two concurrent changes are both kept.
     pub async fn change<F: Family>(
         &self,
         by: &Caller,
@@ -168,7 +168,7 @@ impl Backend {
         let there = match found() {
             Some(there) => there,
             None => match self.make(by, scope, name, &body).await {
-                // Another request has just created it: this one comes after it.
+                // Another request has just created it: this one counts as the later one.
                 Err(fault) if fault.status == StatusCode::CONFLICT => found().ok_or(fault)?,
                 made => return made,
             },

@@ -1,4 +1,4 @@
-//! What requests name. Owns: scopes on the wire and in the core, and which scopes lie around
+//! Scopes that requests name. Owns: scopes on the wire and in the core, and the scopes around
 //! another.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use view::{Scope, View, WorkloadView};
 
 use crate::Backend;
 
-/// A scope as most requests name it: its kind, and the id that goes with the kind.
+/// A scope as most requests name it: its kind, and the id that the kind needs.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedScope<'a> {
     /// Its kind.
@@ -141,7 +141,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Of a scope.
+    /// Ids of a scope.
     pub fn of(scope: Scope, state: &Backend) -> Self {
         let mut ids = Self::default();
         match scope {
@@ -154,7 +154,7 @@ impl Ids {
     }
 }
 
-/// What a scope is on the wire.
+/// Kind of a scope on the wire.
 pub const fn kind_of(scope: Scope) -> ScopeType {
     match scope {
         Scope::System => ScopeType::System,

@@ -1,4 +1,4 @@
-//! The stream of changes, `GET /elastane/v1/changes`: what each event of it says.
+//! The stream of changes, `GET /elastane/v1/changes`: the body of each event.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

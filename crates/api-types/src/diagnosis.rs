@@ -1,4 +1,4 @@
-//! The long answer to why a workload waits: sentences for people, and beside them the values that are
+//! The diagnosis of a waiting workload: sentences for people, and beside them the values that are
 //! behind them, which a program can follow, count and act on.
 
 use serde::{Deserialize, Serialize};

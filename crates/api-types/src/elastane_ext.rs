@@ -1,4 +1,4 @@
-//! Our own additions: what `/elastane/v1` answers, and what a workload carries in
+//! Our own additions: responses of `/elastane/v1`, and the contents of a workload's
 //! `additionalFields`. Fields may be added; readers must tolerate that.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,8 +56,8 @@ pub struct WorkloadExtras {
     /// When it last reported that it saved its progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointed_at: Option<Time>,
-    /// How far it is, if it is an elastic training, as of the last second. The stream of changes does
-    /// not have it.
+    /// How far it is, if it is an elastic training, as of the last second. The stream of changes
+    /// does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<JobTraining>,
 }
@@ -182,8 +182,8 @@ pub enum OutageKind {
     DiskFull,
 }
 
-/// Which limits runs are kept to. One that is not kept is accepted, and named with each run that has
-/// it.
+/// Which limits runs are kept to. One that is not kept is accepted, and named with each run that
+/// has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsKept {
     /// CPU time.
@@ -267,8 +267,8 @@ pub struct NodeStatus {
 }
 
 impl NodeStatus {
-    /// What holds of it, joined as published: `Ready`, `SchedulingDisabled`, and what is the matter
-    /// with GPUs.
+    /// Conditions of the node, joined as published: `Ready`, `SchedulingDisabled`, and the names of
+    /// faults of its GPUs.
     #[must_use]
     pub fn conditions(&self) -> String {
         let gpu_faults: BTreeSet<_> = self.gpu_faults.iter().map(|one| one.name.as_str()).collect();
@@ -280,7 +280,7 @@ impl NodeStatus {
     }
 }
 
-/// As a server said that knew of nothing else.
+/// Default for the field in responses of servers without it.
 const fn yes() -> bool {
     true
 }
@@ -561,15 +561,15 @@ pub struct TerminalSize {
     pub columns: u16,
 }
 
-/// What a message of a session's WebSocket is about: its first byte.
+/// Type of a message of a session's WebSocket: its first byte.
 pub mod channel {
-    /// To the command: what is typed.
+    /// To the command: input.
     pub const INPUT: u8 = 0;
-    /// From the command: its output, and with a terminal all it prints.
+    /// From the command: its output, with a terminal its errors as well.
     pub const OUTPUT: u8 = 1;
     /// From the command: its errors.
     pub const ERRORS: u8 = 2;
-    /// From the server: how it ended; the last message.
+    /// From the server: the end of the command; the last message.
     pub const END: u8 = 3;
     /// To the command: the size of the terminal.
     pub const SIZE: u8 = 4;

@@ -1,4 +1,5 @@
-//! How parts of GPUs are kept, on a node, a GPU, or for a workload. Does not know about: requests.
+//! Enforcement of GPU fractions, on a node, a GPU, or for a workload. Does not know about:
+//! requests.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,7 +12,8 @@ use crate::scalar::Millis;
 pub struct FractionLimit {
     /// How well: `none`, `cooperative`, `hard`.
     pub enforcement: String,
-    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`, `mig`.
+    /// By what: `none`, `mounted-libraries`, `preloaded-libraries`, `variables`, `mps`, `dmem`,
+    /// `mig`.
     pub mechanism: String,
     /// What that means, in one sentence.
     pub meaning: String,
@@ -24,7 +26,8 @@ pub struct FractionLimit {
     /// What that means, in one sentence.
     #[serde(default)]
     pub time_slicing_meaning: String,
-    /// The part of a GPU's compute time that a workload always has; left out where it is not divided.
+    /// The part of a GPU's compute time that a workload always has; left out where it is not
+    /// divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_request: Option<Millis>,
     /// The most of it that it has, while others leave that.

@@ -1,5 +1,5 @@
-//! Rows: what grids show of an object, in as few bytes as that takes. Owns: the rows of workloads,
-//! and the reasons that many of them share.
+//! Rows of grids: the shown part of an object, in as few bytes as possible. Owns: the rows of
+//! workloads, and the reasons that many of them share.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,5 +1,6 @@
-//! What only inferences are asked with (reference C.4, `InferenceSpecSpec`): how many replicas, at
-//! which port they serve, and for whom. Does not know about: what every workload has (`submit`).
+//! Request fields of inferences (published as `InferenceSpecSpec`): the number of replicas, the
+//! port at which they serve, and for whom. Does not know about: the fields of every workload
+//! (`submit`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;

@@ -1,8 +1,7 @@
 //! The types of the REST interface, shared by the server and every client written in Rust.
 //!
-//! Owns: field names and shapes exactly as published (reference C.4, C.5), and our documented
-//! additions. Does not know about: HTTP, validation beyond shape, and the types of the core; the
-//! server converts explicitly.
+//! Owns: field names and shapes exactly as published, and our documented additions. Does not know
+//! about: HTTP, validation beyond shape, and the types of the core; the server converts explicitly.
 
 mod access;
 mod asset;
@@ -177,19 +176,19 @@ pub use workload::{
     TypedWorkload, Workload, WorkloadBatch, WorkloadCondition, WorkloadsPage,
 };
 
-/// Header by which a client says what it is; becomes the `source` of what it creates.
+/// Header with the name of a client; becomes the `source` of the objects it creates.
 pub const SOURCE_HEADER: &str = "x-elastane-source";
-/// The header of answers while what runs the pods does not answer: what their reader is shown.
+/// Header of responses while the engine of the pods does not answer: the notice for their reader.
 pub const NOTICE_HEADER: &str = "x-elastane-notice";
 
 /// Largest page of a list.
 pub const PAGE_ITEMS_MAX: u64 = 500;
 /// Most workloads in a batch.
 pub const BATCH_ITEMS_MAX: usize = 500;
-/// Page of a list when none is asked for.
+/// Default page size of a list.
 pub const PAGE_ITEMS_DEFAULT: u64 = 50;
 
 /// The one tenant of an installation.
 pub const TENANT_ID: u64 = 1;
-/// Id of the node pool of nodes that are in no other.
+/// Id of the node pool for nodes that are in no other.
 pub const NODE_POOL_ID: &str = "1";

@@ -1,5 +1,5 @@
-//! Workloads as manifests of Kubernetes. Owns: what is around a manifest, as published. Does not
-//! know about: what is in one.
+//! Workloads as manifests of Kubernetes. Owns: the fields around a manifest, as published. Does not
+//! know about: the contents of one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! MIG instances of a node, on the wire. Owns: what is said of one, and of all of them in one line.
+//! MIG instances of a node, on the wire. Owns: the form of one, and of all of them in one line.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Where pods may go: what labels of nodes must be, taints that do not matter, and which pods
-//! belong together. Also the extended resources of a pod, which say what devices it needs.
+//! Constraints on the nodes of pods: required labels of nodes, tolerations, and pod affinity. Also
+//! the extended resources of a pod, which are the devices it needs.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Policies: defaults and rules for what is submitted in a scope.
+//! Policies: defaults and rules for the workloads submitted in a scope.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -26,8 +26,8 @@ pub struct PolicyCreationFields {
     pub name: String,
 }
 
-/// Defaults and rules. In a policy for distributed workloads each of the three has two parts, `worker`
-/// and `master`.
+/// Defaults and rules. In a policy for distributed workloads each of the three has two parts,
+/// `worker` and `master`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyBody {

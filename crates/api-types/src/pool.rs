@@ -36,12 +36,13 @@ macro_rules! about_a_pool {
             /// The network topology of its nodes, by id; none if it is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub network_topology_id: Option<String>,
-            /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or `fair`;
-            /// as the server was started if it is empty.
+            /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or
+            /// `fair`; as the server was started if it is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_time_slicing: Option<String>,
-            /// How parts of GPUs are kept: `none` to count them only, or `hard` to give them out only where
-            /// no user can work around the limit; as the server was started if it is empty.
+            /// How parts of GPUs are kept: `none` to count them only, or `hard` to give them out
+            /// only where no user can work around the limit; as the server was started if it is
+            /// empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_fractions: Option<String>,
         }
@@ -76,7 +77,7 @@ about_a_pool! {
 }
 
 impl NodepoolCreateFields {
-    /// What it says about how the pool is used, as a change of one.
+    /// Its settings for the use of the pool, as a change of one.
     #[must_use]
     pub fn usage(self) -> NodepoolUpdateFields {
         NodepoolUpdateFields {
@@ -183,8 +184,8 @@ pub struct Nodepool {
     /// The same, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_topology_name: Option<String>,
-    /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or `fair`; missing
-    /// where it is as the server was started.
+    /// How workloads with a part of a GPU divide its compute time: `none`, `strict` or `fair`;
+    /// missing where it is as the server was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_time_slicing: Option<String>,
     /// How parts of GPUs are kept: `none` or `hard`; missing where it is as the server was started.

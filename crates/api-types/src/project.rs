@@ -1,4 +1,4 @@
-//! Projects. Owns: the project object as it really is (reference C.5), and its requests.
+//! Projects. Owns: the shape of the project object in responses, and its requests.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};

@@ -1,4 +1,4 @@
-//! What workloads can be said to be: types, priorities, categories.
+//! Properties of workloads: types, priorities, categories.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -29,7 +29,7 @@ impl fmt::Display for Time {
 }
 
 impl Time {
-    /// A time as headers of HTTP say it (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// A time in the form of HTTP headers (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
     #[must_use]
     pub fn of_http(text: &str) -> Option<Self> {
         let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;

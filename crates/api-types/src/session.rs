@@ -1,4 +1,4 @@
-//! Sessions of browsers and one-time links: what `/elastane/v1/session` takes and answers.
+//! Sessions of browsers and one-time links: requests and responses of `/elastane/v1/session`.
 
 use std::collections::BTreeMap;
 use std::fmt;

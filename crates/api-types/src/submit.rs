@@ -1,6 +1,6 @@
-//! Creating workloads. Owns: every published request field (reference C.4, `TrainingSpecSpec`,
-//! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect yet can
-//! be distinguished from a misspelled one ([`crate::Unsupported`]).
+//! Creating workloads. Owns: every published request field (`TrainingSpecSpec`,
+//! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect
+//! yet can be distinguished from a misspelled one ([`crate::Unsupported`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -79,7 +79,8 @@ pub struct ParameterServers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodGroups {
-    /// How many; each has a master and `numWorkers` workers, and the workload runs with one of them.
+    /// How many; each has a master and `numWorkers` workers, and the workload runs with one of
+    /// them.
     pub number: u32,
     /// True if all pods of a group begin again, wherever there is room, when one of them has to; so
     /// it is if it is not said. Otherwise a pod begins again alone in its place, unless its

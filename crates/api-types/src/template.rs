@@ -1,4 +1,4 @@
-//! Workload templates: specifications that are kept under a name, to begin with.
+//! Workload templates: stored specifications that a creation starts from.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Getting a token. Owns: the many spellings of the request's keys (reference Z.10).
+//! Getting a token. Owns: the many published spellings of the request's keys.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! Published fields that this server does not act on yet. Owns: how they are declared, and when one asks
-//! for something that is then refused. A misspelled field is another matter: it is unknown.
+//! Published fields that this server does not act on yet. Owns: how they are declared, and when one
+//! requests an effect and is refused. A misspelled field is another matter: it is unknown.
 
 use serde_json::Value;
 
-/// A published field that this server does not act on yet. Accepted when it asks for nothing.
+/// A published field that this server does not act on yet. Accepted if it requests no effect.
 pub type Unsupported = Option<Value>;
 
 /// Declares a struct with the fields we act on and those we do not yet, and the list of the latter.
@@ -50,7 +50,7 @@ macro_rules! with_unsupported {
 }
 pub(crate) use with_unsupported;
 
-/// True if an unsupported field asks for anything: empty lists, `false` and `null` do not.
+/// True if an unsupported field requests an effect: empty lists, `false` and `null` do not.
 #[must_use]
 pub fn asks_for_something(value: &Unsupported) -> bool {
     match value {

@@ -1,6 +1,6 @@
 //! Lists of workloads where some are archived. Owns: that a list is the same as if all were in
-//! memory, and that a usual one reads no more of the database than its page. Does not know about:
-//! what is archived and when.
+//! memory, and that a usual one reads only its page from the database. Does not know about: which
+//! workloads are archived, and when.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ const CHUNK: u64 = 500;
 /// Archived workloads that a query may select.
 pub(crate) struct Selected {
     filter: ArchivedFilter,
-    /// It selects exactly these. Else each has to be looked at.
+    /// True if the filter selects exactly these workloads. Else each has to be checked.
     is_exact: bool,
-    /// One of them, to see how others compare.
+    /// One of them, for comparisons with others.
     sample: Arc<WorkloadView>,
 }
 
 impl Selected {
-    /// Those that the caller may see and a query may select; none if there are none. `called` says
-    /// which field of a workload a field of the rows is.
+    /// Archived workloads that the caller may see and a query may select; `None` if there are none.
+    /// `called` maps a field of the rows to the field of a workload.
     pub(crate) async fn of(
         control: &Handle,
         (view, caller, now): (&View, &Caller, Instant),
@@ -152,7 +152,7 @@ impl Selected {
             let mut chunk = control.archived_first(&self.filter, CHUNK).await?;
             let Some(last) = chunk.last() else { return Ok(()) };
             self.filter.after_seq = last.seq;
-            // It has left since the view was made.
+            // A workload may have left memory since the view was made.
             chunk.retain(|one| !view.workloads.contains_key(&one.id));
             take(chunk)?;
         }
@@ -171,7 +171,8 @@ impl Selected {
         })
     }
 
-    /// Of the archived only where they are in the order is read, and what is on the page.
+    /// Merges archived workloads into a page of `here`. Reads only the sort keys of the archived
+    /// ones, and those on the page.
     async fn merged(
         mut self,
         control: &Handle,
@@ -215,7 +216,7 @@ impl Selected {
         let ids: Vec<Uuid> = page.iter().filter_map(|one| one.as_ref().err().copied()).collect();
         let found = control.archived_with(&ids).await?;
         let mut found: BTreeMap<Uuid, _> = found.into_iter().map(|one| (one.id, one)).collect();
-        // What was deleted since is left out.
+        // Workloads deleted since then are left out.
         let one = |one: Result<_, Uuid>| one.map_or_else(|id| found.remove(&id), Some);
         Ok((page.into_iter().filter_map(one).collect(), next))
     }
@@ -233,7 +234,7 @@ fn retain<T: Copy>(
     Ok(())
 }
 
-/// Keeps what is in both lists; none is a list of all.
+/// Keeps the elements of both lists; `None` is a list of all.
 fn narrow<T: PartialEq>(to: &mut Option<Vec<T>>, values: impl Iterator<Item = T>) {
     let values = values.collect::<Vec<_>>();
     *to = Some(match to.take() {
@@ -271,7 +272,7 @@ fn ended(sample: &WorkloadView, failed: bool) -> WorkloadView {
     WorkloadView { phase, ..sample.clone() }
 }
 
-/// What an archived workload is ordered by.
+/// A workload with the sort keys of an archived one, for comparisons.
 fn placed(sample: &WorkloadView, place: &ArchivedPlace, view: &View) -> WorkloadView {
     let mut probe = in_project(sample, place.project_id, view);
     Arc::make_mut(&mut probe.spec).name.clone_from(&place.name);

@@ -42,7 +42,7 @@ pub(crate) async fn start_estimate(
     let turn = turn.map_err(ApiError::internal)?;
     let stored = state.control.stored_state().await?;
     let (view, id) = (state.control.view(), workload.id);
-    // It may have ended since it was found.
+    // The workload may have ended since it was found.
     if !view.workloads.get(&id).is_some_and(|workload| workload.waits_for_a_place()) {
         return Ok(None);
     }
@@ -87,7 +87,7 @@ fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate,
     Ok(StartEstimate { earliest, latest: after(&latest)?, unknown_ends, assumption: said.text() })
 }
 
-/// Those that run, or all if none does.
+/// Names of the running workloads, or of all if none runs.
 fn names(mut open: Vec<&Arc<WorkloadView>>) -> Vec<String> {
     if open.iter().any(|workload| runs(workload)) {
         open.retain(|workload| runs(workload));
@@ -107,7 +107,7 @@ fn runs(workload: &WorkloadView) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RunTime {
     short_ms: u64,
-    /// None: it may run for ever.
+    /// Longest run time, in milliseconds; `None` if it may run for ever.
     long_ms: Option<u64>,
     limited: bool,
 }
@@ -158,7 +158,7 @@ impl History {
     }
 }
 
-/// By what the run times were found.
+/// Numbers of workloads by the source of their run time.
 #[derive(Default)]
 struct Taken {
     known: usize,

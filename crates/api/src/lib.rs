@@ -41,7 +41,7 @@ use routes::interface::DIGEST as INTERFACE;
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
-/// Opens what credentials keep, for the dispatcher.
+/// Decryption of credentials, for the dispatcher.
 #[must_use]
 pub fn unseal(vault: auth::Vault) -> control::Unseal {
     Arc::new(move |of, sealed| {
@@ -66,66 +66,66 @@ pub fn unseal(vault: auth::Vault) -> control::Unseal {
 /// Says that this crate says how something is listed.
 pub(crate) struct Listed;
 
-/// What the handlers work with.
+/// Services and settings that the handlers use.
 #[derive(Clone)]
 pub struct State {
-    /// The way to the dispatcher.
+    /// Handle of the dispatcher.
     pub control: control::Handle,
-    /// Who may ask.
+    /// Authority for tokens and roles.
     pub authority: Arc<auth::Authority>,
-    /// Who else vouches for people; none if only passwords do.
+    /// Login provider for people; `None` if only passwords authenticate them.
     pub login_provider: Option<Arc<LoginProvider>>,
-    /// Seals what credentials keep.
+    /// Encryption of credentials.
     pub vault: auth::Vault,
-    /// What time it is.
+    /// Source of the time.
     pub clock: Arc<dyn control::Clock>,
-    /// Names this server may be addressed by, beside those of the loopback.
+    /// Host names that requests may use, beside those of the loopback.
     pub hosts: Hosts,
-    /// Proxies that are believed about where a request comes from.
+    /// Proxies that the server trusts for the origin of a request.
     pub proxies: Proxies,
-    /// The researcher's program, to be downloaded; none if there is none beside this one.
+    /// The researcher's program for download; `None` if there is none beside this one.
     pub client_program: Option<PathBuf>,
     /// Serves the inferences.
     pub serving: Arc<serving::Service>,
     /// Follows the elastic trainings.
     pub training: Arc<training::Service>,
-    /// Where this server is reached, such as `http://127.0.0.1:7171`; the public address if there
-    /// is one.
+    /// Address of this server, such as `http://127.0.0.1:7171`; the public address if there is one.
     pub url: String,
-    /// True if that is a public address: then links name it, whatever host a request was for.
+    /// True if `url` is a public address: then links contain it, regardless of the host of a
+    /// request.
     pub url_is_public: bool,
-    /// The domain below which each port of a workload that is opened in a browser has a host.
+    /// Domain with a host for each port of a workload that opens in a browser.
     pub workloads_domain: String,
     /// Cancelled when the server is to stop. Ends the streams, and is triggered by `POST /down`.
     pub shutdown: Shutdown,
 }
 
-/// The state, with what lives as long as the server.
+/// [`State`], and state for the lifetime of the server.
 pub(crate) struct Server {
     backend: Backend,
-    /// Who may ask.
+    /// Users, roles and tokens.
     pub(crate) iam: Arc<Iam>,
-    /// What submissions take values from.
+    /// Assets that submissions take values from.
     pub(crate) assets: Arc<Assets>,
-    /// What holds for them.
+    /// Policies for submissions and assets.
     pub(crate) policy: Arc<policy::Context>,
-    /// The researcher's program, to be downloaded.
+    /// The researcher's program, for download.
     pub(crate) client_program: Option<PathBuf>,
-    /// What leads into workloads.
+    /// Access to ports of workloads.
     pub(crate) gateway: Arc<Gateway>,
-    /// Where this server is reached.
+    /// Address of this server.
     pub(crate) url: String,
-    /// True if that is a public address.
+    /// True if `url` is a public address.
     pub(crate) url_is_public: bool,
     /// Cancelled when the server is to stop.
     pub(crate) shutdown: Shutdown,
-    /// Forecasts being made at a time.
+    /// Limits concurrent forecasts.
     pub(crate) forecasting: Arc<Semaphore>,
-    /// What is measured, and what was.
+    /// Current and past measurements.
     pub(crate) telemetry: Arc<Telemetry>,
-    /// What is read live.
+    /// Streams of changes.
     pub(crate) changes: Arc<changes::Context>,
-    /// What elastic trainings do.
+    /// Service of the elastic trainings.
     pub(crate) training: Arc<training::Service>,
     /// Workloads in the orders in which they are listed.
     pub(crate) orders: Orders,
@@ -133,7 +133,7 @@ pub(crate) struct Server {
     pub(crate) rows: WrittenRows,
 }
 
-/// What the handlers get. Those of a capability get its part.
+/// State of the handlers. Handlers of a capability get its part.
 #[derive(Clone)]
 pub(crate) struct Shared(Arc<Server>);
 

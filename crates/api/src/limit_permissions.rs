@@ -1,5 +1,5 @@
-//! Who may change the limits of a project or a department: a caller with the right one level up. No
-//! caller raises its own quota or lengthens its own time limits.
+//! Permission to change the limits of a project or a department: it needs the right one level up.
+//! No caller raises its own quota or lengthens its own time limits.
 
 use access::{Caller, in_words};
 use auth::Action::Update;

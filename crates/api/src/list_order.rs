@@ -1,5 +1,5 @@
-//! Workloads in the orders in which they are listed. Owns: that what several lists of the same
-//! moment have in common is put in order once. Does not know about: what is left out of a list.
+//! Workloads in the orders of lists. Owns: that several lists of one moment are sorted only once.
+//! Does not know about: which rows a list omits.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -21,13 +21,13 @@ pub(crate) struct Orders(Mutex<OfView>);
 #[derive(Debug, Default)]
 struct OfView {
     view: Weak<View>,
-    /// By field and whether it descends; none after the first query, which is sorted by itself.
+    /// Orders by field and direction; `None` after the first query, which is sorted by itself.
     orders: BTreeMap<(Option<String>, bool), Option<Ordered>>,
 }
 
 impl Orders {
-    /// All workloads in the order of a query. None where that is not worth while: where it is the
-    /// first list in this order since something changed, or where the order changes by itself.
+    /// All workloads in the order of a query. `None` if sorting all is not worthwhile: for the
+    /// first list in this order since a change, or for an order that changes by itself.
     pub(crate) fn of(&self, view: &Arc<View>, query: &ListQuery, now: Instant) -> Option<Ordered> {
         let (field, descends) = query.order();
         let known = |field| WorkloadView::FIELDS.iter().any(|(name, _)| *name == field);

@@ -13,10 +13,10 @@ use view::{View, WorkloadView};
 
 /// Most rows that are kept.
 const ROWS_MAX: usize = 8192;
-/// About so long is a row.
+/// Typical length of a row, in bytes.
 const ROW_BYTES: usize = 2560;
 
-/// The rows that are kept.
+/// Stored rows.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenRows(Mutex<Kept>);
 
@@ -27,7 +27,7 @@ struct Kept {
 }
 
 impl WrittenRows {
-    /// A page of the workloads of a view. `fresh` are those that have to be written each time.
+    /// A page of the workloads of a view. `fresh`: rows that have to be written each time.
     pub(crate) fn page(
         &self,
         page: &[Arc<WorkloadView>],
@@ -76,7 +76,7 @@ impl WrittenRows {
         Ok(text)
     }
 
-    /// Those of a page that are kept and still right.
+    /// Stored rows of a page; `None` for rows that are missing or outdated.
     fn kept(&self, page: &[Arc<WorkloadView>], view: &View) -> Vec<Option<WorkloadRow>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !kept.surroundings.are_those_of(view) {

@@ -1,5 +1,6 @@
-//! Effects of a change on quotas. Owns: the sentences that say them, and that a change which leaves a
-//! project a smaller quota than it holds needs `force`. Does not know about: how a change is made.
+//! Effects of a change on quotas. Owns: the sentences that say them, and that a change which leaves
+//! a project a smaller quota than it holds needs `force`. Does not know about: how a change is
+//! made.
 
 use std::collections::BTreeMap;
 
@@ -38,14 +39,14 @@ pub(crate) enum PoolEdit<'a> {
     LabelNode { name: &'a str, labels: &'a BTreeMap<String, String> },
 }
 
-/// The labels of a node after a change of what it was given.
+/// Labels of a node after a change of its settings.
 pub(crate) fn labels_after(node: &NodeView, change: &NodeChange) -> BTreeMap<String, String> {
     let mut labels = match change.replaces_labels {
         true => node.spec.labels_with(&BTreeMap::new()),
         false => node.labels.clone(),
     };
     for (key, value) in &change.labels {
-        // Without the given label, the one that the node came with counts.
+        // Without the given label, the node's original one applies.
         match value.as_ref().or_else(|| node.spec.labels.get(key)) {
             Some(value) => drop(labels.insert(key.clone(), value.clone())),
             None => drop(labels.remove(key)),

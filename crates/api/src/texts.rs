@@ -1,5 +1,5 @@
 //! Every kind of refusal in one place, for review, with its status. A change of wording is a change
-//! of `texts.txt`. What is wrong with a field is said where that field is read.
+//! of `texts.txt`. Errors of a field are written where that field is read.
 
 use auth::TokenFault;
 use expect_test::expect_file;

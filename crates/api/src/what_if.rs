@@ -1,5 +1,5 @@
-//! *What if*: from a question to what a machine is asked, and from what came of it to the answer.
-//! Owns: what may be asked, and how much. Touches nothing.
+//! *What if*: converts a question for the simulated server, and its result for the answer. Owns:
+//! which questions are allowed, and how many. Changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ const ELSEWHERE: &str = "for `elastane simulate --from` a snapshot";
 /// Workloads whose waiting is explained at length.
 const EXPLAINED_MAX: usize = 5;
 
-/// What a creation asks for, as the server would take it; for asking *what if* without one.
+/// Specification of a creation, as the server would accept it, for a what-if without a server.
 ///
 /// # Errors
-/// A value that the server would refuse, in its words.
+/// A value that the server would reject, with the server's message.
 pub fn workload_asked_for(
     workload_type: WorkloadType,
     request: CreationRequest,
@@ -81,7 +81,7 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
     GpuAsk(pod.gpu.counted())
 }
 
-/// The steps that are asked for, and then what is submitted to projects with these ids.
+/// The requested steps, followed by the submissions to projects with these ids.
 pub(crate) fn asked(
     steps: &[serde_json::Value],
     submitted: Vec<(u64, WorkloadSpec)>,
@@ -170,7 +170,7 @@ pub(crate) fn restore(stored: &mut StoredState, found: Archived) {
     stored.rows.workloads.sort_by_key(|row| row.seq);
 }
 
-/// Asks a server that goes on from what is stored.
+/// Asks a simulated server that continues from the stored state.
 pub(crate) fn play(stored: StoredState, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
     let as_of = stored.now;
     let came = what_if(stored, asked, EXPLAINED_MAX)?;

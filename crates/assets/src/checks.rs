@@ -1,4 +1,4 @@
-//! What of a value can never be right, whatever kind of asset it is in.
+//! Checks of values that can never be right, for every kind of asset.
 
 use http_kit::ApiError;
 

@@ -1,5 +1,5 @@
-//! What a creation asks for, from all that it names: the request's own values first, then those of
-//! the assets it names, then the template's, then those of the assets the template names.
+//! The composition of a creation from all its sources: the request's own values first, then those
+//! of the assets it names, then the template's, then those of the assets the template names.
 
 use access::{Backend, Family, Item, scopes};
 use api_types::{
@@ -17,7 +17,7 @@ use crate::data::each_data_source;
 use crate::templates::{self, Template, Values};
 use crate::usage::{DATA_SOURCES, key};
 
-/// Fills what a creation leaves out. Answers the objects that values were taken from.
+/// Fills missing values of a creation. Returns the objects that values were taken from.
 pub fn compose(
     state: &Backend,
     kind: WorkloadKind,
@@ -35,7 +35,7 @@ pub fn compose(
     let (own, chosen) = split(own);
     let preset = from.template(template.as_deref())?;
     let (spec, mut presets) = split(preset.spec);
-    // What the request names replaces what the template names.
+    // An asset that the request names replaces the template's.
     presets.environment.take_if(|_| chosen.environment.is_some());
     presets.compute.take_if(|_| chosen.compute.is_some());
     let own = Values {
@@ -75,7 +75,7 @@ fn split(mut spec: WorkloadSpec) -> (WorkloadSpec, AssetIds) {
     (spec, assets)
 }
 
-/// Where values are taken from.
+/// Sources of values.
 struct Sources<'a> {
     state: &'a Backend,
     kind: WorkloadKind,
@@ -85,7 +85,7 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// An object that the workload can use. One that lies elsewhere is not there for it.
+    /// An object that the workload can use. An object in another scope counts as missing.
     fn find<F: Family>(&mut self, field: &str, id: &str) -> Result<Item<F>, ApiError> {
         let found = self.state.one::<F>(id).ok();
         let found = found.filter(|item| self.near.contains(&item.object.scope));
@@ -139,7 +139,7 @@ impl Sources<'_> {
         Ok(values)
     }
 
-    /// What data sources are in a file system.
+    /// Storage of these data sources.
     fn storage(&mut self, field: &str, ids: Vec<String>) -> Result<Option<Storage>, ApiError> {
         let mut storage = Storage::default();
         for (n, id) in ids.iter().enumerate() {
@@ -160,7 +160,7 @@ impl Sources<'_> {
             )+};
         }
         each_data_source!(put);
-        // Says that there is none.
+        // Gives the error of a missing data source.
         self.usable::<SecretAssetSpec>(field, id).map(|_| ())
     }
 
@@ -198,7 +198,7 @@ impl Sources<'_> {
     }
 }
 
-/// An environment as values of a workload. What is false or empty asks for nothing.
+/// An environment as values of a workload. Values that are false or empty are left out.
 fn environment(kind: WorkloadKind, asset: EnvironmentAssetSpec) -> WorkloadSpec {
     let variables = asset.environment_variables.map(|all| {
         let one = |variable: api_types::EnvironmentVariableOfAsset| EnvironmentVariable {
@@ -215,7 +215,7 @@ fn environment(kind: WorkloadKind, asset: EnvironmentAssetSpec) -> WorkloadSpec 
         };
         all.into_iter().map(one).collect()
     });
-    // What is false asks for nothing; only rights can be taken away.
+    // Flags that are false are left out; only rights can be taken away.
     let yes = |flag: Option<bool>| flag.filter(|flag| *flag);
     let security = Security {
         run_as_uid: asset.run_as_uid,

@@ -20,7 +20,7 @@ pub(super) struct ConfigMaps<'a> {
 }
 
 impl ConfigMaps<'_> {
-    /// What a variable wants of one.
+    /// Use of a config map by a variable; `None` if it uses none.
     pub(super) fn variable(
         &self,
         field: &str,
@@ -42,7 +42,7 @@ impl ConfigMaps<'_> {
         Ok(Some(use_of(name, Some(key), to)))
     }
 
-    /// What a volume shows of one.
+    /// Use of a config map by a volume; `None` if the volume is excluded.
     pub(super) fn volume(
         &self,
         field: &str,

@@ -20,9 +20,9 @@ const VALUES_BYTES_MAX: usize = 256 * 1024;
 
 /// A kind of asset whose values are secret.
 pub(crate) trait Credential: AssetSpec {
-    /// Its values by the names they are used by. What is secret of them is taken out.
+    /// Its values by the names they are used by. Secret values are taken out.
     fn take(&mut self) -> BTreeMap<String, String>;
-    /// Where the number of the key is shown.
+    /// Field that shows the number of the key.
     fn key_id(&mut self) -> &mut Option<u64>;
 }
 
@@ -53,7 +53,7 @@ fn check_values(values: &BTreeMap<String, String>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What all credentials refuse.
+/// Refuses fields that no credential may have.
 fn refuse(existing: Option<&String>, key_id: Option<u64>) -> Result<(), ApiError> {
     if key_id.is_some() {
         return Err(ApiError::field("spec.keyId", "is the server's; leave it out"));
@@ -98,7 +98,7 @@ credential!(DockerRegistrySpec, DockerRegistry, "docker-registry-asset");
 credential!(GenericSecretSpec, GenericSecret, "generic-secret-asset");
 credential!(NgcApiKeySpec, NgcApiKey, "ngc-api-key-asset");
 
-/// What every kind of credential is called in the database.
+/// Names of all kinds of credentials in the database.
 pub(super) const ALL: [&str; 5] = [
     PasswordSpec::STORED,
     AccessKeySpec::STORED,

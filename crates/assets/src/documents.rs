@@ -17,7 +17,7 @@ use crate::data::each_data_source;
 use crate::templates::{Template, shown as shown_template};
 use crate::{AssetSpec, Stored, shown};
 
-/// What of this crate is in the stream of changes.
+/// Documents of this crate in the stream of changes.
 #[must_use]
 pub fn documents() -> Vec<DocumentViewKind> {
     let templates = DocumentViewKind {

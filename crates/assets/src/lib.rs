@@ -1,8 +1,8 @@
-//! What submissions take values from: assets, templates, config maps; and the volumes of projects.
+//! Sources of values for submissions: assets, templates, config maps; and the volumes of projects.
 //!
-//! Owns: how they are kept, checked, found and shown, their routes, what a submission becomes by
-//! those that it names, and who may have what of the machine ([`settle`]). What a kind is, is in
-//! [`kinds`]. Does not know policies.
+//! Owns: how they are kept, checked, found and shown, their routes, the composition of a submission
+//! from those it names, and rights on the machine ([`settle`]). The kinds are defined in [`kinds`].
+//! Does not know policies.
 
 mod checks;
 mod compose;
@@ -47,7 +47,7 @@ pub use routes::routes;
 pub use secrets::take_secrets;
 use usage::{Usage, keys};
 
-/// What the handlers work with.
+/// State of the handlers.
 pub struct Assets {
     backend: Backend,
     /// Seals what credentials keep.
@@ -56,7 +56,7 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Of a server that is reached there.
+    /// Assets of a server that is reached at these addresses.
     #[must_use]
     pub const fn new(backend: Backend, vault: Vault, origins: Origins) -> Self {
         Self { backend, vault, origins }
@@ -74,32 +74,32 @@ impl std::ops::Deref for Assets {
     }
 }
 
-/// Says that this crate says how something is listed.
+/// Marker: this crate defines how its resources are listed.
 struct Listed;
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;
 
-/// What an asset of a kind is.
+/// Specification of an asset of one kind.
 pub(crate) trait AssetSpec:
     Serialize + DeserializeOwned + ToSchema + Clone + Send + Sync + 'static
 {
     /// The published word for the kind.
     const KIND: AssetKind;
-    /// What a role allows something to be done to.
+    /// Resource that roles name for it.
     const RESOURCE: Resource;
-    /// What it is called in the database and in faults.
+    /// Name in the database and in errors.
     const STORED: &'static str;
 
-    /// Refuses what can never be right.
+    /// Refuses values that can never be right.
     fn check(&self) -> Result<(), ApiError>;
 
-    /// What it is after a change that says this.
+    /// The specification after a change to this one.
     fn after(self, _before: &Self) -> Self {
         self
     }
 
-    /// The folder of the machine that it is of.
+    /// Folder of the machine that it gives access to.
     fn path_on_machine(&self) -> Option<&str> {
         None
     }
@@ -123,19 +123,19 @@ pub(crate) struct Stored<S> {
     pub(crate) secrets: Option<String>,
 }
 
-/// What of the machine goes with an asset: nothing, unless an administrator made it as it is.
+/// Rights on the machine that come with an asset: none, unless an administrator made it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostPathGrant {
     /// True if its creator may mount paths of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_administrator: bool,
-    /// The folder it named then, with links followed. Later ones lead nowhere.
+    /// The folder that it named then, with links followed. Later links have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) real_path: Option<PathBuf>,
 }
 
 impl HostPathGrant {
-    /// By `caller`, now.
+    /// Grant of an asset that `caller` makes or changes now.
     pub(crate) async fn by<S: AssetSpec>(
         caller: &Caller,
         state: &Backend,
@@ -143,7 +143,7 @@ impl HostPathGrant {
     ) -> Result<Self, ApiError> {
         let by_administrator = caller.administers();
         let real_path = match spec.path_on_machine().filter(|_| by_administrator) {
-            // One that is not there yet is given by saving the asset once it is.
+            // A missing folder is granted by saving the asset once the folder exists.
             Some(path) => mounts::real(state, path.into()).await?.ok(),
             None => None,
         };
@@ -226,8 +226,8 @@ fn blank(value: &Value, path: &str) -> Option<String> {
 }
 
 impl<S: AssetSpec> Stored<S> {
-    /// Makes a change that was checked. Without a specification that stays, and what of the machine
-    /// goes with it.
+    /// Makes a change that was checked. If `spec` is `None`, the specification and its rights on
+    /// the machine stay.
     pub(crate) fn change(
         &mut self,
         name: &mut String,

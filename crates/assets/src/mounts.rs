@@ -1,6 +1,6 @@
-//! What a workload gets of the node and of its project besides its place: folders of the node,
-//! rights over it, volumes. Owns: who may have what of the node, and which volumes a project has.
-//! The volumes themselves are the engine's.
+//! Resources that a workload gets from the node and from its project beside its placement: folders
+//! of the node, rights over it, volumes. Owns: rights to use the node, and the volumes of a
+//! project. The volumes themselves are the engine's.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -38,7 +38,8 @@ const HARMLESS: [&str; 15] = [
     "SYS_PTRACE",
 ];
 
-/// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
+/// Completes a converted workload: names its volumes, and refuses mounts and rights that the
+/// submitter may not have.
 pub async fn settle(
     state: &Backend,
     asker: &Submitter,
@@ -93,8 +94,8 @@ fn unprivileged(security: &Security) -> Result<(), ApiError> {
     )))
 }
 
-/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of
-/// a link to it. Who may not have it hears nothing of it, not even whether it is there.
+/// Refuses a folder of the node that the submitter may not mount, and replaces a link by the folder
+/// it leads to. The error does not show if the folder exists.
 async fn may_see(
     state: &Backend,
     asker: &Submitter,
@@ -127,8 +128,8 @@ pub(crate) async fn real(
     real.await.map_err(ApiError::internal)
 }
 
-/// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
-/// any workload that uses it may be untrusted.
+/// Refuses an NFS export that the submitter may not mount: the machine mounts it, and a file server
+/// trusts the machine although the workload may be untrusted.
 fn may_have_export(
     state: &Backend,
     asker: &Submitter,
@@ -171,9 +172,8 @@ fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
     Some(state.one(id).ok()?.body)
 }
 
-/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the
-/// machine than everyone in its project could have asked for: only who made it may, and an
-/// administrator.
+/// Refuses a session in a workload, or a change that keeps its rights, if it has more rights on the
+/// machine than all members of its project could get: only its submitter may, and an administrator.
 pub fn may_enter(
     state: &Backend,
     caller: &Caller,
@@ -189,8 +189,8 @@ pub fn may_enter(
     ))
 }
 
-/// True if a workload has more of the machine than everyone could have asked for. Of an inference
-/// each revision counts that has pods.
+/// True if a workload has more rights on the machine than all members of its project could get. For
+/// an inference each revision with pods counts.
 fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
     let (view, node) = (state.control.view(), state.control.node_access());
     let revisions: BTreeSet<_> = workload.pods.iter().filter_map(|pod| pod.revision).collect();
@@ -219,7 +219,7 @@ pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), A
         |one: &&api_types::PvcInstance| one.exclude != Some(true) && one.existing_pvc == Some(true);
     let view = state.control.view();
     for one in claims.filter(old) {
-        // Without a name it is refused where it is read.
+        // A volume without a name is refused where it is read.
         let Some(claim) = one.claim_name.as_deref() else { continue };
         let mut all = view.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
         if !all.any(|there| there.scope == Scope::Project(project) && there.name == claim) {

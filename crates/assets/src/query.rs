@@ -1,4 +1,4 @@
-//! Which assets are asked for.
+//! Queries for assets.
 
 use access::{Backend, scopes};
 use api_types::{ScopeType, WorkloadSupportedTypes};
@@ -33,11 +33,11 @@ const PARAMETERS: [Parameter; 17] = [
     ("statusInfo", Flag, "Taken and ignored: nothing is copied elsewhere"),
 ];
 
-/// Those of them that also the request for one asset takes.
+/// Parameters among them that the request for one asset accepts as well.
 const OF_ONE: [&str; 5] =
     ["usageInfo", "complyToProject", "complyToWorkloadType", "complyToReplicaType", "statusInfo"];
 
-/// Whether one type of workload is among those that are supported.
+/// Test that a type of workload is among the supported ones.
 type Supports = fn(&WorkloadSupportedTypes) -> bool;
 
 /// The parameters of a list.
@@ -123,7 +123,7 @@ fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, ApiEr
 }
 
 impl AssetQuery {
-    /// The scope around which things are asked for, if any.
+    /// The scope around which assets are listed, if the query names one.
     fn centre(&self, state: &Backend) -> Result<Option<Scope>, ApiError> {
         state.check_cluster(self.cluster.as_deref())?;
         match (self.project, &self.department, &self.cluster) {
@@ -153,7 +153,7 @@ impl AssetQuery {
         })
     }
 
-    /// True if workloads of the types that were asked for may use it.
+    /// True if workloads of the types in the query may use it.
     pub(crate) fn fits(&self, supports: Option<&WorkloadSupportedTypes>) -> bool {
         self.supports
             .iter()

@@ -1,6 +1,5 @@
 //! Credentials in use. Owns: from the names in a specification to references that the dispatcher
-//! keeps; the values themselves are looked up when a run starts. Those of config maps go the same
-//! way.
+//! keeps; the values themselves are looked up when a run starts. Config maps are handled likewise.
 
 use std::sync::Arc;
 
@@ -204,7 +203,7 @@ impl Credentials<'_> {
                 Some((object.key(), registry))
             })
         };
-        // Not named explicitly: it is looked up again when the workload is resubmitted.
+        // Not named explicitly, so it is looked up again when the workload is resubmitted.
         Ok(self.near.iter().find_map(fits).map(|(object, registry)| SecretUse {
             object,
             named: String::new(),

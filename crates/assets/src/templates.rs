@@ -43,7 +43,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// From their published form.
+    /// Reads a template from its published form.
     pub(crate) fn new(
         spec: Option<WorkloadSpec>,
         master_spec_same_as_worker: Option<bool>,
@@ -76,14 +76,14 @@ impl Values {
         checked.and_then(|()| convert::fill_master(&mut request)).map_err(of_the_master)
     }
 
-    /// These values, and where there is none that of `below`.
+    /// These values, with those of `below` where one is missing.
     pub(crate) fn over(self, below: Self) -> Self {
         let master = match (self.master, below.master) {
             (own, _) if self.master_spec_same_as_worker == Some(true) => own,
             (Some(own), Some(below)) => Some(own.over(below)),
             (own, below) => own.or(below),
         };
-        // What a master is says that it is not as the workers are.
+        // A specification of the master implies that it differs from the workers.
         let below_same = below.master_spec_same_as_worker.filter(|_| master.is_none());
         Self {
             spec: self.spec.over(below.spec),
@@ -104,14 +104,14 @@ pub(crate) const fn type_of(kind: WorkloadKind) -> WorkloadType {
 }
 
 impl Template {
-    /// One without values.
+    /// A template without values.
     pub(crate) fn new(description: Option<String>, workload_type: WorkloadType) -> Self {
         let (spec, names) = (Value::Null, Vec::new());
         let (master, master_spec_same_as_worker) = (None, None);
         Self { description, workload_type, spec, master_spec_same_as_worker, master, names }
     }
 
-    /// Its values.
+    /// Values of the template.
     pub(crate) fn values(&self) -> Result<Values, ApiError> {
         Ok(Values {
             spec: read_part("spec", self.spec.clone())?,

@@ -1,4 +1,4 @@
-//! Who uses assets: living workloads that took values from them, and templates that name them.
+//! Users of assets: living workloads that took values from them, and templates that name them.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +25,11 @@ pub(crate) const DATA_SOURCES: &[&str] = {
     each_data_source!(stored)
 };
 
-/// Who uses each asset that is used, by its id.
+/// Users of each asset that is used, by its id.
 pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
-    /// As of now, as far as the caller may see it.
+    /// Current users, as far as the caller may see them.
     pub(crate) fn new(
         state: &Backend,
         view: &View,
@@ -69,7 +69,7 @@ impl Usage {
         Ok(Self(all))
     }
 
-    /// Who uses the asset with this id.
+    /// Users of the asset with this id.
     pub(crate) fn of(&self, id: &str) -> AssetUsageInfo {
         self.0.get(id).cloned().unwrap_or_default()
     }

@@ -1,11 +1,11 @@
-//! The one that grants tokens and checks them. Owns: the credentials known to this server, and
-//! the files a new installation starts with:
+//! The authority that grants tokens and checks them. Owns: the credentials known to this server,
+//! and the files a new installation starts with:
 //!
 //! - `signing-key`: 32 random bytes. Deleting it makes all tokens invalid.
 //! - `admin-credentials.json`: client id and secret of the administrator's application.
-//! - `token`: a token of the administrator, for command lines of the same user on this machine.
-//!   It is short-lived and bound to a secret of this start of the server; the server replaces it
-//!   in time, and ends all of them when the file is deleted.
+//! - `token`: a token of the administrator, for command lines of the same user on this machine. It
+//!   is short-lived and bound to a secret of this start of the server; the server replaces it in
+//!   time, and ends all of them when the file is deleted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::{Error, Principal, files, fingerprint, hash_secret, new_secret, secre
 
 /// The application every installation has.
 pub const ADMIN_CLIENT_ID: &str = "elastane-admin";
-/// By this name the program itself acts, in the audit log and as the maker of things.
+/// Name of the program itself, in the audit log and as the creator of objects.
 const PROGRAM: &str = "elastane";
 /// File with the signing key.
 pub const KEY_FILE: &str = "signing-key";
@@ -31,11 +31,11 @@ pub const CREDENTIALS_FILE: &str = "admin-credentials.json";
 /// File with a token for this user's command lines.
 pub const TOKEN_FILE: &str = "token";
 
-/// How long a granted token is valid.
+/// Lifetime of a granted token, in seconds.
 const GRANT_S: u64 = 24 * 3600;
-/// How long a token in the state directory is valid.
+/// Lifetime of a token in the state directory, in seconds.
 const LOCAL_TOKEN_S: u64 = 900;
-/// It is replaced once it is this old, so that one which was just read can still be used.
+/// Age in seconds at which it is replaced, so that a token which was just read can still be used.
 const LOCAL_TOKEN_RENEWED_S: u64 = 300;
 
 /// Grants tokens and checks them.
@@ -52,11 +52,11 @@ pub struct Authority {
 #[derive(Debug, Clone, Default)]
 struct LocalToken {
     path: PathBuf,
-    /// What a valid one has as its proof; none: no token is valid.
+    /// Proof of valid tokens; `None`: no token is valid.
     current: Arc<Mutex<Option<LocalProof>>>,
 }
 
-/// Of a secret that is kept nowhere but here, so that it ends with this server.
+/// Proof from a secret that only this process has, so that it ends with this server.
 #[derive(Debug, Clone)]
 struct LocalProof {
     proof: String,
@@ -72,7 +72,7 @@ struct Client {
 /// A granted token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
-    /// Whom it speaks for.
+    /// Principal of the token.
     pub identity: Identity,
     /// The token.
     pub token: String,
@@ -142,14 +142,14 @@ impl Authority {
         Ok(authority)
     }
 
-    /// Replaces the token in the state directory if it is old, and if it is not there any more:
-    /// then those given out before end, too.
+    /// Replaces the token in the state directory if it is old or was deleted; after a deletion
+    /// earlier tokens end, too.
     ///
     /// # Errors
     /// The file cannot be written, or the operating system gives no random bytes.
     pub fn renew_local(&self, now: Instant) -> Result<(), Error> {
         let mut current = self.local.current.lock().unwrap_or_else(PoisonError::into_inner);
-        // That it cannot be looked at, as on a disk that fails, is no deletion.
+        // An unreadable file, as on a disk that fails, is no deletion.
         let deleted = matches!(self.local.path.try_exists(), Ok(false));
         let kept = current.clone().filter(|_| !deleted);
         let proof = match kept {
@@ -157,7 +157,7 @@ impl Authority {
             Some(known) if now >= known.issued_at && now < known.due() => return Ok(()),
             Some(known) => known.proof,
             None => {
-                // Those before end, also should the disk refuse a new one.
+                // Earlier tokens end, even if the disk refuses a new one.
                 *current = None;
                 fingerprint(&hash_secret(&new_secret()?))
             }
@@ -205,7 +205,7 @@ impl Authority {
         current.map(target).transpose()
     }
 
-    /// A link that logs in somebody.
+    /// Makes a one-time link for a login.
     ///
     /// # Errors
     /// The operating system gives no random bytes.
@@ -213,10 +213,10 @@ impl Authority {
         self.links.make(target, now)
     }
 
-    /// Whom a link logs in, if what it was made by still holds. It is used up.
+    /// Target of a link, if it is valid. The link is used up.
     ///
     /// # Errors
-    /// It is worth nothing.
+    /// The link is not valid.
     pub fn redeem_link(&self, secret: &str, now: Instant) -> Result<LinkTarget, LinkFault> {
         self.links.redeem(secret, now)
     }
@@ -257,7 +257,7 @@ impl Authority {
         self.issue_until(identity, now, now.plus_ms(GRANT_S * 1000))
     }
 
-    /// The same, for a session that may end before the token would.
+    /// Grants a token for a session that may end before the token would.
     #[must_use]
     pub fn issue_until(&self, identity: Identity, now: Instant, end: Instant) -> Granted {
         let expires_in_s = GRANT_S.min(end.since_ms(now) / 1000);
@@ -265,8 +265,8 @@ impl Authority {
         Granted { identity, token, expires_in_s }
     }
 
-    /// True if a name is that of the program or of an administrator who comes with it. What others
-    /// do must not look as if one of these did it.
+    /// True if a name is that of the program or of a built-in administrator. Actions of others must
+    /// not look like theirs.
     #[must_use]
     pub fn is_built_in_name(&self, name: &str) -> bool {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
@@ -281,10 +281,10 @@ impl Authority {
         self.clients.values().any(|client| fingerprint(&client.secret_sha256) == proof)
     }
 
-    /// What a token says, if it is valid.
+    /// Claims of a token, if it is valid.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Description of the fault.
     pub fn verify(&self, token: &str, now: Instant) -> Result<Claims, TokenFault> {
         self.keys.verify(token, now)
     }
@@ -399,7 +399,7 @@ mod tests {
         let path = dir.path().join(TOKEN_FILE);
         let token = || fs::read_to_string(&path).unwrap();
         let old = token();
-        // No other file can be made there.
+        // No other file can be made in the directory.
         fs::create_dir(path.with_extension("new")).unwrap();
         let due = NOW.plus_ms(300_000);
         authority.renew_local(due).unwrap();

@@ -89,8 +89,7 @@ const WORDS: &str = "\
     wonderwoman wsxedc xbox xxx xxxx yahoo yamaha yankees yellow yoda youtube zaq12wsx zaq1zaq1 \
     zaqxsw zelda zinch zxc123 zxcv zxcvbn zxcvbnm zzz";
 
-/// Why a password is one of those that everybody tries, or that everybody tries for this user; none
-/// if it is not.
+/// Reason why a password is a common guess, in general or for this user; `None` if it is not.
 pub(crate) fn reason(password: &str, username: &str) -> Option<&'static str> {
     let lower = password.to_lowercase();
     if is_repetition(&lower) {
@@ -121,8 +120,8 @@ fn is_word(text: &str) -> bool {
     WORDS.split_ascii_whitespace().any(|word| word == text)
 }
 
-/// The words that a password may have been made of: without what stands at its ends, and with the
-/// letters that digits and signs stand for.
+/// The words that a password may have been made of: without affixes, and with letters in place of
+/// similar digits and signs.
 fn forms(lower: &str) -> Vec<String> {
     let is_affix = |char: char| !char.is_alphabetic();
     let ends = [lower, lower.trim_end_matches(is_affix), lower.trim_matches(is_affix)];
@@ -132,7 +131,7 @@ fn forms(lower: &str) -> Vec<String> {
     plain.flat_map(|form| [form.to_owned(), read('i')(form), read('l')(form)]).collect()
 }
 
-/// The letter that a digit or sign stands for; `1` for this one.
+/// Letter that a digit or sign resembles; `1` resembles `one`.
 fn letter(char: char, one: char) -> char {
     match char {
         '0' => 'o',
@@ -145,7 +144,7 @@ fn letter(char: char, one: char) -> char {
     }
 }
 
-/// What a user is called: the address, what stands before and after the `@`, and parts of both.
+/// Names of a user: the address, the texts before and after the `@`, and parts of both.
 fn names(username: &str) -> Vec<String> {
     let lower = username.to_lowercase();
     let (local, site) = lower.split_once('@').unwrap_or((&lower, ""));
@@ -168,7 +167,7 @@ fn is_made_of(text: &str, parts: &[&str]) -> bool {
     if letters.is_empty() || text.chars().count() - letters.len() > AFFIX_MAX {
         return false;
     }
-    // Whether the letters up to each place are.
+    // True for each prefix of the letters that is made of parts.
     let mut made = vec![false; letters.len() + 1];
     made[0] = true;
     for end in 1..=letters.len() {

@@ -40,7 +40,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     fs::rename(&fresh, path).map_err(fault)
 }
 
-/// Writes a private file that is there in place, which needs no room on the disk. Readers may see a
+/// Overwrites an existing private file in place, which needs no room on the disk. Readers may see a
 /// part for a moment.
 pub(crate) fn overwrite(path: &Path, content: &[u8]) -> Result<(), Error> {
     let fault = |source| Error::Access { what: "write", path: path.to_owned(), source };

@@ -1,6 +1,6 @@
-//! The certificate of a job and its key. Owns: making the same ones of the same secret each time, so
-//! that they are kept nowhere and pods that start later have them too. Does not know about: which
-//! jobs encrypt, and how their parts use it.
+//! The certificate of a job and its key. Owns: making the same ones of the same secret each time,
+//! so that they are kept nowhere and pods that start later have them too. Does not know about:
+//! which jobs encrypt, and how their parts use it.
 
 use p256::SecretKey;
 use p256::ecdsa::signature::Signer;
@@ -11,15 +11,15 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 
-/// The key of a job, as what signs its certificate. Its signatures have no random part (RFC 6979):
-/// clients in C look for the very bytes of the certificate that they believe.
+/// Key of a job, which signs its certificate. Its signatures have no random part (RFC 6979):
+/// clients in C compare the exact bytes of the trusted certificate.
 struct JobKey {
     signs: SigningKey,
     public: Vec<u8>,
 }
 
-/// Certificate and key of a job as PEM, for parts that are called `name`: the same ones for the same
-/// `secret`. The key is on P-256, which clients of all languages have.
+/// Certificate and key of a job as PEM, for parts that are called `name`: the same ones for the
+/// same `secret`. The key is on P-256, which clients of all languages have.
 ///
 /// # Errors
 ///

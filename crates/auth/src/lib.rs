@@ -1,8 +1,8 @@
-//! Who is asking: signed tokens, and the credentials they are given for.
+//! Authentication: signed tokens, and the credentials they are given for.
 //!
 //! Owns: the signing key, the form of a token, the administrator's credential that a new
-//! installation starts with, and the files of the state directory that hold them. Does not
-//! know about HTTP, and where a role holds.
+//! installation starts with, and the files of the state directory that hold them. Does not know
+//! about HTTP, and where a role holds.
 
 mod authority;
 mod common_passwords;
@@ -30,10 +30,10 @@ pub use secret::{fingerprint, hash_secret, new_secret, secret_matches};
 pub use token::{Claims, Identity, Keys, TokenFault};
 pub use vault::{Sealed, VAULT_FILE, Vault, key_of};
 
-/// Why access could not be set up or was refused.
+/// Error of authentication, or of its files.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Wrong client id or secret. It does not say which of the two.
+    /// Wrong client id or secret; the message does not name which of the two.
     #[error("client id and secret do not match; ask the administrator for a new secret")]
     WrongCredentials,
     /// A grant this server does not know.
@@ -46,9 +46,9 @@ pub enum Error {
     /// A file of the state directory cannot be used.
     #[error("cannot {what} {path}; check that you own it and may write its directory")]
     Access {
-        /// What was tried.
+        /// Failed operation.
         what: &'static str,
-        /// On what.
+        /// Path that it failed on.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -57,10 +57,10 @@ pub enum Error {
     /// A job cannot have a certificate.
     #[error("the certificate of a job cannot be made: {what}")]
     JobIdentity {
-        /// Why not.
+        /// Description of the fault.
         what: String,
     },
-    /// Others may read a secret.
+    /// Other users of the machine may read a secret.
     #[error("{path} may be read by others; run `chmod 600 {path}`, or delete it to get a new one")]
     Exposed {
         /// The file.
@@ -81,7 +81,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Something is too long to be sealed.
+    /// The text is too long to be sealed.
     #[error("the credential cannot be sealed; it is too long")]
     Sealing,
     /// The operating system gives no random bytes.

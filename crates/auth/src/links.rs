@@ -1,6 +1,5 @@
-//! One-time links: who opens one is logged in, once. Owns: how long each is good, and that a second
-//! use is known as one. They are in memory only and end with the server. Does not know about:
-//! what a login is.
+//! One-time links: a link logs its user in, once. Owns: how long each is good, and the detection of
+//! a second use. They are in memory only and end with the server. Does not know about: sessions.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -10,39 +9,39 @@ use units::Instant;
 
 use crate::{Error as AuthError, Principal, hash_secret, new_secret};
 
-/// How long a link is good.
+/// Lifetime of a link, in milliseconds.
 const LINK_MS: u64 = 10 * 60 * 1000;
-/// How long it is remembered after that, for what to say of it.
+/// How long an ended link is remembered for its error message.
 const REMEMBERED_MS: u64 = 3600 * 1000;
 /// Most links that are remembered; the oldest goes for a new one.
 const LINKS_MAX: usize = 256;
 
-/// Whom a link logs in.
+/// Target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkTarget {
-    /// Who it is.
+    /// Principal that it logs in.
     pub principal: Principal,
-    /// Stands for what it was made by: the secret of this start of the server, or the password that
-    /// was given out. The link ends with that.
+    /// Fingerprint of its origin: the secret of this start of the server, or the password that was
+    /// given out. The link ends with that.
     pub mark: String,
 }
 
-/// Why a link is worth nothing.
+/// Error of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LinkFault {
-    /// This server knows none like it.
+    /// The server does not know this link.
     #[error("this link is not one of this server, or is too old; make another with `elastane ui`")]
     Unknown,
-    /// Its ten minutes are over.
+    /// The ten minutes of the link are over.
     #[error("this link was good for ten minutes and is too old; make another with `elastane ui`")]
     Expired,
-    /// It was used at this time.
+    /// The link was used at this time.
     #[error("this link was used already")]
     Used(Instant),
 }
 
-/// The link with this secret, to a server at this address. What follows `#` is sent to no server: it
-/// is in no log, and no proxy sees it.
+/// The link with this secret, to a server at this address. Browsers send the part after `#` to no
+/// server: it is in no log, and no proxy sees it.
 #[must_use]
 pub fn login_url(address: &str, secret: &str) -> String {
     format!("{address}/login#once={secret}")
@@ -86,7 +85,7 @@ impl Links {
         own.for_each(|link| link.ends = link.ends.min(now));
     }
 
-    /// Whom a link logs in. It is used up.
+    /// Target of a link. The link is used up.
     pub(crate) fn redeem(&self, secret: &str, now: Instant) -> Result<LinkTarget, LinkFault> {
         let hash = hash_secret(secret);
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);

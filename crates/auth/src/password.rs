@@ -62,7 +62,7 @@ impl PasswordHash {
         std::hint::black_box(differing) == 0 && own.len() == want.len()
     }
 
-    /// A short word that stands for this hash: what carries it ends when the password changes.
+    /// Fingerprint of this hash: links and sessions with it end when the password changes.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         crate::fingerprint(&format!("{} {}", self.salt, self.hash))
@@ -89,7 +89,7 @@ fn digest(
 /// Checks a new password.
 ///
 /// # Errors
-/// Says what is allowed.
+/// Description of the requirement that it does not meet.
 pub fn check_password(password: &str, username: &str) -> Result<(), String> {
     if !PASSWORD_BYTES.contains(&password.len()) {
         let (least, most) = (PASSWORD_BYTES.start(), PASSWORD_BYTES.end());
@@ -103,13 +103,13 @@ pub fn check_password(password: &str, username: &str) -> Result<(), String> {
     }
 }
 
-/// True if this can be a password at all. What cannot is not worth hashing.
+/// True if the text has the length of a password. Other texts are not worth hashing.
 #[must_use]
 pub fn may_be_password(password: &str) -> bool {
     (1..=*PASSWORD_BYTES.end()).contains(&password.len())
 }
 
-/// A password to begin with: 16 characters that are not mistaken for each other, 93 bits.
+/// An initial password: 16 characters that are not mistaken for each other, 93 bits.
 ///
 /// # Errors
 /// The operating system gives no random bytes.

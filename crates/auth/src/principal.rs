@@ -1,4 +1,4 @@
-//! Who can ask: the administrators that come with an installation, and those it keeps.
+//! Principals: the administrators that come with an installation, and the stored ones.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,14 +1,14 @@
-//! What a role allows: the predefined roles as published, each a matrix of resources and actions.
+//! Permissions of roles: the predefined roles as published, each a matrix of resources and actions.
 //!
-//! Owns: the words of resources and actions, and the matrix. Does not know who has a role, and
-//! where it holds.
+//! Owns: the words of resources and actions, and the matrix. Does not know which principals have a
+//! role, and where it holds.
 
-/// Something that can be done.
+/// An action on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Make a new one.
     Create,
-    /// See it.
+    /// Read it.
     Read,
     /// Change it, stop it, start it.
     Update,
@@ -17,7 +17,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 4] = [Self::Create, Self::Read, Self::Update, Self::Delete];
 
     /// The published word.
@@ -51,14 +51,14 @@ impl Actions {
 
 macro_rules! resources {
     ($($name:ident $word:literal $shown:literal $group:literal;)+) => {
-        /// What something can be done to, by its published word.
+        /// A resource that actions are for, by its published word.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Resource {
             $(#[doc = $shown] $name,)+
         }
 
         impl Resource {
-            /// All of them.
+            /// All resources.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
             /// The published word.
@@ -159,7 +159,7 @@ impl Resource {
             )
     }
 
-    /// What everybody who works here needs to see: what there is and what is free.
+    /// True for resources that all users need to see: the cluster and its free capacity.
     const fn is_surroundings(self) -> bool {
         matches!(
             self,
@@ -184,7 +184,7 @@ pub struct Role {
     pub id: u64,
     /// Name.
     pub name: &'static str,
-    /// What it is for.
+    /// Purpose of the role.
     pub description: &'static str,
     /// True if workloads and assets of others are only to be seen.
     pub own_only: bool,
@@ -192,7 +192,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// What it allows to do to a resource.
+    /// Actions that it allows on a resource.
     #[must_use]
     pub fn actions(&self, resource: Resource) -> Actions {
         (self.matrix)(resource)

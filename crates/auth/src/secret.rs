@@ -27,7 +27,7 @@ pub fn hash_secret(secret: &str) -> String {
     Sha256::digest(secret).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A short word that stands for a hash: a token that carries it ends when the secret changes.
+/// Fingerprint of a hash: a token that carries it ends when the secret changes.
 #[must_use]
 pub fn fingerprint(secret_sha256: &str) -> String {
     hash_secret(secret_sha256)[..16].to_owned()

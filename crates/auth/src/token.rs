@@ -18,13 +18,13 @@ use crate::secret::random;
 /// Longest token looked at, in bytes.
 const TOKEN_BYTES_MAX: usize = 4096;
 
-/// Whom a token speaks for.
+/// Identity in a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Name, as it is shown and recorded.
     #[serde(rename = "sub")]
     pub name: String,
-    /// Which principal, as [`crate::Principal`] is written.
+    /// Principal, in the form of [`crate::Principal`].
     pub principal: String,
     /// The session it belongs to, or the [`crate::fingerprint`] of the secret it was given for;
     /// it ends with either.
@@ -32,10 +32,10 @@ pub struct Identity {
     pub proof: String,
 }
 
-/// What a token says.
+/// Claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// Whom it speaks for.
+    /// Identity of the caller.
     #[serde(flatten)]
     pub identity: Identity,
     /// Id of the token.
@@ -46,19 +46,19 @@ pub struct Claims {
     pub exp: u64,
 }
 
-/// Why a token was refused.
+/// Error of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TokenFault {
-    /// Not three parts of base64url and JSON.
+    /// The token is not three parts of base64url and JSON.
     #[error("the token is malformed; get a new one")]
     Malformed,
     /// Signed in another way.
     #[error("the token is not signed with HS256; get one from this server")]
     Algorithm,
-    /// Not signed by this server.
+    /// The token was not signed by this server.
     #[error("the token was not issued by this server; get a new one")]
     Signature,
-    /// Its time is over.
+    /// The token has expired.
     #[error("the token has expired; get a new one")]
     Expired,
 }
@@ -118,10 +118,10 @@ impl Keys {
         format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// What a token says, if this key signed it and it has not expired.
+    /// Claims of a token, if this key signed it and it has not expired.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Description of the fault.
     pub fn verify(&self, token: &str, now: Instant) -> Result<Claims, TokenFault> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenFault::Malformed);

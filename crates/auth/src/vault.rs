@@ -1,8 +1,8 @@
 //! Secrets that have to be used again: sealed with a key that is not in the database.
 //!
-//! Owns: the keys, their file, and the form of what is sealed: `1.<number of the key>.<base64url
-//! of nonce, text and tag>`, ChaCha20-Poly1305 with a random nonce each. What is sealed for one
-//! object opens for no other. Does not know what is sealed.
+//! Owns: the keys, their file, and the form of a sealed text:
+//! `1.<number of the key>.<base64url of nonce, text and tag>`, ChaCha20-Poly1305 with a random
+//! nonce each. A text sealed for one object opens for no other. Does not know what is sealed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::{Error, files};
 /// File with the keys, one a line; the first one seals.
 pub const VAULT_FILE: &str = "credentials-key";
 
-/// Why something sealed cannot be opened.
+/// Error of a sealed text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Sealed {
     /// The key is not there.
@@ -33,7 +33,7 @@ pub enum Sealed {
         /// File of the keys.
         path: PathBuf,
     },
-    /// It was changed, or sealed for something else.
+    /// The text was changed, or sealed for another object.
     #[error("what is stored was changed, or is of another credential; enter the credential again")]
     Damaged,
 }
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Vault {
 struct Key {
     number: u32,
     cipher: LessSafeKey,
-    /// What other secrets are made from.
+    /// Key that other secrets are derived from.
     root: hmac::Key,
 }
 
@@ -133,10 +133,10 @@ impl Vault {
         tag.map(|tag| BASE64.encode(tag)).unwrap_or_default()
     }
 
-    /// Opens what was sealed for this object.
+    /// Opens a text that was sealed for this object.
     ///
     /// # Errors
-    /// Says why not.
+    /// Description of the fault.
     pub fn unseal(&self, of: &str, sealed: &str) -> Result<Vec<u8>, Sealed> {
         let number = key_of(sealed).ok_or(Sealed::Damaged)?;
         let key = self.keys.iter().find(|key| key.number == number);

@@ -1,7 +1,7 @@
-//! How long a decision takes and how much memory the process that makes it needs, on the published
-//! states and sizes (`ELASTANE_BENCH_NODES=500,1000`, `ELASTANE_BENCH_STATE=fill` choose some). Each is
-//! measured in a process of its own. Prints; asserts nothing. KAI's figures: benchmarks reference §1
-//! (decision time, Go benchmark) and §2.
+//! Time of a decision and memory of the process that makes it, on the published states and sizes
+//! (`ELASTANE_BENCH_NODES=500,1000`, `ELASTANE_BENCH_STATE=fill` choose some). Each is measured in
+//! a process of its own. Prints; asserts nothing. KAI's figures: benchmarks reference §1 (decision
+//! time, Go benchmark) and §2.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use sim::states::{GPUS_PER_NODE, State};
 
-/// State, what KAI publishes for it, and our goals in milliseconds at 500, 1,000, 5,000 nodes.
+/// State, KAI's published result for it, and our goals in milliseconds at 500, 1,000, 5,000 nodes.
 const ROWS: [(State, &str, [u64; 3]); 10] = [
     (State::Fill, "~1.2 k tasks/s at 500", [20, 40, 400]),
     (State::ReclaimGang, "9.1 s at 500, 76 s at 1,000", [10, 20, 150]),
@@ -24,10 +24,10 @@ const ROWS: [(State, &str, [u64; 3]); 10] = [
     (State::Full, "2.2 s at 4,000", [1, 2, 10]),
 ];
 
-/// Most memory of the process in MB, beside it our goal.
+/// Our goals for the peak memory of the process in MB, at 500, 1,000, 5,000 nodes.
 const MEMORY_GOALS_MB: [u64; 3] = [100, 200, 1000];
 
-/// Says to a process of our own which cell of the table it measures: `state:nodes`.
+/// Environment variable that selects the cell of the table for a child process: `state:nodes`.
 const CELL: &str = "ELASTANE_BENCH_CELL";
 
 fn main() {
@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// What a process of our own says.
+/// Runs a child process for a cell, and returns its output.
 fn cell(state: State, nodes: u32) -> String {
     let said = std::env::current_exe().and_then(|program| {
         let cell = format!("{}:{nodes}", state.name());
@@ -74,7 +74,7 @@ fn cell(state: State, nodes: u32) -> String {
     }
 }
 
-/// The most memory this process has held so far, in MB; none where the system does not tell.
+/// Peak memory of this process so far, in MB; `None` where the system does not report it.
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -82,16 +82,16 @@ fn peak_mb() -> Option<f64> {
     Some(kib * 1024.0 / 1e6)
 }
 
-/// Best of three: the state is the same each time, so the least is the least disturbed. Memory is
-/// that of the first, with nothing beside it.
+/// The best of three decisions: the state is equal each time, so the shortest time is the least
+/// disturbed one. The memory is that of the first, before any other.
 fn measured(state: State, nodes: u32, goals_ms: &[u64; 3]) -> String {
     let size = match nodes {
         0..=500 => 0,
         501..=1000 => 1,
         _ => 2,
     };
-    // The state that must be refused promises one GPU more than there is; in proportion, that
-    // would be granted; and nothing is moved, which would help as well.
+    // This state must be infeasible, and its quotas exceed the capacity by one GPU; quotas in
+    // proportion or moves would make it feasible.
     let strict = matches!(state, State::OneShort | State::OneShortScattered);
     let policy = sched::Policy {
         consolidation_moves_max: if strict { 0 } else { 8 * nodes as usize },

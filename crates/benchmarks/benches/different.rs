@@ -1,8 +1,9 @@
-//! What a decision costs where all workloads differ: 10,000 wait in 1,000 queues of 4 levels, on
-//! clusters that are half full and full, with one node pool and with 50. For each the first
-//! decision, which knows nothing; once all is at rest, one with no change, one after a submission
-//! and one after the end of a running workload. CPU time (`ELASTANE_BENCH_NODES=500,1000` and
-//! `ELASTANE_BENCH_STATE=full` choose some). Prints; asserts nothing.
+//! Time of a decision where all workloads differ: 10,000 wait in 1,000 queues of 4 levels, on
+//! clusters that are half full and full, with one node pool and with 50. For each: the first
+//! decision, with an empty memory; and, once decisions change nothing, one with no change, one
+//! after a submission and one after the end of a running workload. CPU time
+//! (`ELASTANE_BENCH_NODES=500,1000` and `ELASTANE_BENCH_STATE=full` choose some). Prints; asserts
+//! nothing.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
@@ -14,18 +15,18 @@ use sim::states::Different;
 use units::Instant;
 
 const PENDING: u32 = 10_000;
-/// Name, percent of the GPUs that are held, node pools.
+/// Name, percentage of the GPUs that are held, number of node pools.
 const STATES: [(&str, u64, u32); 4] = [
     ("half full", 50, 1),
     ("full", 100, 1),
     ("half full, 50 pools", 50, 50),
     ("full, 50 pools", 100, 50),
 ];
-/// Nodes; goals in milliseconds for a decision, and for one after a change.
+/// Number of nodes; goals in milliseconds for a decision, and for one after a change.
 const SIZES: [(u32, u64, u64); 3] = [(500, 20, 1), (1000, 40, 2), (5000, 200, 5)];
-/// Changes of each kind; the median is printed.
+/// Number of changes of each kind; the median is printed.
 const CHANGES: usize = 5;
-/// A state that does not come to rest in so many decisions is left as it is then.
+/// Maximum number of decisions made until one changes nothing.
 const SETTLE_MAX: usize = 20;
 
 fn main() -> std::io::Result<()> {
@@ -81,7 +82,8 @@ impl Run {
         Self { cluster, memory, policy, state, now: Instant(1), submitted: 0 }
     }
 
-    /// One decision, carried out. What it stops is gone at once.
+    /// Makes one decision, and carries it out. Stopped pods free their places at once. Returns the
+    /// plan and its CPU time in milliseconds.
     fn decide(&mut self) -> (Plan, f64) {
         self.now = self.now.plus_ms(1);
         let start = cpu_ms();
@@ -96,7 +98,8 @@ impl Run {
         (plan, ms)
     }
 
-    /// Decides until nothing changes; how often, and what the last took.
+    /// Decides until nothing changes; returns the number of decisions, and the CPU time of the
+    /// last.
     fn settle(&mut self) -> (usize, f64) {
         for round in 1..SETTLE_MAX {
             let (plan, ms) = self.decide();
@@ -107,7 +110,8 @@ impl Run {
         (SETTLE_MAX, self.decide().1)
     }
 
-    /// The median of what a decision takes after a change; each begins at rest.
+    /// The median CPU time of a decision after a change; nothing is left to decide before each
+    /// change.
     fn median(&mut self, change: impl Fn(&mut Self)) -> f64 {
         let mut all = Vec::new();
         for _ in 0..CHANGES {
@@ -128,7 +132,7 @@ impl Run {
         }
     }
 
-    /// The running workload in the middle ends.
+    /// Ends the running workload in the middle.
     fn end(&mut self) {
         let runs = |id: &WorkloadId| self.cluster.workloads()[*id].placed > 0;
         let running: Vec<_> = self.cluster.workloads().ids().filter(runs).collect();
@@ -142,7 +146,7 @@ impl Run {
     }
 }
 
-/// CPU time of this process so far, where the system tells; 0 elsewhere.
+/// CPU time of this process so far in milliseconds; 0 where the system does not report it.
 fn cpu_ms() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanos: Option<u64> = stat.split_whitespace().next().and_then(|first| first.parse().ok());

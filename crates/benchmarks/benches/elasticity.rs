@@ -1,6 +1,6 @@
-//! Two trainings, and a training beside a service, on published clusters, in virtual time: when they
-//! end and how much of the cluster works, beside what is published. Prints; asserts nothing (the goals
-//! are in the tests of this crate).
+//! Two trainings, and a training beside a service, on published clusters, in virtual time: when
+//! they end and how much of the cluster works, compared with the published results. Prints; asserts
+//! nothing (the goals are in the tests of this crate).
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 

@@ -1,4 +1,4 @@
-//! How good decisions are beside the best there is, on instances small enough to try everything.
+//! Quality of decisions compared with the optimum, on instances small enough for exhaustive search.
 //! Prints; asserts nothing.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]

@@ -1,5 +1,5 @@
-//! How long published loads take from first to last, in virtual time, beside the least they can
-//! take. Prints; asserts nothing. Other schedulers' figures: benchmarks reference §2 and §3.
+//! Makespan of published loads in virtual time, compared with a lower bound. Prints; asserts
+//! nothing. Other schedulers' figures: benchmarks reference §2 and §3.
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 

@@ -1,6 +1,6 @@
-//! How well pods are packed on the published trace and on mixes drawn from it, first without moving
-//! anything, then with consolidation, beside FGD and best fit on the same pods in the same order. Needs
-//! the trace: ELASTANE_TRACE names a folder with nodes.csv and the lists of pods. ELASTANE_SEEDS is the
+//! Packing of the published trace and of mixes drawn from it, first without moves, then with
+//! consolidation, compared with FGD and best fit on the same pods in the same order. Needs the
+//! trace: ELASTANE_TRACE names a folder with nodes.csv and the lists of pods. ELASTANE_SEEDS is the
 //! number of seeds (10), ELASTANE_MIX a part of the names of mixes. Prints; asserts nothing. The
 //! published figures: Weng et al., USENIX ATC 2023.
 
@@ -12,7 +12,8 @@ use benchmarks::packing::{Few, Mix, Published};
 use sched::Policy;
 use sim::trace::{Replay, read_nodes, read_pods, replay_moving, replay_until};
 
-/// Lists, and what is published for them: GPUs given out by FGD and best fit at 100 % requested.
+/// Lists, and their published results: percentage of GPUs given out by FGD and best fit at 100 %
+/// requested.
 const LISTS: [(&str, f64, f64); 5] = [
     ("default", 95.23, 92.86),
     ("gpushare40", 93.96, 91.44),
@@ -21,7 +22,7 @@ const LISTS: [(&str, f64, f64); 5] = [
     ("gpuspec10", 94.66, 93.10),
 ];
 const SEED: u64 = 42;
-/// The mean is over so much asked for, in percent.
+/// Range of the requested percentages that the mean is over.
 const ASKED: std::ops::RangeInclusive<usize> = 90..=100;
 
 const fn bound(list: &'static str, bound_percent: u64) -> Mix {
@@ -76,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints a row: means over runs that each take CPU time of their own.
+/// Prints a row: means over runs, each with its own CPU time.
 fn show(
     name: &str,
     runs: impl Iterator<Item = Result<Replay, sim::Error>>,
@@ -114,7 +115,7 @@ fn show(
     Ok(())
 }
 
-/// CPU time of this process so far, where the system tells; 0 elsewhere.
+/// CPU time of this process so far in seconds; 0 where the system does not report it.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanos: Option<u64> = stat.split_whitespace().next().and_then(|first| first.parse().ok());

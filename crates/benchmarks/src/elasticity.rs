@@ -1,11 +1,11 @@
-//! Published clusters on which trainings stretch and shrink, played by the scheduler of the product
-//! with no plan made by hand. Owns: the set-ups, and what is read off a play. Does not know about:
-//! what is published for them.
+//! Published clusters with elastic trainings, played by the scheduler of the product with no plan
+//! made by hand. Owns: the set-ups, and the measures of a play. Does not know about: the published
+//! results.
 //!
 //! Source: the performance report of ElasticDL 0.2 (2020): two equal jobs, and a training beside a
 //! service that is scaled by a script, each with CPUs and with GPUs. The work of a job is such that
-//! it alone takes as long as published. A pod works only from its start delay on; until then it holds
-//! its place and counts as idle. What is stopped is gone at once.
+//! it takes the published time when alone. A pod works only after its start delay; until then it
+//! holds its place and counts as idle. Stopped pods free their places at once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,46 +13,48 @@ use std::fmt::Write as _;
 use sim::scenario::{Scenario, State};
 use sim::{Frame, Record};
 
-/// A job that is looked at.
+/// Names of the measured jobs.
 const JOBS: [&str; 2] = ["one", "two"];
 
 /// How trainings share a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// All their pods or none.
+    /// All pods of a job run, or none.
     Gang,
-    /// From one pod on, in one project: what is there first keeps what it has.
+    /// At least one pod of each job runs; both jobs are in one project, and the first keeps its
+    /// pods.
     OneProject,
-    /// From one pod on, each in a project that is entitled to half.
+    /// At least one pod of each job runs; each job is in a project that is entitled to half the
+    /// cluster.
     TwoProjects,
 }
 
 /// A published cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// Name.
+    /// Name in the report.
     pub name: &'static str,
-    /// Devices that can be used.
+    /// Usable devices.
     pub devices: u64,
-    /// Keys of a node, and how many nodes.
+    /// Attributes of a node in a scenario, and the number of nodes.
     nodes: (&'static str, u32),
-    /// What a pod asks for.
+    /// Resource request of a pod in a scenario.
     pod: &'static str,
-    /// Most pods of a job.
+    /// Maximum number of pods of a job.
     pods: u64,
-    /// Seconds that a job takes alone, its start delay included.
+    /// Run time in seconds of a job alone, its start delay included.
     alone_s: u64,
     /// Seconds after its start in which a pod does not work yet.
     pub start_delay_s: u64,
-    /// When the second job comes, if there is one.
+    /// Second at which the second job is submitted; `None` if there is one job.
     second_s: Option<u64>,
-    /// How many pods of a service there are, from which second on.
+    /// Number of pods of the service, from each second on.
     service: &'static [(u64, u32)],
-    /// For how many seconds that is looked at, where it does not end by itself.
+    /// Measured interval in seconds; `None` if the play ends with its jobs.
     window_s: Option<(u64, u64)>,
 }
 
-/// Two jobs of 13 CPUs on three nodes of 8, of which 7.91 can be used.
+/// Two jobs of 13 CPUs on three nodes of 8, of which 7.91 are usable.
 pub const E1: Setup = Setup {
     name: "E1",
     devices: 21,
@@ -105,23 +107,23 @@ pub const A2: Setup = Setup {
     window_s: Some((0, 460)),
 };
 
-/// What came of a set-up.
+/// Measures of a play.
 #[derive(Debug, Clone, Default)]
 pub struct Played {
-    /// When each job ended, in seconds.
+    /// End of each job, in seconds.
     pub ends_s: Vec<u64>,
     /// Seconds from the submission of the last job to its first step.
     pub first_step_s: Option<u64>,
-    /// Devices that were held, in percent of those that can be used.
+    /// Devices held, in percent of the usable ones.
     pub held_percent: f64,
-    /// Devices that worked.
+    /// Devices at work, in percent of the usable ones.
     pub working_percent: f64,
-    /// Pods of trainings that worked, second by second.
+    /// Pods of trainings at work, for each second.
     pub workers: Vec<u64>,
 }
 
 impl Played {
-    /// When all was done, in seconds.
+    /// End of the last job, in seconds.
     #[must_use]
     pub fn makespan_s(&self) -> u64 {
         self.ends_s.iter().copied().max().unwrap_or_default()
@@ -129,10 +131,10 @@ impl Played {
 }
 
 impl Setup {
-    /// Plays it.
+    /// Plays the set-up.
     ///
     /// # Errors
-    /// The scenario cannot be played: a fault of this file.
+    /// The scenario cannot be played, which is a fault of this file.
     pub fn play(&self, sharing: Sharing) -> Result<Played, sim::Error> {
         let scenario = Scenario::read(&self.scenario(sharing))?;
         let frames = sim::run(&scenario, Record::Everything)?.frames;
@@ -146,7 +148,7 @@ impl Setup {
 
     fn scenario(&self, sharing: Sharing) -> String {
         let (node, count) = self.nodes;
-        // Where GPUs are shared, the quota is of GPUs; it is not where CPUs are.
+        // The quota is of the kind of device that the jobs share.
         let kind = if self.pod.starts_with("gpu") { "gpu" } else { "cpu" };
         let (of_second, quota) = match sharing {
             Sharing::TwoProjects => ("second", self.devices / 2),

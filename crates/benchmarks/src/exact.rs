@@ -1,6 +1,5 @@
-//! Decisions beside the best there is, on clusters so small that it can be found by trying
-//! everything. Owns: the instances, and the exhaustive searches. Refuses to know: how decisions are
-//! made.
+//! Decisions compared with the optimum, on clusters small enough for exhaustive search. Owns: the
+//! instances, and the exhaustive searches. Does not know about: how decisions are made.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,22 +18,22 @@ const GPUS: u32 = 4;
 const GPUS_ALL: u32 = 12;
 const CORES: u32 = 8;
 
-/// What many instances come to.
+/// Sums over many instances.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Instances.
+    /// Number of instances.
     pub instances: u32,
-    /// In how many of them the decision was no worse than the best.
+    /// Number of instances in which the decision was optimal.
     pub best: u32,
-    /// GPUs given out, or lost by those that were stopped, or workloads moved, in all.
+    /// Sum of the results: GPUs given out, GPUs lost by stopped workloads, or workloads moved.
     pub gpus: u32,
-    /// The same if each decision were the best.
+    /// Sum of the optimal results.
     pub gpus_best: u32,
-    /// GPUs, or workloads, by which those that were worse were worse, in all.
+    /// Sum of the differences from the optimum.
     pub gpus_worse: u32,
-    /// The same of the one that was the worst.
+    /// Largest difference from the optimum.
     pub worst: u32,
-    /// In how many of them nothing was found.
+    /// Number of instances in which the scheduler found no solution.
     pub not_found: u32,
 }
 
@@ -55,9 +54,9 @@ impl Compared {
     }
 }
 
-/// GPUs given out to pods of 0 to 3 GPUs and up to 4 cores on 3 nodes of 4 GPUs and 8 cores, beside
-/// the most that any choice of pods and places gives out. The pods come one by one, and nobody is
-/// moved; or they are all there from the beginning.
+/// GPUs given out to pods of 0 to 3 GPUs and up to 4 cores on 3 nodes of 4 GPUs and 8 cores,
+/// compared with the maximum over all choices of pods and places. The pods arrive one by one, and
+/// none is moved; or all are pending from the beginning.
 #[must_use]
 pub fn packing(seed: u64, instances: u32, one_by_one: bool) -> Compared {
     let mut rng = Rng::new(seed);
@@ -82,10 +81,10 @@ pub fn packing(seed: u64, instances: u32, one_by_one: bool) -> Compared {
     compared
 }
 
-/// GPUs lost by workloads without a right to them, of one pod or two and 1 to 3 GPUs each, so that a
-/// gang that has a right to all finds room, beside the least that has to be lost. Instances in which
-/// nobody has to be stopped, or stopping all is not enough, do not count. Who is moved to another place
-/// loses nothing; the least is that without moving, so less is possible.
+/// GPUs lost by workloads without quota, of one or two pods with 1 to 3 GPUs each, so that a gang
+/// within its quota fits, compared with the minimum. Instances do not count if no workload has to
+/// be stopped, or if stopping all is not enough. A workload moved to another place loses nothing;
+/// the minimum is that without moves, so a decision can be better.
 #[must_use]
 pub fn victims(seed: u64, instances: u32) -> Compared {
     let mut rng = Rng::new(seed);
@@ -97,7 +96,7 @@ pub fn victims(seed: u64, instances: u32) -> Compared {
             tiny.submit(tiny.a, (gpus, 0), pods..pods + 1);
             tiny.decide(&[Action::Allocate]);
         }
-        // What waits for others to be moved would start before the gang, and change what is lost.
+        // Workloads that wait for moves would start before the gang, and change the GPUs lost.
         tiny.decide(&Policy::default().actions);
         let before = tiny.held(tiny.a);
         let (gpus, pods) = (draw(&mut rng, 1..5), draw(&mut rng, 1..4));
@@ -118,10 +117,10 @@ pub fn victims(seed: u64, instances: u32) -> Compared {
     compared
 }
 
-/// Workloads moved, of one pod to three and 1 to 3 GPUs each, some of which can do with fewer pods, so
-/// that one pod finds room, beside the fewest that have to be. The best is to move the fewest workloads,
-/// of equals the fewest GPUs of them, then the fewest pods. Instances in which none has to be moved, or
-/// moving all is not enough, do not count.
+/// Workloads moved so that one pod fits, compared with the minimum. They have one to three pods of
+/// 1 to 3 GPUs each, and some can run with fewer pods. The optimum moves the fewest workloads, then
+/// the fewest GPUs, then the fewest pods. Instances do not count if no workload has to be moved, or
+/// if moving all is not enough.
 #[must_use]
 pub fn moves(seed: u64, instances: u32) -> Compared {
     let mut rng = Rng::new(seed);
@@ -162,13 +161,13 @@ pub fn moves(seed: u64, instances: u32) -> Compared {
     compared
 }
 
-/// A pod with a place: of which workload, and where it is.
+/// A placed pod: its workload, its ID and its place.
 type Placed = (WorkloadId, model::PodId, model::Placement);
 
-/// How many workloads are moved, how many GPUs of them, and how many pods.
+/// Numbers of moved workloads, of their moved GPUs, and of their moved pods.
 type Moved = (u32, u32, u32);
 
-/// What it costs to move these; those of one workload are side by side.
+/// Cost of moving these pods; the pods of a workload must be adjacent.
 fn cost<'a>(moved: impl Iterator<Item = &'a Placed>) -> Moved {
     let mut last = None;
     moved.fold((0, 0, 0), |(workloads, gpus, pods), (id, _, place)| {
@@ -178,7 +177,8 @@ fn cost<'a>(moved: impl Iterator<Item = &'a Placed>) -> Moved {
     })
 }
 
-/// The least that has to be moved so that a pod has room, over all sets of pods.
+/// The cheapest moves after which a pod of `gpus` GPUs fits, over all sets of pods; `None` if no
+/// set is enough.
 fn fewest(held: &[Placed], gpus: u32) -> Option<Moved> {
     let all = (1_u32 << held.len()) - 1;
     let moved = |set: u32| (0..).zip(held).filter(move |(at, _)| set >> at & 1 == 1);
@@ -208,11 +208,11 @@ fn fewest(held: &[Placed], gpus: u32) -> Option<Moved> {
     least
 }
 
-/// True if pods of so many GPUs fit on nodes with so many.
+/// `true` if pods of these GPU counts, the largest first, fit on nodes with these free GPUs.
 fn fit(pods: &[u32], free: &mut [u32; NODES]) -> bool {
     let Some((&first, rest)) = pods.split_first() else { return true };
     (0..NODES).any(|at| {
-        // Nodes with as much are alike.
+        // Nodes with equal free GPUs are equivalent.
         let is_new = !free[..at].contains(&free[at]);
         let Some(left) = free[at].checked_sub(first).filter(|_| is_new) else { return false };
         let before = std::mem::replace(&mut free[at], left);
@@ -222,12 +222,12 @@ fn fit(pods: &[u32], free: &mut [u32; NODES]) -> bool {
     })
 }
 
-/// A number of a range.
+/// A random number of a range.
 fn draw(rng: &mut Rng, from: Range<u32>) -> u32 {
     from.start + u32::try_from(rng.below(from.len())).unwrap_or(0)
 }
 
-/// The most GPUs that pods (GPUs, cores) can be given: every set of nodes that can come about.
+/// Maximum number of GPUs that pods (GPUs, cores) can get, over all reachable states of the nodes.
 fn most(pods: &[(u32, u32)]) -> u32 {
     let mut reached = BTreeSet::from([[(GPUS, CORES); NODES]]);
     for &(gpus, cores) in pods {
@@ -248,7 +248,8 @@ fn most(pods: &[(u32, u32)]) -> u32 {
     GPUS_ALL - reached.iter().map(free).min().unwrap_or(0)
 }
 
-/// The least GPUs to be lost so that so many pods of a size have room, over all sets of workloads.
+/// Minimum number of GPUs to be lost so that `pods` pods of `gpus` GPUs fit, over all sets of
+/// workloads; `None` if no set is enough.
 fn least(held: &[(WorkloadId, [u32; NODES])], (pods, gpus): (u32, u32)) -> Option<u32> {
     let total = |at: usize| held.iter().map(|(_, on)| on[at]).sum::<u32>();
     let sets = (0..1_u32 << held.len()).filter_map(|set| {
@@ -261,7 +262,7 @@ fn least(held: &[(WorkloadId, [u32; NODES])], (pods, gpus): (u32, u32)) -> Optio
     sets.min()
 }
 
-/// A cluster of two projects, of which only the second has a quota.
+/// A cluster of two projects; only the second has a quota.
 struct Tiny {
     cluster: Cluster,
     a: QueueId,
@@ -287,7 +288,8 @@ impl Tiny {
         Self { cluster, a, b, seq: 0 }
     }
 
-    /// A workload of the fewest pods of a range to the most.
+    /// Submits a workload; `pods.start` is its minimum number of pods, and `pods.end - 1` its
+    /// number of pods.
     fn submit(&mut self, queue: QueueId, (gpus, cores): (u32, u32), pods: Range<u32>) {
         self.seq += 1;
         let gpu = GpuRequest::Whole(gpus);
@@ -302,7 +304,7 @@ impl Tiny {
         }
     }
 
-    /// One decision; what is stopped is gone at once.
+    /// Makes one decision; stopped pods free their places at once.
     fn decide(&mut self, actions: &[Action]) {
         let policy = Policy { actions: actions.to_vec(), ..Policy::default() };
         let _ = sched::cycle(&mut self.cluster, Instant(self.seq), &policy);
@@ -313,7 +315,7 @@ impl Tiny {
         }
     }
 
-    /// It is over, and its places are free.
+    /// Ends a workload, and frees its places.
     fn end(&mut self, id: WorkloadId) {
         for pod in self.cluster.workloads()[id].pods.clone() {
             self.cluster.set_wants(pod, false);
@@ -321,7 +323,7 @@ impl Tiny {
         }
     }
 
-    /// Where each pod is.
+    /// Place of each pod.
     fn places(&self) -> Vec<Placed> {
         let pods = self.cluster.pods().iter();
         let places =
@@ -329,7 +331,7 @@ impl Tiny {
         places.collect()
     }
 
-    /// GPUs of each workload of a project that has a place, by node.
+    /// GPUs on each node of each placed workload of a project.
     fn held(&self, queue: QueueId) -> Vec<(WorkloadId, [u32; NODES])> {
         let own = self.cluster.workloads().iter();
         let own = own.filter(|(_, row)| row.spec.queue == queue && row.placed > 0);

@@ -1,6 +1,6 @@
-//! What decisions are compared with. Owns: published loads played from first to last, published ways
-//! to pack, clusters on which trainings stretch, and the best that there is on instances small enough to try everything. No part of the
-//! programs.
+//! Baselines to compare decisions with. Owns: published loads played from first to last, published
+//! packing algorithms, clusters with elastic trainings, and the optimum of instances small enough
+//! for exhaustive search. No part of the programs.
 
 pub mod elasticity;
 pub mod exact;

@@ -1,9 +1,9 @@
-//! Objects in buckets of S3. Owns: the way to a server, its login by the variables that others read as
-//! well, and reading, writing, listing and removing one object. An object appears whole, or not at all.
-//! Does not know what an object holds.
+//! Objects in buckets of S3. Owns: the way to a server, its login by the variables that others read
+//! as well, and reading, writing, listing and removing one object. An object appears whole, or not
+//! at all. Does not know what an object holds.
 //!
-//! Requests are signed one by one, so the secret of a login leaves this process for nowhere; redirects are
-//! not followed.
+//! Requests are signed one by one, so the secret of a login leaves this process for nowhere;
+//! redirects are not followed.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use rustls::{ClientConfig, RootCertStore};
 use rusty_s3::actions::{DeleteObject, GetObject, ListObjectsV2, PutObject, S3Action as _};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 
-/// What the address of an object begins with.
+/// Prefix of the address of an object.
 pub const SCHEME: &str = "s3://";
 /// The region of servers that have none.
 pub const REGION_DEFAULT: &str = "us-east-1";
-/// How long a request may be on its way, and a connection may take or be silent.
+/// Longest time of a request, of a connection attempt, and of silence.
 const SIGNED_FOR: Duration = Duration::from_secs(3600);
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// How often a server that is busy or away is asked, and the first pause between.
+/// How often a request is sent to a server that is busy or away, and the first pause between.
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);
 /// The largest object that can be written at once.
@@ -35,7 +35,7 @@ const OBJECT_BYTES_MAX: usize = 5 << 30;
 /// TLS cannot be prepared.
 pub fn client(silence_max: Duration) -> Result<Client, String> {
     let mut roots = RootCertStore::empty();
-    // One that cannot be read is one that is not trusted.
+    // An unreadable certificate is not trusted.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let tls =
         ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -179,8 +179,8 @@ impl Store {
         self.ask(|| self.http.delete(delete.clone())).await.map(drop)
     }
 
-    /// The answer; none if what is asked for is not there. A server that is busy or away for a moment is
-    /// asked again.
+    /// The response; `None` if the object does not exist. A request to a server that is busy or
+    /// away for a moment is repeated.
     async fn ask(&self, request: impl Fn() -> RequestBuilder) -> io::Result<Option<Response>> {
         let mut pause = PAUSE;
         for attempt in 1.. {
@@ -204,7 +204,7 @@ fn is_passing(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
-/// None: the object is not there, but its bucket is.
+/// Error of a refusal; `None` if the object is not there, but its bucket is.
 async fn refused(answer: Response) -> io::Result<Option<Response>> {
     let status = answer.status();
     let text = answer.text().await.map_err(away)?;
@@ -224,7 +224,7 @@ fn missing(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, why)
 }
 
-/// Why a request failed. Its address is left out: its signature is in it.
+/// Causes of a failed request. Its address is left out: it contains the signature.
 #[must_use]
 pub fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();

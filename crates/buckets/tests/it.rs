@@ -10,7 +10,7 @@ use buckets::Store;
 /// Names in a page of a list.
 const PAGE: usize = 2;
 
-/// What a server has, and the answers that it gives before it does what it is asked.
+/// Objects of a server, and the responses that it gives before it serves requests.
 #[derive(Default)]
 struct Has {
     objects: Mutex<BTreeMap<String, Vec<u8>>>,

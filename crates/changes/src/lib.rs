@@ -22,11 +22,11 @@ pub use routes::routes;
 /// Counts a reader for as long as what it answers lives.
 pub type Count = Box<dyn Fn() -> Box<dyn Any + Send + Sync> + Send + Sync>;
 
-/// What the stream is made from.
+/// State that the stream is made from.
 pub struct Context {
     backend: Backend,
     origins: Origins,
-    /// Who says what a reader is still worth.
+    /// Authenticator that gives the current rights of a reader.
     authenticator: Arc<dyn Authenticator>,
     /// The documents that are in the stream.
     documents: Vec<DocumentViewKind>,
@@ -37,7 +37,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// With the documents of the capabilities there are.
+    /// State with the kinds of documents of all capabilities.
     #[must_use]
     pub fn new(
         (backend, origins, interface): (Backend, Origins, &'static str),

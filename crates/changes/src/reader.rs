@@ -1,9 +1,9 @@
-//! A reader of the stream. Owns: what it gets and in which order, that it sees what it may see and
-//! nothing else, and how it goes on after a break.
+//! A reader of the stream. Owns: which changes it gets and in which order, that it gets exactly
+//! those that it may see, and how it resumes after a break.
 //!
 //! A reader has a position and nothing else: no queue of its own that could grow. It reads the
 //! newest version of each object behind its position, so a slow one gets fewer versions, not more
-//! memory. A list is the same from the beginning, without the deletions.
+//! memory. A list is a read from the first version, without the deletions.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -28,21 +28,21 @@ use http_kit::ApiError;
 use crate::visibility::{Visibility, resources};
 use crate::{Context, wire};
 
-/// How often a silent stream says that it is there, and how far it is.
+/// Interval in which a silent stream sends its position.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Changes that are read at once.
 const CHANGES_MAX: usize = 256;
 /// Bytes that are sent at once. A connection that is not read from holds up to 16 times as many.
 const BYTES_MAX: usize = 16 << 10;
 
-/// Where a reader begins.
+/// Start of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartFrom {
-    /// With everything there is.
+    /// At a full list.
     Nothing,
-    /// With what changes from now on.
+    /// At changes from now on.
     Now,
-    /// With what changed since.
+    /// At changes after this position.
     Position(Position),
 }
 
@@ -51,12 +51,12 @@ pub(crate) enum StartFrom {
 pub(crate) enum Shape {
     /// All of it.
     Whole,
-    /// What grids show, and what several wait for once.
+    /// Rows for grids, with texts that several workloads share sent once.
     Row,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes, by name.
     pub(crate) const ALL: [(&str, Self); 2] = [("whole", Self::Whole), ("row", Self::Row)];
     /// The words for them.
     pub(crate) const WORDS: [&str; 2] = [Self::ALL[0].0, Self::ALL[1].0];
@@ -79,15 +79,15 @@ impl Shape {
     }
 }
 
-/// What is asked for.
+/// Query of a reader.
 #[derive(Debug, Clone)]
 pub(crate) struct Subscription {
     pub(crate) shape: Shape,
     /// Empty for all kinds.
     pub(crate) kinds: Vec<ChangeKind>,
-    /// What is in these projects, and the projects; empty for all.
+    /// Projects whose objects and rows are sent; empty for all.
     pub(crate) projects: BTreeSet<u64>,
-    /// This workload and its pods.
+    /// Workload whose changes, and those of its pods, are sent; `None` for all.
     pub(crate) workload: Option<Uuid>,
     pub(crate) after: StartFrom,
 }
@@ -97,7 +97,7 @@ impl Subscription {
         let Some(kind) = wire::kind_of(&entry.key, context) else { return false };
         let of_workload = |id| match entry.key {
             Key::Workload(own) | Key::Row(own) | Key::Pod(own, _) => own == id,
-            // Which of them it waits for may change.
+            // The workloads that wait for a reason may change.
             Key::Reason(_) => true,
             _ => false,
         };
@@ -136,17 +136,17 @@ pub(crate) struct Reader {
     changes: Changes,
     visibility: Visibility,
     epoch: u32,
-    /// Everything up to this version was sent, or is not for this reader.
+    /// Everything up to this version was sent, or is invisible to this reader.
     version: u64,
     /// The version up to which a list goes on, while it does.
     listing: Option<u64>,
-    /// What is to be sent before anything else.
+    /// Frame to send before all others.
     first: Option<ChangeFrame<()>>,
     /// The version of the last position that was sent.
     sent: u64,
-    /// The server as it was sent last, but for its clock; none where it is not asked for.
+    /// The server as it was sent last, except its clock; `None` if the query does not include it.
     server: Option<ServerRow>,
-    /// It is counted while it reads.
+    /// Counts the reader while it lives.
     _counted: Box<dyn Any + Send + Sync>,
 }
 
@@ -285,7 +285,7 @@ impl Reader {
         }
     }
 
-    /// Begins from the beginning. Until the list is complete there is no position to go on from.
+    /// Restarts with a full list. Until the list is complete there is no position to resume from.
     fn list_again(&mut self, reason: ResetReason) {
         self.server = None;
         self.version = 0;
@@ -293,7 +293,7 @@ impl Reader {
         self.first = Some(ChangeFrame::Reset(ChangeReset { reason }));
     }
 
-    /// Sends the server, if it is asked for and is another than before, or in any case `again` for
+    /// Sends the server if the query includes it and it has changed; with `again` in any case, for
     /// its clock.
     fn send_server(&mut self, text: &mut String, again: bool) {
         if !self.wanted.has_kind(ChangeKind::Server) {
@@ -340,8 +340,8 @@ impl Reader {
     }
 }
 
-/// True if a reader at a version, or in a list up to another, may have something of which the
-/// deletion was forgotten. What was deleted before the end of a list is not in it.
+/// True if a reader at a version, or in a list up to another, may have an object whose deletion was
+/// forgotten. Objects deleted before the end of a list are not in it.
 fn misses_deletions(version: u64, listing: Option<u64>, forgotten: u64) -> bool {
     listing.unwrap_or(version) < forgotten
 }

@@ -27,7 +27,7 @@ use crate::reader::{Reader, Shape, StartFrom, Subscription};
 
 type Shared = Arc<Context>;
 
-/// What `after` is beside a position.
+/// Value of `after` that starts at changes from now on.
 const NOW: &str = "now";
 const PARAMETERS: [&str; 5] = ["kinds", "project", "workload", "after", "shape"];
 
@@ -38,7 +38,7 @@ where
     Shared: FromRef<S>,
 {
     let about = "Objects as they change, each whole; resumable";
-    // Each object is checked by itself.
+    // The route needs no role: each object is checked by itself.
     let route = get("/elastane/v1/changes", "stream_changes", about, stream_changes);
     let route = route.part::<ChangeFrame>().part::<WorkloadGridRow>();
     let route = route.part::<SharedReason>().part::<ServerRow>();
@@ -79,7 +79,7 @@ async fn stream_changes(
         let text = reader.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(text)), reader))
     });
-    // Also while nothing changes.
+    // The stream ends even while nothing changes.
     let stop = Box::pin(async move {
         tokio::select! {
             () = shutdown.wait() => {}

@@ -1,5 +1,5 @@
-//! What a caller may see of the changes. Owns: the same answers as those of the lists, from what is
-//! known of an object after it was deleted.
+//! Visibility of changes for a caller. Owns: decisions equal to those of the lists, from the parts
+//! of an object that are known after its deletion.
 
 use api_types::ChangeKind;
 use auth::Action::Read;
@@ -26,7 +26,7 @@ impl PartialEq for ScopedGrant {
     }
 }
 
-/// What a caller may see. Two are equal if nothing that stays is seen with one of them only.
+/// Visibility for a caller. Equal values show the same lasting objects.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Visibility {
     all: bool,
@@ -68,7 +68,7 @@ impl Visibility {
         let mut given = self.given.iter().filter(|given| given.role.allows(Read, resource));
         given.any(|given| match kind {
             ChangeKind::Node | ChangeKind::Gpu | ChangeKind::NodePool | ChangeKind::User => true,
-            // Seen where it is, and where it can be used.
+            // An asset is seen in its own scope, and in scopes where it can be used.
             ChangeKind::Asset | ChangeKind::Template => {
                 let here = Place { scope: given.scope, department: given.department };
                 contains(given.scope, place) || contains(place.scope, here)
@@ -85,7 +85,7 @@ impl Visibility {
     }
 }
 
-/// What roles call the objects of a kind.
+/// Resources that roles name for the objects of a kind.
 pub(super) fn resources(context: &Context, kind: ChangeKind) -> Vec<Resource> {
     match kind {
         ChangeKind::Department => vec![Resource::Department],

@@ -11,7 +11,7 @@ use view::View;
 
 use crate::Context;
 
-/// What an object is in the stream; none of what is not in it.
+/// Kind of an object in the stream; `None` if it is not in the stream.
 pub(super) fn kind_of(key: &Key, context: &Context) -> Option<ChangeKind> {
     Some(match key {
         Key::Department(_) => ChangeKind::Department,
@@ -26,7 +26,7 @@ pub(super) fn kind_of(key: &Key, context: &Context) -> Option<ChangeKind> {
     })
 }
 
-/// What roles call it.
+/// Resource that roles name for an object.
 pub(super) fn resource_of(key: &Key, context: &Context) -> Option<Resource> {
     Some(match key {
         Key::Department(_) => Resource::Department,
@@ -38,8 +38,8 @@ pub(super) fn resource_of(key: &Key, context: &Context) -> Option<Resource> {
     })
 }
 
-/// The text of a change; none where there is nothing to say. `is_seen` says in which projects the
-/// pods are seen that another object shows.
+/// The text of a change; `None` if there is none to send. `is_seen` is true for projects whose pods
+/// may be shown within another object.
 pub(super) fn text(
     context: &Context,
     view: &View,
@@ -57,7 +57,7 @@ pub(super) fn text(
     }
 }
 
-/// What a frame is made from.
+/// Parts that a frame is made from.
 struct Frame<'a> {
     context: &'a Context,
     view: &'a View,
@@ -146,7 +146,7 @@ impl Frame<'_> {
 
     fn deletion(&self) -> Result<Option<String>, ApiError> {
         match &self.entry.key {
-            // What shows it is still there, or says itself that it is not.
+            // The object that shows it still exists, or its own deletion is sent.
             Key::Object(stored, _)
                 if self.context.documents_of(stored).is_none_or(|of| of.is_part) =>
             {

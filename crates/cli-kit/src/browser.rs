@@ -1,9 +1,9 @@
-//! The browser of this machine. Owns: whether one would be seen, and how one is started. Does not
-//! know about: what is opened in it.
+//! The browser of this machine. Owns: the check for a display, and how a browser is started. Does
+//! not know about: the opened addresses.
 
 use std::process::{Command, Stdio};
 
-/// True if a browser would be seen here.
+/// True if this session has a display, on which a browser would be visible.
 #[must_use]
 pub fn has_display() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());

@@ -1,6 +1,5 @@
-//! Waiting for a change instead of asking again and again. Owns: that nothing which happens between
-//! a look at the server and the wait after it is missed, and what is done where the server has no
-//! stream of changes or is away.
+//! Waits for changes in place of polling. Owns: that no change between a request and the wait after
+//! it is missed, and the fallback if the server has no change stream or is away.
 
 use std::time::Duration;
 
@@ -8,20 +7,20 @@ use api_types::ChangeKind;
 use client::{ChangeStream, Client, Watched};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How often `--watch` asks at most.
+/// Minimum interval between two requests with `--watch`.
 pub(crate) const WATCH_EVERY: Duration = Duration::from_secs(1);
-/// How often it asks for what the stream does not have, such as measured values, which are new
-/// every 15 seconds, and the effect of workloads that the caller does not see.
+/// Interval of requests for data that the stream does not have, such as measured values, which are
+/// new every 15 seconds, and the effect of workloads that the caller does not see.
 const UNSEEN_EVERY: Duration = Duration::from_secs(5);
-/// What changes within this time is looked at once.
+/// Changes within this time are reported once.
 const TOGETHER: Duration = Duration::from_millis(20);
 
-/// What is waited for.
+/// Wait for changes.
 pub struct ChangeWait {
     stream: ChangeStream,
-    /// Least time between two beats.
+    /// Minimum time between two reports.
     spacing: Duration,
-    /// Most time between them.
+    /// Maximum time between them; `None` = no limit.
     at_most: Option<Duration>,
     last: Option<Instant>,
 }
@@ -39,14 +38,14 @@ impl ChangeWait {
         Self::of(client, Watched { workload, ..Watched::default() })
     }
 
-    /// For `--watch`: as `new`, and as often as it would be asked otherwise, however much happens.
+    /// For `--watch`: as `new`, but at most one report per polling interval, however many changes
+    /// there are.
     #[must_use]
     pub fn watch(client: &Client, kinds: &[ChangeKind], project: Option<&str>) -> Self {
         Self { spacing: WATCH_EVERY, ..Self::new(client, kinds, project) }
     }
 
-    /// The same where the answer has something that the stream does not have: that is asked for
-    /// every five seconds.
+    /// Also reports every five seconds, for an answer with data that the stream does not have.
     #[must_use]
     pub fn with_unseen(self) -> Self {
         Self { at_most: Some(UNSEEN_EVERY), ..self }
@@ -56,9 +55,9 @@ impl ChangeWait {
         Self { stream: client.changes(watched), spacing: TOGETHER, at_most: None, last: None }
     }
 
-    /// Returns when something may have changed since it returned last, and where that cannot be
-    /// known after `otherwise`. The first time it returns as soon as changes are listened for, so
-    /// that what happened before is looked at.
+    /// Returns when something may have changed since the last return; without a stream, after
+    /// `otherwise`. The first call returns as soon as the stream is open, so that the caller sees
+    /// earlier changes.
     pub async fn changed(&mut self, otherwise: Duration) {
         let most = self.at_most.map(|most| Instant::now() + most);
         let change = match most {

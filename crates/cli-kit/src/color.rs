@@ -1,5 +1,5 @@
-//! Whether text has colors. Owns: the flag `--color`, and the variables by which other programs are
-//! use the same variables: NO_COLOR, CLICOLOR and CLICOLOR_FORCE.
+//! Colors of text. Owns: the flag `--color`, and the variables that other programs use as well:
+//! NO_COLOR, CLICOLOR and CLICOLOR_FORCE.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -17,23 +17,23 @@ pub enum Color {
     Never,
 }
 
-/// What was chosen for this process.
+/// Color choice of this process.
 static CHOSEN: AtomicU8 = AtomicU8::new(Color::Auto as u8);
 
 impl Color {
-    /// Chooses it for everything that this process prints from now on.
+    /// Sets the choice for all later output of this process.
     pub fn choose(self) {
         CHOSEN.store(self as u8, Ordering::Relaxed);
     }
 
-    /// What was chosen.
+    /// The choice of this process.
     #[must_use]
     pub fn chosen() -> Self {
         let chosen = CHOSEN.load(Ordering::Relaxed);
         [Self::Always, Self::Never].into_iter().find(|one| *one as u8 == chosen).unwrap_or_default()
     }
 
-    /// True if text that a terminal shows, or does not, has colors.
+    /// True if output has colors; `terminal` is true if it goes to a terminal.
     pub fn applies(self, terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
         let is_set = |name| env(name).is_some_and(|value: String| !value.is_empty());
         let is_zero = |name| env(name).is_some_and(|value| value == "0");

@@ -1,5 +1,5 @@
 //! Completion of command lines: the script that a shell reads once, and names that only the server
-//! knows. Owns what that may cost: a moment, and no message. Does not know about any command.
+//! knows. Owns its limits: a short time, and no message. Does not know about any command.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,9 +11,9 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use crate::exit::Error;
 
-/// The variable by which a shell's script asks a program.
+/// Environment variable by which a shell's script requests completions.
 const ASKED_BY: &str = "COMPLETE";
-/// The longest time that the Tab key takes.
+/// Maximum duration of a completion.
 const ASK_MAX: Duration = Duration::from_millis(700);
 
 /// Shells that complete command lines.
@@ -30,10 +30,10 @@ pub enum Shell {
     Powershell,
 }
 
-/// Answers a shell that asks how a line continues; false if none does.
+/// Answers a completion request of a shell; false if there is none.
 ///
 /// # Errors
-/// The shell is not known, or its question makes no sense.
+/// The shell is unknown, or its request is invalid.
 pub fn answered(tree: fn() -> Command, argv: &[OsString]) -> Result<bool, clap::Error> {
     CompleteEnv::with_factory(tree).var(ASKED_BY).try_complete(argv, None)
 }
@@ -41,7 +41,7 @@ pub fn answered(tree: fn() -> Command, argv: &[OsString]) -> Result<bool, clap::
 /// Writes the script of a shell for this program.
 ///
 /// # Errors
-/// It could not be written.
+/// The output cannot be written.
 pub fn script(shell: Shell, program: &str, out: &mut dyn Write) -> Result<(), Error> {
     let shells = Shells::builtins();
     let completer = shells.completer(match shell {
@@ -55,8 +55,8 @@ pub fn script(shell: Shell, program: &str, out: &mut dyn Write) -> Result<(), Er
     Ok(())
 }
 
-/// The names that a server answers, each with a remark; none if it does not answer in time, because
-/// a message would be printed into the line.
+/// Names from a server, each with a description; empty if it does not answer in time, because a
+/// message would be printed into the line.
 pub fn names(
     ask: impl Future<Output = Result<Vec<(String, String)>, Error>>,
 ) -> Vec<CompletionCandidate> {

@@ -1,5 +1,5 @@
-//! How a command ends: one error type, one text, one exit code per kind of fault.
-//! Owns the exit codes documented in `docs/reference/exit-codes.md`. Knows no command.
+//! Errors of commands: one error type, one text, one exit code per kind of fault. Owns the exit
+//! codes documented in `docs/reference/exit-codes.md`. Knows no command.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -10,48 +10,48 @@ use tokio::time::Instant;
 
 use crate::message::{print_always, print_prompt};
 
-/// The command was understood and refused, or it failed half-way.
+/// Refusal or failure of a valid command.
 pub const FAILED: u8 = 1;
-/// The command line is wrong.
+/// Invalid command line.
 pub const USAGE: u8 = 2;
 /// No server answers.
 pub const NOT_RUNNING: u8 = 3;
-/// What the command names does not exist.
+/// A named object does not exist.
 pub const NOT_FOUND: u8 = 4;
-/// The server does not know, or does not allow, the caller.
+/// The server does not authenticate or authorize the caller.
 pub const NOT_ALLOWED: u8 = 5;
 
-/// Why a command did not succeed. The text is what the person reads.
+/// Error of a command. The text is for the user.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Refused or failed.
+    /// Refusal or failure.
     #[error("{0}")]
     Failed(String),
-    /// Wrong command line.
+    /// Invalid command line.
     #[error("{0}")]
     Usage(String),
-    /// Something named does not exist.
+    /// A named object does not exist.
     #[error("{0}")]
     NotFound(String),
     /// A local file cannot be used.
     #[error("{0}")]
     LocalFile(#[from] crate::settings::Error),
-    /// The server could not be asked, or said no.
+    /// The server did not answer, or refused the request.
     #[error("{0}")]
     Server(#[from] client::Error),
     /// The output cannot be written.
     #[error("failed to write the output: {0}")]
     Output(#[from] std::io::Error),
-    /// The text was printed already; only the code is left to say.
+    /// The text was printed already; only the exit code remains.
     #[error("")]
     Said(u8),
 }
 
-/// How long a server that went away is waited for.
+/// Maximum wait for a server that does not answer.
 pub const AWAY_MAX: Duration = Duration::from_secs(300);
 
 impl Error {
-    /// True if the server has gone, perhaps in the middle of its answer, and may come again.
+    /// True if the server is down, perhaps since the middle of its answer, and may restart.
     #[must_use]
     pub const fn is_away(&self) -> bool {
         use client::Error as C;
@@ -67,8 +67,9 @@ impl Error {
         )
     }
 
-    /// True if it is worth asking again: the server is away, not for too long, or the login has run
-    /// out. `lost`: since when no answer came.
+    /// True if a retry makes sense: the server is down for less than `AWAY_MAX`, or this is the
+    /// first failure and the login has expired. `lost` is the time of the first failure; `None` =
+    /// now.
     #[must_use]
     pub fn is_lost(&self, lost: Option<Instant>) -> bool {
         let ran_out = matches!(self, Self::Server(client::Error::NotLoggedIn { .. }));
@@ -78,7 +79,7 @@ impl Error {
         }
     }
 
-    /// The exit code this fault ends the program with.
+    /// Exit code for this error.
     #[must_use]
     pub fn code(&self) -> u8 {
         use client::Error as C;
@@ -97,7 +98,7 @@ impl Error {
         }
     }
 
-    /// Prints the text, if any is left to print, and gives the exit code.
+    /// Prints the text, if it is not printed yet, and returns the exit code.
     #[must_use]
     pub fn report(&self) -> ExitCode {
         let quiet = self.code() == 0 || matches!(self, Self::Said(_));
@@ -108,7 +109,7 @@ impl Error {
     }
 }
 
-/// Drops the parser's advice to pass an unknown flag as a word behind `--`: it is rarely meant.
+/// Removes the parser's hint to pass an unknown flag as a word behind `--`: it is rarely meant.
 #[must_use]
 pub fn without_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() == clap::error::ErrorKind::UnknownArgument {
@@ -117,7 +118,7 @@ pub fn without_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Prints what the command line parser has to say (an error, a help page) where it belongs.
+/// Prints the message of the command line parser (an error, a help page) to its stream.
 #[must_use]
 pub fn parser_said(error: &clap::Error) -> ExitCode {
     let text = error.render();

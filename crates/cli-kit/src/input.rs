@@ -1,5 +1,5 @@
-//! Texts that commands are given: a file, or standard input. Owns: that none is cut off where it is
-//! longer than allowed. Does not know what is in it.
+//! Text input of commands: a file, or standard input. Owns: that a text that is too long is refused
+//! and not truncated. Does not know about its content.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,11 +10,11 @@ use crate::exit::Error;
 /// Stands for standard input in place of a file.
 const INPUT: &str = "-";
 
-/// Reads a file, or standard input for `-`; one of more bytes is refused.
+/// Reads a file, or standard input for `-`; a text of more bytes is refused.
 pub fn read_text(file: &Path, bytes_max: u64) -> Result<String, Error> {
     let read = |from: &mut dyn Read| {
         let mut bytes = Vec::new();
-        // One more tells a text of just this size from one that goes on.
+        // One more byte distinguishes a text of the maximum size from a longer one.
         from.take(bytes_max + 1).read_to_end(&mut bytes).map(|_| bytes)
     };
     let read = match file.as_os_str() == INPUT {
@@ -42,7 +42,7 @@ mod tests {
             read_text(&file, 1024).map_err(|error| error.to_string())
         };
         assert_eq!(written(&[b'#'; 1024]).unwrap().len(), 1024);
-        // Cut off, it would end within a character.
+        // Truncated, it would end within a character.
         for long in [&[b'#'; 1025][..], "ü".repeat(513).as_bytes()] {
             let refused = written(long).unwrap_err();
             assert!(refused.ends_with("m.yaml: it is larger than 1KiB"), "{refused}");

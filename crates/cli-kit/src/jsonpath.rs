@@ -1,5 +1,6 @@
 //! `-o jsonpath=TEMPLATE`: the part of kubectl's templates that scripts use. Owns: the templates
-//! and what they select. A list is its items: `{.items[*].name}` and `{[*].name}` select the same.
+//! and the values that they select. A list is its items: `{.items[*].name}` and `{[*].name}` select
+//! the same.
 
 use std::str::{Chars, FromStr};
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::suggest;
 
-/// A template that is filled in from a value.
+/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPath(Vec<Part>);
 
@@ -80,7 +81,7 @@ fn parts(rest: &mut &str, in_range: bool) -> Result<Vec<Part>, String> {
     }
 }
 
-/// What stands before the brace that closes; one within quotes does not.
+/// The text before the closing brace; a brace within quotes does not close.
 fn braced(text: &str) -> Result<&str, String> {
     let (mut quote, mut escaped) = (None, false);
     for (at, c) in text.char_indices() {
@@ -150,7 +151,7 @@ fn steps(text: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// What is within brackets, and what follows.
+/// The text within brackets, and the text after them.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut quote) = (0, None);
     for (at, c) in text.char_indices() {
@@ -200,10 +201,10 @@ fn selector(inner: &str) -> Result<Step, String> {
 }
 
 impl JsonPath {
-    /// The template, filled in.
+    /// Fills in the template.
     ///
     /// # Errors
-    /// A field that is not there.
+    /// A field does not exist.
     pub fn fill(&self, root: &Value) -> Result<String, String> {
         let mut out = String::new();
         fill(&self.0, root, &mut out)?;
@@ -229,7 +230,7 @@ fn fill(parts: &[Part], at: &Value, out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// Every value that a path leads to.
+/// All values that a path selects.
 fn select<'v>(path: &[Step], from: &'v Value) -> Result<Vec<&'v Value>, String> {
     let mut found = vec![from];
     // A list is its items.

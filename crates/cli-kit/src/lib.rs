@@ -1,4 +1,4 @@
-//! What the command lines share. Owns: exit codes, plain output, tables, YAML and the settings
+//! Common parts of the command lines. Owns: exit codes, plain output, tables, YAML and the settings
 //! file. Does not know about any command or any object of the server.
 
 pub mod browser;

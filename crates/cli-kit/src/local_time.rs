@@ -1,4 +1,4 @@
-//! Moments as text, in the time zone of the reader: that of TZ, else that of the machine.
+//! Times as text, in the time zone of the reader: that of TZ, else that of the machine.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,20 +7,20 @@ use jiff::tz::TimeZone;
 
 use crate::table::ago;
 
-/// A moment to the second, with the offset from UTC: `2026-01-31 13:00:05 +01:00`.
+/// A time to the second, with the offset from UTC: `2026-01-31 13:00:05 +01:00`.
 #[must_use]
 pub fn exact(at_ms: u64) -> String {
     in_zone(at_ms, TimeZone::system())
 }
 
-/// A moment as [`exact`] writes it, or as RFC 3339 does, in milliseconds since 1970.
+/// A time as [`exact`] writes it, or as RFC 3339 does, in milliseconds since 1970.
 #[must_use]
 pub fn at_ms(text: &str) -> Option<u64> {
     let text = text.trim().replace(" +", "+").replace(" -", "-");
     u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
 }
 
-/// A moment for people: how long ago it was, or exactly.
+/// A time for people: as an age, or exactly.
 #[must_use]
 pub fn moment(at_ms: u64, is_exact: bool) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn moment(at_ms: u64, is_exact: bool) -> String {
 }
 
 fn in_zone(at_ms: u64, zone: TimeZone) -> String {
-    // Moments beyond the calendar (year 9999) show as its last one.
+    // Times beyond the calendar (year 9999) show as its last one.
     let ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
     let at = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
     at.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S %:z").to_string()

@@ -1,12 +1,12 @@
-//! Text for a terminal. Owns: that nothing of what others have named or written moves the cursor,
-//! changes the title or hides a line. Output of workloads is theirs and is not passed through here.
+//! Messages for a terminal. Owns: that no foreign name or text in them moves the cursor, changes
+//! the title or hides a line. Output of workloads is not passed through here.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// After so long without a word a person wonders.
+/// Time without output after which progress is shown.
 const SILENT_MAX: Duration = Duration::from_secs(1);
 
 /// The text with every control character but line breaks and tabs replaced.
@@ -15,10 +15,10 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// True if hints and notes are unwanted. One command is one process, and says so at its start.
+/// True if hints and notes are off. Set once at the start of the process.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on only answers and errors are printed.
+/// Turns hints and notes off: only answers and errors are printed.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
@@ -29,8 +29,8 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints a line for the user at the terminal. It is no answer: a script that closed this end loses
-/// nothing, and the command goes on.
+/// Prints a note to standard error. A failed write, as with a script that closed the stream, is
+/// ignored.
 pub fn print_note(line: &str) {
     if !is_quiet() {
         print_always(line);
@@ -55,7 +55,7 @@ pub fn is_shown() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Awaits slow work; after a second the terminal shows what is being done.
+/// Awaits slow work; after a second, prints what is being done.
 pub async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if is_shown() {
@@ -67,12 +67,12 @@ pub async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
     work.await
 }
 
-/// A writer of text that is shown plain.
+/// A writer that replaces control characters in its text.
 pub struct Plain<W>(pub W);
 
 impl<W: Write> Write for Plain<W> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        // Formatting hands over whole texts.
+        // Formatting passes whole texts.
         self.0.write_all(plain(&String::from_utf8_lossy(text)).as_bytes())?;
         Ok(text.len())
     }

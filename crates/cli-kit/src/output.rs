@@ -1,6 +1,6 @@
-//! How lists and descriptions are printed, alike for every verb of both programs: formats, order,
-//! width of the terminal, colours, and `--watch`. Owns the flags for it. Does not know what is
-//! printed.
+//! Printing of lists and descriptions, common to all verbs of both programs: formats, order, width
+//! of the terminal, colours, and `--watch`. Owns the flags for it. Does not know about the printed
+//! objects.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -22,10 +22,10 @@ use crate::suggest;
 use crate::table::Table;
 use crate::yaml;
 
-/// How often a terminal shows how old things are by now.
+/// Interval at which a terminal updates ages.
 const AGES_EVERY: Duration = Duration::from_secs(5);
 
-/// In which form an answer is printed.
+/// Output format of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum OutputFormat {
     /// For people.
@@ -37,9 +37,9 @@ pub enum OutputFormat {
     Json,
     /// YAML.
     Yaml,
-    /// Type and name of each, a line each.
+    /// Type and name of each object, one per line.
     Name,
-    /// A template that is filled in.
+    /// A jsonpath template.
     Path(JsonPath),
 }
 
@@ -71,7 +71,7 @@ impl FromStr for OutputFormat {
     }
 }
 
-/// The column that orders a list.
+/// Sort column and direction of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sort {
     column: String,
@@ -79,14 +79,14 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// The rows of a table in this order, by their numbers.
+    /// Row indices of a table in this order.
     fn places(&self, table: &Table) -> Result<Vec<usize>, Error> {
         let wanted = letters(&self.column);
         let titles = table.titles();
         let column = titles.iter().position(|title| letters(title) == wanted);
         let starts = |title: &String| !wanted.is_empty() && letters(title).starts_with(&wanted);
         let column = column.or_else(|| titles.iter().position(starts));
-        // The first column has the name, however it is titled.
+        // The first column has the name, whatever its title.
         let Some(column) = column.or_else(|| (wanted == "name").then_some(0)) else {
             let known: Vec<String> = titles.iter().map(|title| letters(title)).collect();
             let there = format!("there are {}", known.join(", "));
@@ -173,30 +173,30 @@ impl From<Format> for OutputOptions {
     }
 }
 
-/// How an answer is printed.
+/// Output options of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutputOptions {
-    /// In which form.
+    /// Format.
     pub shown: OutputFormat,
-    /// Without the titles of the columns.
+    /// True if the titles of the columns are left out.
     pub no_headers: bool,
-    /// In which order; none = the usual one.
+    /// Order; `None` = default.
     pub sort: Option<Sort>,
-    /// Again whenever it changes.
+    /// True if the answer is printed again after each change.
     pub watch: bool,
 }
 
-/// The two layouts of tables.
+/// Table layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Columns under their titles.
     Plain,
-    /// The same with a rule between.
+    /// Columns under their titles, with a rule between.
     Ruled,
 }
 
 impl OutputOptions {
-    /// Only in another form.
+    /// Default options with this format.
     #[must_use]
     pub fn only(shown: OutputFormat) -> Self {
         Self { shown, ..Self::default() }
@@ -220,10 +220,10 @@ impl OutputOptions {
         Ok(places.into_iter().filter_map(at).collect())
     }
 
-    /// A table as text: as wide as the terminal, if one shows it. `drop_first` are the columns it
-    /// can do without, the least important first.
+    /// A table as text: as wide as the terminal, if it goes to one. `drop_first` has the columns
+    /// that it can do without, the least important first.
     pub fn text(&self, table: Table, style: Style, drop_first: &[&str]) -> String {
-        // First, because titles that are not printed take no room.
+        // Titles first, because titles that are not printed take no room.
         let table = if self.no_headers { table.headless() } else { table };
         let table = match self.is_wide() {
             true => table,
@@ -235,7 +235,7 @@ impl OutputOptions {
         }
     }
 
-    /// Prints objects in a form for programs; `names` are `type/name` of each.
+    /// Prints objects in a data format; `names` has the `type/name` of each.
     pub fn data<T: Serialize>(
         &self,
         value: &T,
@@ -246,7 +246,7 @@ impl OutputOptions {
     }
 }
 
-/// Prints a list in the layout of the second dialect, or in a form for programs. `name` is
+/// Prints a list in the layout of the second dialect, or in a data format. `name` returns
 /// `type/name`.
 pub fn list<T: Serialize>(
     how: &OutputOptions,
@@ -260,13 +260,13 @@ pub fn list<T: Serialize>(
         return how.data(&objects, &objects.iter().map(name).collect::<Vec<_>>(), out);
     }
     let table = table(&objects);
-    // The last columns matter least.
+    // The last columns are the least important.
     let titles: Vec<String> = table.titles().iter().skip(1).rev().cloned().collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     Ok(out.write_all(how.text(table, Style::Ruled, &titles).as_bytes())?)
 }
 
-/// Prints what a server answered, in a form for programs.
+/// Prints the response of a server, in a data format.
 pub fn data<T: Serialize + ?Sized>(
     value: &T,
     shown: &OutputFormat,
@@ -298,12 +298,12 @@ fn printed(value: &Value, shown: &OutputFormat, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// The letters and digits of a title, small.
+/// The letters and digits of a title, in lower case.
 fn letters(title: &str) -> String {
     title.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
 }
 
-/// By what cells are ordered: numbers, sizes and ages by their value, before all texts.
+/// Sort key of a cell: numbers, sizes and ages by their value, before all texts.
 #[derive(Debug, Clone, PartialEq)]
 enum Key {
     Number(f64),
@@ -341,7 +341,7 @@ impl Key {
     }
 }
 
-/// How wide a line may be; none where no terminal shows it.
+/// Maximum width of a line; `None` if no terminal shows it.
 pub fn columns() -> Option<usize> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
@@ -351,9 +351,9 @@ pub fn columns() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Prints an answer, and with `--watch` again whenever it changes: after what `pulse` waits for, or
-/// every second where there is none. A terminal shows it whole each time; a file or a pipe gets the
-/// lines that are new. A server that goes away meanwhile is waited for.
+/// Prints an answer, and with `--watch` again whenever it changes: after each report of `pulse`, or
+/// every second without one. A terminal shows the whole answer each time; a file or a pipe gets the
+/// new lines. During an outage of the server it waits.
 pub async fn show(
     how: &OutputOptions,
     raw: &mut dyn Write,
@@ -398,7 +398,7 @@ pub async fn show(
     }
 }
 
-/// Where answers appear.
+/// Destination of answers.
 struct Screen {
     is_terminal: bool,
     colored: bool,
@@ -436,12 +436,12 @@ impl Screen {
     }
 }
 
-/// The lines that a watch has printed. Ages alone make no line new.
+/// The last lines that a watch has printed. A changed age alone does not make a line new.
 #[derive(Debug, Default)]
 struct Lines(BTreeSet<String>);
 
 impl Lines {
-    /// The lines of a text that the one before had not.
+    /// The lines of a text that the previous one did not have.
     fn news(&mut self, text: &str) -> String {
         let is_age = |word: &str| {
             word.strip_suffix(['s', 'm', 'h', 'd', 'y']).is_some_and(|number| {
@@ -450,7 +450,7 @@ impl Lines {
         };
         let key = |line: &str| {
             let words = line.split_whitespace().map(|word| if is_age(word) { "_" } else { word });
-            // How wide a table is depends on its rows.
+            // The width of a table depends on its rows.
             let rule = line.starts_with('─');
             if rule { "─".to_owned() } else { words.collect::<Vec<_>>().join(" ") }
         };
@@ -461,8 +461,8 @@ impl Lines {
     }
 }
 
-/// The text with each cell that is a state in its colour: other words stand nearer together than
-/// cells.
+/// The text with each state cell in its colour. A cell has a gap of several blanks, or an edge, on
+/// both sides.
 fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

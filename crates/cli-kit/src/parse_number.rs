@@ -1,11 +1,11 @@
-//! Numbers on command lines. Owns: what is said about a text that is none.
+//! Numbers on command lines. Owns: the error text for other input.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A parser of whole numbers in this range. The library's own ones know why a text is no number,
-/// and do not say what to write.
+/// A parser of whole numbers in this range. The parsers of the library report why a text is not a
+/// number, but not what to write.
 pub fn whole<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
 where
     T: FromStr + PartialOrd + Display + Copy,

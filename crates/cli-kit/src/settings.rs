@@ -1,6 +1,6 @@
-//! The researcher's local files: `config.json` and `authentication.json` in `~/.runai/`.
-//! Owns where they are, what is read from them, and how they are replaced (whole, private).
-//! Does not know what the values mean to a server.
+//! The researcher's local files: `config.json` and `authentication.json` in `~/.runai/`. Owns their
+//! location, the values that are read from them, and how they are replaced (whole, private). Does
+//! not know the meaning of the values to a server.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -12,43 +12,43 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-/// Why a local file cannot be used.
+/// Error of a local file.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The file is there and cannot be read or written.
+    /// The file exists and cannot be read or written.
     #[error("failed to {what} {}: {source}", path.display())]
     Io {
         /// `read` or `write`.
         what: &'static str,
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file cannot be parsed.
     #[error("{} is damaged ({fault}); correct it or delete it, a new one is written", path.display())]
     Damaged {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Text of the parse error.
         fault: String,
     },
-    /// An environment variable or a key has a value that means nothing.
+    /// An environment variable or a key has an invalid value.
     #[error("{what} is `{value}`; allowed are {allowed}")]
     Value {
         /// Name of the variable or key.
         what: &'static str,
-        /// What it is set to.
+        /// Value as set.
         value: String,
-        /// What it may be set to.
+        /// Allowed values.
         allowed: &'static str,
     },
-    /// Neither a home directory nor a path was given.
+    /// Neither a home directory nor a path is given.
     #[error("HOME is not set; say where the files are with --config-path DIR")]
     NoHome,
 }
 
-/// Which table the workload lists are printed as.
+/// Table layout of the workload lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableStyle {
     /// The wide table of the first command line.
@@ -60,7 +60,7 @@ pub enum TableStyle {
 /// Reads an environment variable; a parameter so that tests need not touch the process.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What the local files and the environment say.
+/// Settings from the local files and the environment.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     config_file: PathBuf,
@@ -77,7 +77,7 @@ impl Settings {
     /// Reads both files; one that does not exist counts as empty.
     ///
     /// # Errors
-    /// A file that exists and cannot be understood, or a variable without a meaning.
+    /// A file that exists and cannot be parsed, or an invalid value.
     pub fn load(dir: Option<PathBuf>, file: Option<&str>, env: Env<'_>) -> Result<Self, Error> {
         let dir = match dir {
             Some(dir) => dir,
@@ -121,13 +121,13 @@ impl Settings {
         text_at(&self.config, &["project"]).or_else(|| text_at(&self.config, &["project", "name"]))
     }
 
-    /// Where the server is, when it was said.
+    /// Address of the server, if it is set.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
 
-    /// True if the environment says that.
+    /// True if the address is from the environment.
     #[must_use]
     pub const fn url_of_environment(&self) -> bool {
         self.url_of_environment
@@ -139,23 +139,24 @@ impl Settings {
         text_at(&self.config, &["cluster", "uuid"])
     }
 
-    /// Where the settings are kept.
+    /// Path of the settings file.
     #[must_use]
     pub fn config_file(&self) -> &Path {
         &self.config_file
     }
 
-    /// The bearer token that the environment names.
+    /// The bearer token from the environment.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// Who is logged in at this server. What another one gave is not sent to it, unless the file
-    /// does not say who gave it, and a token that the environment names goes before.
+    /// The session at this server. A session of another server is not sent to it, unless the file
+    /// does not name its server; a token from the environment takes precedence, and then there is
+    /// none.
     ///
     /// # Errors
-    /// The file is there and cannot be understood.
+    /// The file exists and cannot be parsed.
     pub fn session(&self, url: &str) -> Result<Option<Session>, Error> {
         if self.token.is_some() {
             return Ok(None);
@@ -164,13 +165,13 @@ impl Settings {
         Ok(session.filter(|own| own.url.as_deref().is_none_or(|own| own == url)))
     }
 
-    /// Where the session is kept.
+    /// Path of the session file.
     #[must_use]
     pub fn auth_file(&self) -> &Path {
         &self.auth_file
     }
 
-    /// Remembers where the server is.
+    /// Stores the address of the server.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -182,13 +183,13 @@ impl Settings {
         self.save()
     }
 
-    /// The table everything is printed as, when it was said.
+    /// Table layout, if it is set.
     #[must_use]
     pub fn table(&self) -> Option<TableStyle> {
         self.table
     }
 
-    /// True if a pending workload shows what it asks for in place of what it holds.
+    /// True if a pending workload shows its requested GPUs in place of the allocated ones.
     #[must_use]
     pub fn show_request(&self) -> bool {
         self.show_request
@@ -223,16 +224,16 @@ impl Settings {
     }
 }
 
-/// A logged-in user.
+/// Session of a logged-in user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
     /// The bearer token.
     pub access: String,
-    /// Gets the next one, once; none for a program.
+    /// Refresh token, usable once; `None` for a service account.
     pub refresh: Option<String>,
-    /// The server that gave them; none if another program wrote the file.
+    /// Address of the server that issued the tokens; `None` if another program wrote the file.
     pub url: Option<String>,
-    /// How it was begun.
+    /// Login method.
     pub way: Option<String>,
 }
 
@@ -243,10 +244,10 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Reads the one that is kept; none if there is none.
+    /// Reads the stored session; `None` if there is none.
     ///
     /// # Errors
-    /// The file is there and cannot be understood.
+    /// The file exists and cannot be parsed.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let Some(object) = read_object(path)? else { return Ok(None) };
         let token = |name: &'static str| decoded(&object, path, name);
@@ -256,7 +257,7 @@ impl Session {
         Ok(Some(Self { access, refresh: token("refreshToken")?, url, way }))
     }
 
-    /// Keeps it, for its owner only.
+    /// Stores the session, readable by its owner only.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -275,7 +276,7 @@ impl Session {
     }
 }
 
-/// Tokens are kept base64url-encoded, as the original command line keeps them.
+/// Tokens are stored base64url-encoded, as in the original command line.
 fn decoded(
     object: &Map<String, Value>,
     path: &Path,
@@ -291,7 +292,7 @@ fn decoded(
     Ok(Some(token).filter(|token| !token.is_empty()))
 }
 
-/// Replaces a file as a whole, readable by its owner only; makes its folder if need be.
+/// Replaces a file as a whole, readable by its owner only; creates its folder if needed.
 ///
 /// # Errors
 /// The folder or the file cannot be written; the old file is untouched then.

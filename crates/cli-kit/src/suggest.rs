@@ -1,7 +1,6 @@
-//! The name that was probably meant in place of one that does not exist. Owns: how near is near
-//! enough.
+//! Suggestions for a name that does not exist. Owns: the maximum distance of a suggestion.
 
-/// The known name nearest to a wrong one, if any is near.
+/// The nearest known name, if one is near enough.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &'a str| (strsim::damerau_levenshtein(wrong, name), name);
@@ -9,14 +8,14 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     (edits <= 1 + wrong.chars().count() / 4).then_some(name)
 }
 
-/// `; did you mean `NAME`?`, or nothing.
+/// `; did you mean `NAME`?`, or an empty text.
 #[must_use]
 pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let near = nearest(wrong, known);
     near.map(|name| format!("; did you mean `{}`?", units::shown(name))).unwrap_or_default()
 }
 
-/// The same, or this advice where no name is near.
+/// The hint of [`hint`], or this advice if no name is near.
 #[must_use]
 pub fn hint_or<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>, advice: &str) -> String {
     match hint(wrong, known).as_str() {

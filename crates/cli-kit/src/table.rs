@@ -1,10 +1,10 @@
 //! The two table layouts of the `runai` command line: tab-stopped columns (v1) and padded columns
 //! over a rule (v2). Owns alignment and nothing else; cells arrive as text.
 
-/// Sentences are broken at this column.
+/// Maximum width of prose.
 const LINE_CHARS_MAX: usize = 80;
 
-/// A line of prose, broken where it is too long; what follows is indented by four more.
+/// A line of prose, broken if it is too long; further lines are indented by four more.
 #[must_use]
 pub fn wrapped(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
@@ -26,13 +26,13 @@ pub fn wrapped(line: &str) -> String {
     out
 }
 
-/// Columns are at least this far apart.
+/// Minimum distance of columns.
 const GAP: usize = 2;
 
-/// No cell is cut shorter than this.
+/// Minimum width of a cell that is cut short.
 const CELL_CHARS_MIN: usize = 8;
 
-/// A last column that can only be narrower than this is not broken.
+/// Minimum width of a last column that is broken.
 const LAST_CHARS_MIN: usize = 20;
 
 /// Rows under a header.
@@ -40,19 +40,19 @@ const LAST_CHARS_MIN: usize = 20;
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Row>,
-    /// The titles are not printed.
+    /// True if the titles are not printed.
     headless: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
     cells: Vec<String>,
-    /// Sentences that stand under it.
+    /// Sentences below the row.
     notes: Vec<String>,
 }
 
 impl Row {
-    /// The same in as many rows as one of its cells takes.
+    /// The row, broken into as many rows as one of its cells needs.
     fn broken(mut self, column: usize, room: usize) -> Vec<Self> {
         let Some(cell) = self.cells.get_mut(column).filter(|cell| width(cell) > room) else {
             return vec![self];
@@ -72,7 +72,7 @@ impl Row {
     }
 }
 
-/// A text in lines of at most so many characters, broken between words where that can be.
+/// A text in lines of at most this many characters, broken between words if possible.
 fn lines_of(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -101,7 +101,7 @@ impl Table {
         Self { header, rows: Vec::new(), headless: false }
     }
 
-    /// Adds a column behind the others, with a cell for each row.
+    /// Adds a column after the others, with a cell for each row.
     pub fn column_of(&mut self, title: &str, cells: impl Iterator<Item = String>) {
         self.header.push(title.to_owned());
         for (row, cell) in self.rows.iter_mut().zip(cells) {
@@ -109,7 +109,7 @@ impl Table {
         }
     }
 
-    /// The titles of its columns.
+    /// The titles of the columns.
     #[must_use]
     pub fn titles(&self) -> &[String] {
         &self.header
@@ -120,16 +120,15 @@ impl Table {
         self.rows.iter().map(move |row| row.cells.get(column).cloned().unwrap_or_default())
     }
 
-    /// The same without titles.
+    /// Leaves the titles out.
     #[must_use]
     pub fn headless(mut self) -> Self {
         self.headless = true;
         self
     }
 
-    /// The same in lines of at most so many characters: without columns that it can do without,
-    /// those named first dropped first, and then with the widest cells cut short. As it is where no
-    /// width is given.
+    /// Limits the lines to this many characters: drops the columns of `drop_first`, in this order,
+    /// then cuts the widest cells short. Unchanged without a limit.
     #[must_use]
     pub fn fitted(mut self, columns: Option<usize>, drop_first: &[&str]) -> Self {
         let Some(most) = columns else { return self };
@@ -159,7 +158,7 @@ impl Table {
         self
     }
 
-    /// How wide its lines are.
+    /// Width of its lines.
     fn line_chars(&self) -> usize {
         let widths = self.widths();
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
@@ -170,14 +169,14 @@ impl Table {
         self.cells(cells.into_iter());
     }
 
-    /// Adds a row of as many cells as there are.
+    /// Adds a row with any number of cells.
     pub fn cells(&mut self, cells: impl Iterator<Item = String>) {
         let cells = cells.map(one_line).collect();
         self.rows.push(Row { cells, notes: Vec::new() });
     }
 
-    /// Adds a sentence about the last row. It stands under it, indented, in as many lines as it
-    /// takes.
+    /// Adds a sentence about the last row, printed below it, indented, in as many lines as it
+    /// needs.
     pub fn note(&mut self, sentence: &str) {
         if let Some(row) = self.rows.last_mut() {
             row.notes.push(one_line(sentence.to_owned()));
@@ -196,8 +195,8 @@ impl Table {
         self.render(Some(self.line_chars()))
     }
 
-    /// The same in lines of at most so many characters, its last column broken where it is too
-    /// wide. It stays as it is where that is not said, or where the other columns leave no room.
+    /// Limits the lines to this many characters by breaking the last column. Unchanged without a
+    /// limit, or if the other columns leave too little room.
     #[must_use]
     pub fn within(mut self, columns: Option<usize>) -> Self {
         let widths = self.widths();
@@ -241,13 +240,13 @@ impl Table {
     }
 }
 
-/// A table of v1 whose columns belong together in groups: their names stand above the first column
-/// of each, and `│` is a column of its own between them.
+/// A table of v1 with groups of columns: the name of a group stands above its first column, and `│`
+/// is a column of its own between them.
 #[derive(Debug)]
 pub struct Grouped(Table);
 
 impl Grouped {
-    /// An empty one, with the name of each group and its columns.
+    /// An empty table, with the name of each group and its columns.
     #[must_use]
     pub fn new(groups: &[(&str, &[&str])]) -> Self {
         let own = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -274,8 +273,8 @@ impl Grouped {
         self.0.plain()
     }
 
-    /// The same in lines of at most so many characters: without its last groups, and without
-    /// columns of the first group that are named here, the first of them dropped first.
+    /// Limits the lines to this many characters: drops the columns of the first group named in
+    /// `drop_first`, in this order, then the last groups.
     #[must_use]
     pub fn fitted(mut self, columns: Option<usize>, drop_first: &[&str]) -> Self {
         let Some(most) = columns else { return self };
@@ -299,7 +298,7 @@ impl Grouped {
         self
     }
 
-    /// The same without titles.
+    /// Leaves the titles out.
     #[must_use]
     pub fn headless(mut self) -> Self {
         // The titles of the columns and the rules are rows.
@@ -307,7 +306,7 @@ impl Grouped {
         Self(self.0.headless())
     }
 
-    /// How wide its lines are.
+    /// Width of its lines.
     #[must_use]
     pub fn line_chars(&self) -> usize {
         self.0.line_chars()
@@ -328,7 +327,7 @@ fn push_line(out: &mut String, cells: &[String], widths: &[usize]) {
     out.push('\n');
 }
 
-/// Cuts a cell to so many characters, the last of which says so.
+/// Cuts a cell to this many characters, the last of which marks the cut.
 fn cut_short(cell: &mut String, room: usize) {
     if width(cell) > room {
         *cell = cell.chars().take(room.saturating_sub(1)).chain(['…']).collect();
@@ -339,7 +338,7 @@ fn width(cell: &str) -> usize {
     cell.chars().count()
 }
 
-/// A cell never breaks its row, nor the terminal: control characters become spaces.
+/// Replaces control characters by spaces, so that a cell never breaks its row, nor the terminal.
 fn one_line(cell: String) -> String {
     if cell.contains(char::is_control) { cell.replace(char::is_control, " ") } else { cell }
 }
@@ -357,7 +356,7 @@ pub fn age(elapsed_ms: u64) -> String {
     }
 }
 
-/// A moment as people say it: `5 min ago`.
+/// A time in the past for people: `5 min ago`.
 #[must_use]
 pub fn ago(elapsed_ms: u64) -> String {
     let seconds = elapsed_ms / 1000;

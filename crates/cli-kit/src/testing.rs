@@ -1,13 +1,14 @@
-//! What the tests of every command line check.
+//! Checks for the tests of every command line.
 
 use std::collections::BTreeSet;
 
-/// Gives every flag and argument below a command values that are no number, or none in range.
+/// Parses every flag and argument below a command with values that are not numbers, or out of
+/// range.
 ///
-/// Returns how many were tried.
+/// Returns the number of checked flags.
 ///
 /// # Panics
-/// An error has the words of a library instead of what to write.
+/// An error has the words of a library and not what to write.
 pub fn errors_say_what_to_write(mut tree: clap::Command) -> usize {
     tree.build();
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! JSON values as YAML, block style. Owns the writing of YAML; reads none.
+//! JSON values as YAML, block style. Owns the writing of YAML; does not read it.
 
 use serde_json::Value;
 
@@ -52,8 +52,8 @@ fn is_block(value: &Value) -> bool {
     }
 }
 
-/// Words stay bare; everything that YAML could take for something else is quoted as in JSON,
-/// which YAML reads the same way.
+/// Words stay unquoted; a text that YAML could read as another value is quoted as in JSON, which
+/// YAML reads the same way.
 fn scalar(text: &str) -> String {
     let word = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));

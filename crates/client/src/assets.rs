@@ -24,15 +24,15 @@ impl Client {
         self.get::<wire::AssetList<Value>>(&path).await.map(|list| list.entries)
     }
 
-    /// Makes an asset; `path` is that of its kind.
+    /// Creates an asset; `path` is that of its kind.
     ///
     /// # Errors
-    /// As every request; 409 where there is one of its name.
+    /// As every request; 409 if the name is in use.
     pub async fn create_asset(&self, path: &str, asset: &Value) -> Result<Value, Error> {
         self.send(Method::POST, path, asset).await
     }
 
-    /// Gives the asset at a path what is in the request.
+    /// Replaces the content of the asset at a path by that of the request.
     ///
     /// # Errors
     /// As every request.

@@ -1,4 +1,4 @@
-//! The stream of changes as it comes. Owns: that a reader which was cut off goes on where it was.
+//! The stream of changes. Owns: that a reader continues at its position after an interruption.
 
 use std::time::Duration;
 
@@ -12,32 +12,32 @@ use crate::request::{ANSWER_TIMEOUT, GONE};
 use crate::routes::escape;
 use crate::{Client, Error};
 
-/// A server says every 15 s that it is there; a connection that is silent for longer is broken.
+/// Maximum silence on a connection; a server sends a sign of life every 15 s.
 const SILENT_MAX: Duration = Duration::from_secs(45);
-/// Longest event.
+/// Maximum size of an event in bytes.
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
-/// Which changes are asked for.
+/// Filter of a change stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// Of which kinds; empty for all.
+    /// Kinds of changes; empty = all.
     pub kinds: Vec<ChangeKind>,
-    /// In which project, by its id or name.
+    /// Id or name of the project; `None` = all.
     pub project: Option<String>,
-    /// Of which workload and its pods, by its id.
+    /// Id of the workload, whose pods are included; `None` = all.
     pub workload: Option<String>,
-    /// True if everything there is comes first.
+    /// True if all existing objects are sent first.
     pub list: bool,
 }
 
-/// Changes, one after the other.
+/// A stream of changes.
 pub struct ChangeStream {
     client: Client,
     watched: Watched,
-    /// How far it was read; empty if there is nothing to go on from.
+    /// Position of the last read event; empty at the start.
     position: String,
     bytes: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
-    /// What came and was not read yet.
+    /// Received bytes that are not parsed yet.
     pending: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for ChangeStream {
 }
 
 impl Client {
-    /// Reads changes. It connects when the first is asked for.
+    /// Opens a change stream. It connects with the first read.
     #[must_use]
     pub fn changes(&self, watched: Watched) -> ChangeStream {
         let (position, pending) = (String::new(), Vec::new());
@@ -57,8 +57,8 @@ impl Client {
 }
 
 impl ChangeStream {
-    /// The next event. A connection that broke is made again once, from where it was; after an
-    /// error it can be asked again, too. May be given up at any time and asked again.
+    /// The next event. A broken connection is reopened once, at the last position; after an error,
+    /// this can be called again. Safe to cancel and to call again.
     ///
     /// # Errors
     /// There is no connection, or the server refuses.
@@ -126,7 +126,7 @@ impl ChangeStream {
         format!("/elastane/v1/changes?{}", given.join("&"))
     }
 
-    /// The next event that has come whole.
+    /// The next complete event.
     fn take(&mut self) -> Result<Option<ChangeFrame>, Error> {
         loop {
             let end = self.pending.windows(2).position(|two| two == b"\n\n");
@@ -144,7 +144,7 @@ impl ChangeStream {
                 }
                 data = data.or_else(|| line.strip_prefix(b"data: "));
             }
-            // Without data it only says that the server is there.
+            // Without data it is only a sign of life.
             let Some(data) = data else { continue };
             let frame = serde_json::from_slice(data);
             let frame = frame.map_err(|error| self.protocol(&error.to_string()))?;

@@ -26,7 +26,7 @@ impl Client {
         self.get(&config_map(project, name)).await
     }
 
-    /// Makes a config map, or replaces what is in it.
+    /// Creates a config map, or replaces its content.
     ///
     /// # Errors
     /// As every request.

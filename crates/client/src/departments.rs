@@ -30,7 +30,7 @@ impl Client {
     /// Creates a department.
     ///
     /// # Errors
-    /// As every request; 409 when there is one.
+    /// As every request; 409 if the name is in use.
     pub async fn create_department(
         &self,
         request: &wire::DepartmentCreationRequest,
@@ -50,8 +50,8 @@ impl Client {
         self.send(Method::PUT, &format!("{DEPARTMENTS}/{id}"), request).await
     }
 
-    /// Changes what is given of its shares in node pools and reads it again; the rest stays as it
-    /// is.
+    /// Updates the given values of its shares in node pools, and returns it; other values are
+    /// unchanged.
     ///
     /// # Errors
     /// As every request.
@@ -74,7 +74,7 @@ impl Client {
         self.act(Method::DELETE, &format!("{DEPARTMENTS}/{id}")).await
     }
 
-    /// Changes what a node was given: labels, taints, whether new pods may come.
+    /// Updates the settings of a node: labels, taints, cordon.
     ///
     /// # Errors
     /// As every request.
@@ -99,7 +99,7 @@ impl Client {
     /// Creates a node pool.
     ///
     /// # Errors
-    /// As every request; 409 when there is one.
+    /// As every request; 409 if the name is in use.
     pub async fn create_node_pool(
         &self,
         request: &wire::NodepoolCreateFields,
@@ -108,7 +108,7 @@ impl Client {
         self.send(Method::POST, &forced(POOLS, force), request).await
     }
 
-    /// Changes a node pool; what is not given stays.
+    /// Updates a node pool; values that are not given are unchanged.
     ///
     /// # Errors
     /// As every request.
@@ -128,7 +128,7 @@ impl Client {
         self.act(Method::DELETE, &forced(&format!("{POOLS}/{id}"), force)).await
     }
 
-    /// The effects that a change would have on quotas.
+    /// The effects of a change on quotas.
     ///
     /// # Errors
     /// As every request.
@@ -140,7 +140,7 @@ impl Client {
     }
 }
 
-/// The path of a change that is made although a project would have a smaller quota than it holds.
+/// The path of a change; `force` allows a project to have a smaller quota than its allocation.
 pub(crate) fn forced(path: &str, force: bool) -> String {
     if force { format!("{path}?force=true") } else { path.to_owned() }
 }

@@ -1,5 +1,5 @@
-//! Coming to a pod: commands in it, its own terminal, its ports. Owns: going over to a WebSocket,
-//! and what its messages mean. Does not know about: the caller's terminal and sockets.
+//! Sessions with a pod: commands in it, its own terminal, its ports. Owns: the WebSocket upgrade,
+//! and the meaning of its messages. Does not know about: the caller's terminal and sockets.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::request::GONE;
 use crate::routes::question;
 use crate::{Client, Error};
 
-/// The server says that it is there four times in this time.
+/// Maximum silence on a connection; the server sends four signs of life in this time.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How a WebSocket tells that its connection was cut.
+/// Error of a WebSocket whose connection was cut.
 const CUT: ProtocolError = ProtocolError::ResetWithoutClosingHandshake;
 
 /// A command to run in a pod.
@@ -32,9 +32,9 @@ const CUT: ProtocolError = ProtocolError::ResetWithoutClosingHandshake;
 pub struct Exec<'a> {
     /// Program and arguments.
     pub command: &'a [String],
-    /// True if it reads what is typed.
+    /// True if it has standard input.
     pub stdin: bool,
-    /// The terminal it gets, and what kind that is.
+    /// Size and type of its terminal; `None` = no terminal.
     pub terminal: Option<(TerminalSize, &'a str)>,
 }
 
@@ -45,11 +45,11 @@ pub struct ExecSession {
     url: String,
 }
 
-/// What goes to a pod.
+/// Sending half of a session.
 #[derive(Debug)]
 pub struct Sender(SplitSink<WebSocketStream<Upgraded>, Message>);
 
-/// What comes from a pod.
+/// Receiving half of a session.
 #[derive(Debug)]
 pub struct Receiver {
     socket: SplitStream<WebSocketStream<Upgraded>>,
@@ -59,22 +59,22 @@ pub struct Receiver {
 /// Input of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// Bytes of its input.
+    /// Bytes for standard input.
     Bytes(Vec<u8>),
-    /// There are no more.
+    /// End of the input.
     End,
-    /// The terminal has another size.
+    /// New size of the terminal.
     Size(TerminalSize),
 }
 
-/// What a session says.
+/// Output of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Printed {
-    /// Of its output.
+    /// Bytes of standard output.
     Output(Bytes),
-    /// Of its errors.
+    /// Bytes of standard error.
     Errors(Bytes),
-    /// It has ended.
+    /// End of the session.
     End(SessionEnd),
 }
 
@@ -167,7 +167,7 @@ fn terminal(size: TerminalSize) -> [(&'static str, String); 3] {
 }
 
 impl ExecSession {
-    /// Both directions.
+    /// Sending and receiving half.
     #[must_use]
     pub fn split(self) -> (Sender, Receiver) {
         let (to, from) = self.socket.split();
@@ -176,7 +176,8 @@ impl ExecSession {
 }
 
 impl Sender {
-    /// Sends a session what is typed. An error: the connection has ended; the receiver knows why.
+    /// Sends input to a session. An error means that the connection has ended; the receiver has the
+    /// reason.
     pub async fn types(&mut self, typed: Input) -> Result<(), Gone> {
         let message = match typed {
             Input::Bytes(bytes) => [&[channel::INPUT], &bytes[..]].concat(),
@@ -189,7 +190,7 @@ impl Sender {
         self.sends(message).await
     }
 
-    /// Sends a connection bytes; none: there are no more. An error: the connection has ended.
+    /// Sends bytes to a connection; none = the end. An error means that the connection has ended.
     pub async fn sends(&mut self, bytes: Vec<u8>) -> Result<(), Gone> {
         self.0.send(Message::Binary(bytes.into())).await.map_err(|_| Gone)
     }
@@ -200,7 +201,7 @@ impl Sender {
     }
 }
 
-/// The other side is not there any more.
+/// The peer has closed the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Gone;
 
@@ -208,12 +209,12 @@ impl Receiver {
     /// The next bytes of a connection; empty at their end.
     ///
     /// # Errors
-    /// The connection broke, or the server closed it, and why.
+    /// The connection broke, or the server closed it with a reason.
     pub async fn receives(&mut self) -> Result<Bytes, Error> {
         let fault = loop {
             match tokio::time::timeout(SILENCE_MAX, self.socket.next()).await {
                 Ok(Some(Ok(Message::Binary(bytes)))) => return Ok(bytes),
-                // Questions whether this side is there, which are answered by themselves.
+                // Pings are answered by the library.
                 Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
                 Ok(Some(Ok(Message::Close(Some(why))))) => break why.reason.to_string(),
                 Ok(Some(Ok(_)) | None) => break GONE.to_owned(),
@@ -225,10 +226,10 @@ impl Receiver {
         Err(Error::Dropped { url: self.url.clone(), fault })
     }
 
-    /// What a session says next.
+    /// The next output of a session.
     ///
     /// # Errors
-    /// The connection broke before the session had ended, or the server closed it, and why.
+    /// The connection broke before the session had ended, or the server closed it with a reason.
     pub async fn hears(&mut self) -> Result<Printed, Error> {
         let message = self.receives().await?;
         let fault = |fault: String| Error::Protocol { url: self.url.clone(), fault };

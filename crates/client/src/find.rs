@@ -1,5 +1,5 @@
-//! Where the server is and with which token it is asked. Owns `server.json` and `token` in the
-//! state directory, as far as clients read them.
+//! Discovery of the server and its token. Owns the format of `server.json` and `token` in the state
+//! directory, as far as clients read them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Client, Error, listener};
 
-/// Where a server without a state file is looked for.
+/// Address of a server without a state file.
 const DEFAULT_URL: &str = "http://127.0.0.1:7070";
-/// What a running server writes beside its database.
+/// File in the state directory with the address of the running server.
 pub const SERVER_FILE: &str = "server.json";
-/// The state directory of the service that a package of the system installs.
+/// State directory of the service that a system package installs.
 const SERVICE_STATE_DIR: &str = "/var/lib/elastane";
-/// The token that only the user of the server can read.
+/// File with the token, readable only by the user of the server.
 const TOKEN_FILE: &str = "token";
 
 /// Contents of `server.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFile {
-    /// Where the server listens.
+    /// Address of the server.
     pub url: String,
     /// Its process id.
     pub pid: u32,
 }
 
-/// A client and what is known about the server it talks to.
+/// A client, and the location of its server.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Ready to be used.
+    /// Client of the server.
     pub client: Client,
     /// True if the server is on this machine.
     pub local: bool,
 }
 
-/// The state directory of this user: `$ELASTANE_STATE_DIR`, that of the system's service where this
-/// user may read it (root), `$XDG_STATE_HOME/elastane`, or `~/.local/state/elastane`. None without
-/// a home.
+/// The state directory of this user: `$ELASTANE_STATE_DIR`, that of the system's service if this
+/// user may read it (root), `$XDG_STATE_HOME/elastane`, or `~/.local/state/elastane`. `None`
+/// without a home directory.
 #[must_use]
 pub fn state_dir(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     state_dir_beside(Path::new(SERVICE_STATE_DIR), env)
@@ -57,14 +57,14 @@ fn state_dir_beside(service: &Path, env: &dyn Fn(&str) -> Option<String>) -> Opt
 /// Finds the server: `url` if given, else the one that wrote `server.json`. The token is `token`
 /// if given, else the local one.
 ///
-/// The local token, and whatever follows from `server.json`, is only ever sent to a program of
-/// the user whom the token file belongs to: the client looks before each request.
+/// The local token, and every request to the address in `server.json`, is only sent to a program of
+/// the user who owns the token file: the client checks this before each request.
 ///
-/// A server elsewhere proves who it is by a certificate of an authority in `ca`, or of one that
-/// this machine trusts.
+/// A remote server authenticates by a certificate of an authority in `ca`, or of one that this
+/// machine trusts.
 ///
 /// # Errors
-/// An address that cannot be one, or a state file that cannot be read.
+/// An invalid address, or a state file that cannot be read.
 pub fn find(
     url: Option<&str>,
     token: Option<&str>,
@@ -77,7 +77,7 @@ pub fn find(
         (Some(url), _, dir) => {
             let local = listener::is_loopback(url);
             let owner = dir.filter(|_| local && given.is_none()).map(owner).transpose()?.flatten();
-            // Another user's server is met without a token, and says so itself.
+            // A request to another user's server has no token, and that server refuses it.
             match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {
                 (Some(dir), Some(owner)) => {
                     let client = Client::of_user(url, read_token(dir)?, owner)?.renewed_in(dir);
@@ -86,14 +86,14 @@ pub fn find(
                 _ => Ok(Found { client: Client::new(url, given, ca)?, local }),
             }
         }
-        // Whatever address it names: the server that wrote it is on this machine.
+        // Whatever its address: the server that wrote the file is on this machine.
         (None, Some(file), Some(dir)) => {
             let client = match owner(dir)? {
                 Some(owner) => match given {
                     Some(token) => Client::of_user(&file.url, Some(token), owner)?,
                     None => Client::of_user(&file.url, read_token(dir)?, owner)?.renewed_in(dir),
                 },
-                // Taken away since the file was read.
+                // The file was removed after it had been read.
                 None => Client::new(&file.url, None, ca)?,
             };
             Ok(Found { client, local: true })
@@ -103,7 +103,8 @@ pub fn find(
     }
 }
 
-/// The user whom the token belongs to, or the state directory before there is one; none without.
+/// The owner of the token file, or of the state directory if there is no token; `None` without
+/// both.
 fn owner(state_dir: &Path) -> Result<Option<u32>, Error> {
     for path in [&state_dir.join(TOKEN_FILE), state_dir] {
         match fs::metadata(path) {
@@ -118,10 +119,10 @@ fn owner(state_dir: &Path) -> Result<Option<u32>, Error> {
     Ok(None)
 }
 
-/// What the running server says about itself; none when there is no such file.
+/// The address and process of the running server; `None` without the file.
 ///
 /// # Errors
-/// The file is there and cannot be understood.
+/// The file exists and cannot be parsed.
 pub fn read_server_file(state_dir: &Path) -> Result<Option<ServerFile>, Error> {
     let path = state_dir.join(SERVER_FILE);
     let fault = |fault: String| Error::StateFile { path: path.display().to_string(), fault };
@@ -133,7 +134,7 @@ pub fn read_server_file(state_dir: &Path) -> Result<Option<ServerFile>, Error> {
     }
 }
 
-/// Tells clients where the server is; replaces the file as a whole.
+/// Writes the address of the server for clients; replaces the file as a whole.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(chosen(service.path(), &home), service.path());
         let own = [("HOME", "/h"), ("ELASTANE_STATE_DIR", "/own")];
         assert_eq!(chosen(service.path(), &own), Path::new("/own"));
-        // A folder that this user may not read cannot be listed, as a file cannot.
+        // A folder that this user may not read cannot be listed, like a file.
         let file = service.path().join("file");
         fs::write(&file, "").unwrap();
         assert_eq!(chosen(&file, &home), Path::new("/x/elastane"));
@@ -263,12 +264,12 @@ mod tests {
         let living = found(None);
         assert_eq!(living.token.as_deref(), Some("secret"));
         living.check_listener().expect("our own");
-        // Killed, and its address taken by another user's program.
+        // The server was killed, and another user's program listens at its address.
         let stranger = Client { owner: living.owner.map(|uid| uid + 1), ..living.clone() };
         let said = stranger.check_listener().unwrap_err().to_string();
         assert!(said.contains("is not running at"), "{said}");
         assert!(found(Some(&url)).owner.is_some(), "an explicit address is watched, too");
-        // Killed, and nothing listens.
+        // The server was killed, and there is no listener.
         drop(server);
         assert!(matches!(living.check_listener(), Err(Error::NotRunning { .. })));
         assert_eq!(found(Some(&url)).token, None);

@@ -1,4 +1,4 @@
-//! The endpoints of users, programs and their roles, one method each.
+//! The endpoints of users, service accounts and roles, one method each.
 
 use api_types as wire;
 use reqwest::Method;
@@ -32,10 +32,10 @@ impl Client {
         }
     }
 
-    /// Creates a user; the password to begin with is in the answer.
+    /// Creates a user; the initial password is in the answer.
     ///
     /// # Errors
-    /// As every request; 409 when there is one.
+    /// As every request; 409 if the user exists.
     pub async fn create_user(
         &self,
         request: &wire::UserCreationRequest,
@@ -51,15 +51,15 @@ impl Client {
         self.act(Method::DELETE, &format!("{USERS}/{id}")).await
     }
 
-    /// A link that logs in, once: the caller, or a user who is to choose a first password.
+    /// A one-time login link: for the caller, or for a user who has to choose a first password.
     ///
     /// # Errors
-    /// As every request; 409 for a user who has chosen one.
+    /// As every request; 409 for a user who has chosen a password.
     pub async fn login_link(&self, request: &wire::LinkRequest) -> Result<wire::LoginLink, Error> {
         self.send(Method::POST, LINKS, request).await
     }
 
-    /// Gives a user a new password to begin with.
+    /// Resets the password of a user to a new initial one.
     ///
     /// # Errors
     /// As every request.
@@ -111,10 +111,10 @@ impl Client {
         }
     }
 
-    /// Gives a role.
+    /// Creates an access rule, which grants a role.
     ///
     /// # Errors
-    /// As every request; 409 when the subject has it there.
+    /// As every request; 409 if the subject has the role in this scope.
     pub async fn create_access_rule(
         &self,
         request: &wire::AccessRuleCreationFields,
@@ -122,7 +122,7 @@ impl Client {
         self.send(Method::POST, RULES, request).await
     }
 
-    /// Takes a role away.
+    /// Deletes an access rule.
     ///
     /// # Errors
     /// As every request.
@@ -141,7 +141,7 @@ impl Client {
     /// Creates a service account; its secret is in the answer.
     ///
     /// # Errors
-    /// As every request; 409 when there is one of the name.
+    /// As every request; 409 if the name is in use.
     pub async fn create_service_account(
         &self,
         request: &wire::ServiceAccountCreationRequest,
@@ -157,7 +157,7 @@ impl Client {
         self.act(Method::DELETE, &format!("{ACCOUNTS}/{id}")).await
     }
 
-    /// Gives a service account a new secret; the old one ends.
+    /// Creates a new secret of a service account; the old one becomes invalid.
     ///
     /// # Errors
     /// As every request.
@@ -165,7 +165,7 @@ impl Client {
         self.send(Method::POST, &format!("{ACCOUNTS}/{id}/secret"), &json!({})).await
     }
 
-    /// Everybody's access keys.
+    /// Access keys of all users.
     ///
     /// # Errors
     /// As every request.

@@ -1,7 +1,7 @@
 //! The typed HTTP client every Rust front-end uses: one method per endpoint.
 //!
-//! Owns: finding the server and the token, requests, and telling "not running" from "refused"
-//! from "not understood". Does not know what is shown to a person, and how the server works.
+//! Owns: discovery of the server and the token, requests, and the distinction of "not running",
+//! "refused" and "not understood". Does not know what users see, and how the server works.
 
 mod assets;
 mod changes;
@@ -39,129 +39,129 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     token: Option<String>,
-    /// Where the token is read again for each request: the server replaces it all the time.
+    /// State directory from which the token is read for each request, as the server replaces it
+    /// regularly.
     renewed_in: Option<PathBuf>,
-    /// Where the token comes from.
+    /// Source of the token.
     credential: Credential,
     source: &'static str,
-    /// The user whose program must listen there; none for any.
+    /// User whose program must be the listener; `None` = any.
     owner: Option<u32>,
     /// Called after each request.
     told: Option<fn(&Sent<'_>)>,
-    /// Warnings of the server, as of its last answer; shared with
-    /// clones.
+    /// Warning in the last response of the server; shared with clones.
     notice: Arc<Mutex<Option<String>>>,
 }
 
-/// A request, and what came of it. It names no token and no body.
+/// A request and its result, without its token and body.
 #[derive(Debug)]
 pub struct Sent<'a> {
-    /// Its method.
+    /// HTTP method.
     pub method: &'a str,
-    /// What it asked for.
+    /// Path of the request.
     pub path: &'a str,
-    /// How it was answered; none if it was not.
+    /// HTTP status; `None` without a response.
     pub status: Option<u16>,
-    /// After how many milliseconds.
+    /// Duration in milliseconds.
     pub ms: u128,
 }
 
-/// Why a request gave no answer.
+/// Error of a request.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Nothing listens there.
+    /// There is no listener at the address.
     #[error("the elastane server is not running at {url}; start it with `elastane up`")]
     NotRunning {
-        /// Where it was looked for.
+        /// Address of the server.
         url: String,
     },
-    /// There is no way to it: its name is not known, or nothing answers.
+    /// The server cannot be reached: its name cannot be resolved, or it does not answer.
     #[error("{url} cannot be reached: {fault}")]
     Unreachable {
-        /// Where it was looked for.
+        /// Address of the server.
         url: String,
-        /// What is the matter.
+        /// Text of the network error.
         fault: String,
     },
-    /// The server said no; its own words.
+    /// The server refused the request, with its own text.
     #[error("{message}{}", details_suffix(message, details.as_deref()))]
     Api {
         /// HTTP status.
         code: u16,
-        /// What is wrong and what is allowed.
+        /// Text of the error, with the allowed values.
         message: String,
-        /// More.
+        /// Further details.
         details: Option<String>,
     },
-    /// The server needs another token.
+    /// The server requires another token.
     #[error("{}", credential.refused(url, message))]
     NotLoggedIn {
-        /// Which server.
+        /// Address of the server.
         url: String,
-        /// The server's words.
+        /// Text of the server.
         message: String,
-        /// The token of the request.
+        /// Source of the request's token.
         credential: Credential,
     },
-    /// The answer is not what this client expects.
+    /// The response has an unexpected form.
     #[error("{url} gave an answer that cannot be used: {fault}")]
     Protocol {
-        /// Which address.
+        /// Address of the server.
         url: String,
-        /// What is wrong.
+        /// Text of the parse error.
         fault: String,
     },
-    /// A session or connection that was open has ended.
+    /// An open session or connection has ended.
     #[error("connection lost: {url}: {fault}")]
     Dropped {
-        /// Which server.
+        /// Address of the server.
         url: String,
-        /// What happened.
+        /// Cause.
         fault: String,
     },
-    /// The address cannot be used at all.
+    /// The address is invalid.
     #[error("`{url}` is not an address of a server: {fault}")]
     BadUrl {
-        /// As given.
+        /// Address as given.
         url: String,
-        /// What is wrong.
+        /// Reason.
         fault: &'static str,
     },
-    /// The server's certificate is not believed.
+    /// The server's certificate is not trusted.
     #[error("the certificate of {url} is not trusted ({fault}); {hint}")]
     Untrusted {
-        /// Which server.
+        /// Address of the server.
         url: String,
-        /// What is wrong.
+        /// Text of the TLS error.
         fault: String,
-        /// What to do.
+        /// Advice for the user.
         hint: &'static str,
     },
     /// The file of trusted authorities cannot be used.
     #[error("cannot use {path} as the authorities of ELASTANE_CA: {fault}")]
     Authorities {
-        /// Which file.
+        /// Path of the file.
         path: std::path::PathBuf,
-        /// What is wrong.
+        /// Reason.
         fault: String,
     },
-    /// The library refuses.
+    /// The TLS library failed.
     #[error("cannot set up TLS: {0}")]
     Tls(String),
     /// A file in the state directory cannot be read or written.
     #[error("failed to use {path}: {fault}")]
     StateFile {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// What is wrong.
+        /// Reason.
         fault: String,
     },
 }
 
-/// Where the token of a request comes from.
+/// Source of a request's token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Credential {
-    /// There is none.
+    /// No token.
     #[default]
     None,
     /// `RUNAI_TOKEN`.
@@ -173,7 +173,7 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// Text for a request that was refused for its token.
+    /// Text for a request that was refused because of its token.
     fn refused(self, url: &str, message: &str) -> String {
         let login = "`runai login user -u NAME`";
         match self {

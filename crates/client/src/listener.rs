@@ -1,5 +1,5 @@
-//! Whose program listens at an address of this machine, as the kernel's socket table says.
-//! Owns that table's format. Does not know what is sent there, and why it matters.
+//! Owner of the listener at a local address, by the kernel's socket table. Owns that table's
+//! format. Does not know about the requests.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +9,7 @@ use reqwest::Url;
 /// State of a listening socket in the table.
 const LISTEN: &str = "0A";
 
-/// True if the address is this machine and no other.
+/// True if the address is that of this machine.
 pub(crate) fn is_loopback(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let Some(host) = url.host_str() else { return false };
@@ -17,10 +17,10 @@ pub(crate) fn is_loopback(url: &str) -> bool {
     host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// True if only programs of this user receive what is sent to this address.
+/// True if only programs of this user receive requests to this address.
 ///
-/// False if nothing listens, if the address is none of this machine, and where the kernel does
-/// not tell: who cannot be known is not trusted.
+/// False without a listener, for an address of another machine, and if the kernel does not report
+/// the owner: an unknown listener is not trusted.
 pub(crate) fn is_of_user(url: &str, uid: u32) -> bool {
     let Some((addresses, port)) = Url::parse(url).ok().as_ref().and_then(addresses) else {
         return false;
@@ -35,7 +35,7 @@ fn addresses(url: &Url) -> Option<(Vec<IpAddr>, u16)> {
     let host = url.host_str()?;
     let port = url.port_or_known_default()?;
     if host == "localhost" {
-        // Either may be tried, so both must be the user's.
+        // A client may try either, so both must be the user's.
         return Some((vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()], port));
     }
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse().ok()?;
@@ -55,8 +55,8 @@ fn table() -> Vec<Listener> {
     four.lines().chain(six.lines()).filter_map(parse).collect()
 }
 
-/// `sl local remote state queues timer retransmits uid …`, addresses as the words of memory they
-/// are, in hexadecimal. The heading is no such line.
+/// Parses `sl local remote state queues timer retransmits uid …`, with addresses as words of
+/// memory, in hexadecimal. `None` for the heading.
 fn parse(line: &str) -> Option<Listener> {
     let mut fields = line.split_ascii_whitespace();
     let (ip, port) = fields.nth(1)?.split_once(':')?;
@@ -78,8 +78,8 @@ fn parse_ip(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Owners of the sockets a connection to this address may reach. Who listens at the address
-/// itself comes before who listens at all addresses of a kind.
+/// Owners of the sockets that a connection to this address may reach. A listener at the address
+/// itself takes precedence over one at all addresses.
 fn owners(table: &[Listener], to: SocketAddr) -> Vec<u32> {
     let mut order = vec![to.ip()];
     if to.is_ipv4() {

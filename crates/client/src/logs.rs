@@ -1,48 +1,48 @@
-//! What a workload wrote, as it comes. Owns: how far it was read, so that a reader that was cut off
-//! can go on there.
+//! Output of a workload as a stream. Owns: the read position, at which a reader can continue after
+//! an interruption.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 
 use crate::Error;
 
-/// Which part of the output is wanted.
+/// Selection of the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// Only so many of the last lines.
+    /// Maximum number of last lines; `None` = all.
     pub tail_lines: Option<u64>,
-    /// Only what was written since.
+    /// Start of the output; `None` = all.
     pub since: Option<Since>,
-    /// With the time before each line.
+    /// True if each line begins with its time.
     pub timestamps: bool,
-    /// With what is still to come.
+    /// True if future output is included.
     pub follow: bool,
-    /// Of the run before the newest.
+    /// True for the run before the newest.
     pub previous: bool,
 }
 
-/// Since when.
+/// Start of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
-    /// So many seconds ago, by the server's clock.
+    /// This many seconds ago, by the server's clock.
     Seconds(u64),
-    /// This moment.
+    /// This time.
     Time(api_types::Time),
 }
 
-/// How far the output of a run was read.
+/// Read position in the output of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPosition {
-    /// The run.
+    /// Id of the run.
     pub(crate) run: String,
-    /// Bytes of it.
+    /// Offset in bytes.
     pub(crate) offset: u64,
-    /// What was read of the line there.
+    /// State of the line at this position.
     pub(crate) line: Line,
 }
 
 impl LogPosition {
-    /// The pod it is of and which of its runs, if the server says so.
+    /// The pod of the output and the generation of its run, if the server sends them.
     #[must_use]
     pub fn pod_and_generation(&self) -> Option<(&str, u32)> {
         let (pod, generation) = self.run.rsplit_once('.')?;
@@ -57,7 +57,7 @@ pub struct LogStream {
 }
 
 impl LogStream {
-    /// The next chunk; none at the end.
+    /// The next chunk; `None` at the end.
     ///
     /// # Errors
     /// The connection broke.
@@ -71,7 +71,7 @@ impl LogStream {
         Ok(Some(told))
     }
 
-    /// How far it was read; none where the server cannot tell.
+    /// Read position; `None` if the server does not send one.
     #[must_use]
     pub const fn position(&self) -> Option<&LogPosition> {
         self.position.as_ref()
@@ -84,12 +84,12 @@ impl std::fmt::Debug for LogStream {
     }
 }
 
-/// Tells what was written from the times before it.
+/// Separates output from the times before its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// True if there is a time before each.
+    /// True if each line begins with a time.
     pub(crate) stamped: bool,
-    /// What came of the time, while it is not complete; none within the line.
+    /// Received part of an incomplete time; `None` within the line.
     time: Option<Vec<u8>>,
 }
 
@@ -98,8 +98,8 @@ impl Line {
         Self { stamped, time: Some(Vec::new()) }
     }
 
-    /// What is to be told, and how many bytes of it were written. A time is told whole: who is cut
-    /// off in the middle of it gets it once more.
+    /// Output to return, and its number of bytes without times. A time is returned as a whole:
+    /// after an interruption within a time, it is sent once more.
     fn pass(&mut self, chunk: &[u8]) -> (Vec<u8>, u64) {
         if !self.stamped {
             return (chunk.to_vec(), chunk.len() as u64);
@@ -124,7 +124,7 @@ impl Line {
         (told, written)
     }
 
-    /// The same line from the last position on.
+    /// The state with which reading continues at the last position.
     pub(crate) fn restarted(&self) -> Self {
         Self { time: self.time.as_ref().map(|_| Vec::new()), ..self.clone() }
     }

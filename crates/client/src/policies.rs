@@ -9,7 +9,7 @@ use crate::{Client, Error, WorkloadKind};
 const ALL: &str = "/api/v2/policy";
 
 impl WorkloadKind {
-    /// Where the policies for it are.
+    /// Path of the policies for this kind of workload.
     const fn policies(self) -> &'static str {
         match self {
             Self::Training => "/api/v2/policy/trainings",
@@ -29,10 +29,10 @@ impl Client {
         self.get::<wire::Policies>(ALL).await.map(|answer| answer.policies)
     }
 
-    /// Sets the policy of a scope, or only checks it.
+    /// Sets the policy of a scope, or only validates it.
     ///
     /// # Errors
-    /// As every request; what is wrong with the policy.
+    /// As every request; an invalid policy.
     pub async fn put_policy(
         &self,
         kind: WorkloadKind,

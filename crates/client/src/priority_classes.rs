@@ -7,7 +7,7 @@ use crate::routes::escape;
 use crate::{Client, Error};
 
 impl Client {
-    /// Adds a priority class, or gives an added one another value.
+    /// Creates a priority class, or updates the value of a created one.
     ///
     /// # Errors
     /// As every request.
@@ -20,7 +20,7 @@ impl Client {
         self.send(Method::PUT, &path, &wire::PriorityClassBody { value }).await
     }
 
-    /// The priority classes, those that were added too.
+    /// All priority classes, built-in and created.
     ///
     /// # Errors
     /// As every request.

@@ -1,4 +1,4 @@
-//! One request, one answer. Owns headers, time limits and the sorting of failures.
+//! Requests and responses. Owns headers, time limits and the classification of failures.
 
 use std::io;
 use std::path::Path;
@@ -11,21 +11,20 @@ use serde::de::DeserializeOwned;
 
 use crate::{Client, Credential, Error, Sent, find, listener, trust};
 
-/// A server on the same machine answers in milliseconds; a remote one gets this long.
+/// Maximum time for a response: one from the same machine takes milliseconds.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time to get a connection.
+/// Maximum time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What is the matter where a server answers an encrypted greeting with anything else.
+/// Text of the error for a server that does not answer a TLS handshake.
 const NO_TLS: &str = "what listens there speaks no TLS; write http:// in place of https://";
-/// Text for an answer or a session that is cut off.
+/// Text for a response or a session that was cut off.
 pub(crate) const GONE: &str = "the server went away";
 
 impl Client {
     /// A client of the server at this address.
     ///
     /// # Errors
-    /// The address is not one of HTTP or has a login in it, or the file of authorities cannot be
-    /// used.
+    /// The address is not one of HTTP or has a login in it, or the file of authorities is invalid.
     pub fn new(url: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self, Error> {
         let (base, scheme) = checked(url)?;
         let trusted =
@@ -34,8 +33,8 @@ impl Client {
         Ok(Self::over(http, base, token, None))
     }
 
-    /// A client that sends nothing unless a program of this user listens there.
-    /// That is proof enough of who it is, so any certificate will do.
+    /// A client that sends nothing unless a program of this user listens there. This authenticates
+    /// the server, so any certificate is accepted.
     pub(crate) fn of_user(url: &str, token: Option<String>, owner: u32) -> Result<Self, Error> {
         let (base, _) = checked(url)?;
         let http = connector(&base, trust::anybody()?)?;
@@ -53,46 +52,44 @@ impl Client {
         Self { http, base, token, renewed_in: None, credential, source, owner, told: None, notice }
     }
 
-    /// The same, whose token is the one that is in this state directory at the time of each
-    /// request.
+    /// Makes the client read its token from this state directory for each request.
     pub(crate) fn renewed_in(self, state_dir: &Path) -> Self {
         let (renewed_in, credential) = (Some(state_dir.to_owned()), Credential::StateDir);
         Self { renewed_in, credential, ..self }
     }
 
-    /// What the server wants the reader of its answers to know, as of the last one: that what runs
-    /// the pods does not answer.
+    /// Notice of the server in its last response: the runtime of the pods does not answer.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
         self.notice.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where the server is.
+    /// Address of the server.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.base
     }
 
-    /// True if that is this machine, wherever it is asked from.
+    /// True if the address is a loopback address.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         listener::is_loopback(&self.base)
     }
 
-    /// What it proves itself with.
+    /// The bearer token.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// Another client of this server, with the token of a login or none.
+    /// A client of this server with the token of a login, or without a token.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
         let credential = token.as_ref().map_or(Credential::None, |_| Credential::Login);
         Self { token, renewed_in: None, credential, ..self }
     }
 
-    /// The same, with a hook that is called for each request.
+    /// Sets a hook that is called after each request.
     #[must_use]
     pub fn telling(self, told: fn(&Sent<'_>)) -> Self {
         Self { told: Some(told), ..self }
@@ -109,8 +106,8 @@ impl Client {
         }
     }
 
-    /// The token of a request now. If the file cannot be read, the last one is sent: the server says
-    /// what is wrong with it.
+    /// The token for a request. If the file cannot be read, the last one is sent, and the server
+    /// refuses it if it is invalid.
     fn bearer(&self) -> Option<String> {
         let renewed = self.renewed_in.as_deref().and_then(|dir| find::read_token(dir).ok()?);
         renewed.or_else(|| self.token.clone())
@@ -129,7 +126,7 @@ impl Client {
         self.read(self.request(method, path).json(body).timeout(ANSWER_TIMEOUT)).await
     }
 
-    /// For answers whose body says nothing.
+    /// Sends a request whose response has no body of interest.
     pub(crate) async fn act(&self, method: Method, path: &str) -> Result<(), Error> {
         self.accept(self.request(method, path).timeout(ANSWER_TIMEOUT)).await.map(drop)
     }
@@ -144,7 +141,7 @@ impl Client {
         })
     }
 
-    /// Sends, and turns refusals into errors.
+    /// Sends a request, and converts refusals to errors.
     pub(crate) async fn accept(&self, request: RequestBuilder) -> Result<Response, Error> {
         self.check_listener()?;
         let answer = self.exchange(request).await.map_err(|error| self.failed(&error))?;
@@ -188,7 +185,7 @@ impl Client {
         answer
     }
 
-    /// A server that was killed leaves its address behind, where anybody may listen by now.
+    /// Checks the owner of the listener: another user may listen at the address of a killed server.
     pub(crate) fn check_listener(&self) -> Result<(), Error> {
         match self.owner {
             Some(uid) if !listener::is_of_user(&self.base, uid) => {
@@ -232,8 +229,9 @@ impl Client {
     }
 }
 
-/// The address as it is asked and shown, and its scheme. A login in it would go with every request,
-/// and be read in every message that names the server.
+/// The address in the form for requests and messages, and its scheme. An address with a login is
+/// refused: the login would be sent with every request, and shown in every message that names the
+/// server.
 fn checked(url: &str) -> Result<(String, String), Error> {
     let bad = |fault| {
         let start = url.find("://").map_or(0, |at| at + 3);
@@ -256,7 +254,7 @@ fn connector(base: &str, trusted: rustls::ClientConfig) -> Result<reqwest::Clien
         .connect_timeout(CONNECT_TIMEOUT)
         .tls_backend_preconfigured(trusted);
     if listener::is_loopback(base) {
-        // A proxy cannot reach this machine's loopback for us.
+        // A proxy cannot reach the loopback interface of this machine.
         builder = builder.no_proxy();
     }
     builder
@@ -264,12 +262,12 @@ fn connector(base: &str, trusted: rustls::ClientConfig) -> Result<reqwest::Clien
         .map_err(|error| Error::Protocol { url: base.to_owned(), fault: error.to_string() })
 }
 
-/// An error and its causes, one after the other.
+/// An error and its causes, from the outermost inward.
 fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     std::iter::successors(Some(error), |error| {
-        // Its source is that of what it wraps, not what it wraps.
+        // The source of an I/O error is that of the wrapped error, not the wrapped error itself.
         match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
@@ -277,15 +275,15 @@ fn causes<'a>(
     })
 }
 
-/// True if nothing listens there.
+/// True if the connection was refused.
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
     let kind = error.downcast_ref().map(io::Error::kind);
     kind == Some(io::ErrorKind::ConnectionRefused)
 }
 
-/// What helps against a fault of a certificate.
+/// Advice for a fault of a certificate.
 fn what_to_do(fault: &str) -> &'static str {
-    // What `openssl req -x509` makes unless told otherwise.
+    // A certificate as `openssl req -x509` makes by default.
     if fault.contains("CaUsedAsEndEntity") {
         "it is that of an authority, not of a server; create it again with `-addext \
          basicConstraints=critical,CA:FALSE`"

@@ -9,7 +9,7 @@ use crate::logs::{Line, LogPosition, LogStream, Logs, Since};
 use crate::request::ANSWER_TIMEOUT;
 use crate::{Client, Error};
 
-/// Which typed route a workload is created through.
+/// Kind of a workload, which selects the route of its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkloadKind {
     /// `/workloads/trainings`.
@@ -34,7 +34,7 @@ impl WorkloadKind {
 }
 
 impl Client {
-    /// How the server stands.
+    /// Status of the server.
     ///
     /// # Errors
     /// As every request.
@@ -42,8 +42,8 @@ impl Client {
         self.get("/elastane/v1/status").await
     }
 
-    /// Whether it answers without a token, and the time by its clock, to the second; none if it
-    /// does not tell.
+    /// Checks that the server answers without a token. Returns the time of its clock, to the
+    /// second; `None` if the response has none.
     ///
     /// # Errors
     /// As every request.
@@ -54,10 +54,10 @@ impl Client {
         Ok(date.and_then(wire::Time::of_http))
     }
 
-    /// The program `runai` that the server hands out for this machine.
+    /// Downloads the program `runai` of the server for this platform.
     ///
     /// # Errors
-    /// As every request; 404 if it has none.
+    /// As every request; 404 if it has none for this platform.
     pub async fn program(&self) -> Result<Download, Error> {
         use std::env::consts::{ARCH, OS};
         let system = if OS == "macos" { "darwin" } else { OS };
@@ -71,7 +71,7 @@ impl Client {
         Ok(Download { answer, client: self.clone() })
     }
 
-    /// What the scheduler sees, as a scenario; its own text.
+    /// The scheduler's input, as the text of a scenario.
     ///
     /// # Errors
     /// As every request.
@@ -99,7 +99,7 @@ impl Client {
         self.act(Method::DELETE, &format!("/elastane/v1/simulated-nodes/{node}")).await
     }
 
-    /// Makes a simulated GPU fail, or work again.
+    /// Makes a simulated GPU fail, or repairs it.
     ///
     /// # Errors
     /// As every request.
@@ -109,7 +109,7 @@ impl Client {
         self.accept(self.request(method, &path)).await.map(drop)
     }
 
-    /// Why a workload is where it is; for one that waits, at length.
+    /// Reasons for the state of a workload, with a diagnosis if it waits.
     ///
     /// # Errors
     /// As every request.
@@ -117,10 +117,10 @@ impl Client {
         self.get(&format!("/elastane/v1/workloads/{id}/explain")).await
     }
 
-    /// What a workload held and used over time.
+    /// Allocation and usage of a workload over time.
     ///
     /// # Errors
-    /// As every request; a wrong time.
+    /// As every request; an invalid time.
     pub async fn workload_metrics(
         &self,
         id: &str,
@@ -129,15 +129,15 @@ impl Client {
         self.get(&format!("/api/v1/workloads/{id}/metrics{}", question(query))).await
     }
 
-    /// What would happen; nothing does.
+    /// Predicted outcome of submissions; nothing is submitted.
     ///
     /// # Errors
-    /// As every request; what a submission would be refused for.
+    /// As every request; an invalid submission.
     pub async fn what_if(&self, asked: &wire::WhatIf) -> Result<wire::WouldHappen, Error> {
         self.send(Method::POST, "/elastane/v1/what-if", asked).await
     }
 
-    /// What was held and used of GPUs; `query` is that of the route, names and values.
+    /// Allocation and usage of GPUs; `query` has names and values of the route's parameters.
     ///
     /// # Errors
     /// As every request.
@@ -145,7 +145,7 @@ impl Client {
         self.get(&format!("/elastane/v1/usage{}", question(query))).await
     }
 
-    /// The same as CSV.
+    /// Allocation and usage of GPUs as CSV.
     ///
     /// # Errors
     /// As every request.
@@ -155,7 +155,8 @@ impl Client {
         answer.text().await.map_err(|error| self.failed(&error))
     }
 
-    /// Stops every workload, then the server. Takes as long as the workloads' grace periods.
+    /// Stops every workload, then the server. The response takes as long as the workloads' grace
+    /// periods.
     ///
     /// # Errors
     /// As every request.
@@ -163,7 +164,7 @@ impl Client {
         self.accept(self.request(Method::POST, "/elastane/v1/down")).await.map(drop)
     }
 
-    /// A token for what the request proves.
+    /// Issues a token for the credentials in the request.
     ///
     /// # Errors
     /// As every request.
@@ -171,7 +172,7 @@ impl Client {
         self.send(Method::POST, "/api/v1/token", request).await
     }
 
-    /// Begins a login at the login provider.
+    /// Starts a login at the login provider.
     ///
     /// # Errors
     /// As every request; 404 if there is no provider, 503 if it does not answer.
@@ -182,7 +183,7 @@ impl Client {
         self.send(Method::POST, "/elastane/v1/login", request).await
     }
 
-    /// Ends the session that the token belongs to.
+    /// Ends the session of the token.
     ///
     /// # Errors
     /// As every request.
@@ -190,7 +191,7 @@ impl Client {
         self.act(Method::POST, "/elastane/v1/logout").await
     }
 
-    /// Changes the caller's own password; its token ends with that.
+    /// Changes the caller's own password, and revokes the token.
     ///
     /// # Errors
     /// As every request.
@@ -203,11 +204,10 @@ impl Client {
         self.accept(request).await.map(drop)
     }
 
-    /// How many access rules the caller has: to check only whether its token is
-    /// good.
+    /// Number of the caller's access rules: a request that only checks the token.
     ///
     /// # Errors
-    /// As every request; 403 while a password that was given out has to be changed.
+    /// As every request; 403 while an initial password has to be changed.
     pub async fn count_own_rules(&self) -> Result<u64, Error> {
         let path = "/api/v1/authorization/me/access-rules/count";
         self.get::<wire::CountResponse>(path).await.map(|answer| answer.count)
@@ -229,7 +229,7 @@ impl Client {
         self.get::<wire::Nodes>("/api/v1/nodes").await.map(|answer| answer.nodes)
     }
 
-    /// The GPUs of a node, or of all, with the pods on them that the caller may see.
+    /// The GPUs of a node, or of all nodes, with those pods that the caller may see.
     ///
     /// # Errors
     /// As every request.
@@ -249,7 +249,7 @@ impl Client {
         }
     }
 
-    /// What was measured of `path`, a route of series: of each type the mean of this time.
+    /// Mean values in a period of time, by type; `path` is a route of metrics.
     ///
     /// # Errors
     /// As every request.
@@ -314,7 +314,7 @@ impl Client {
         self.send(Method::PUT, &format!("/api/v1/org-unit/projects/{id}"), request).await
     }
 
-    /// Changes what is given of its shares in node pools, and reads it again.
+    /// Updates the given values of its shares in node pools, and returns it.
     ///
     /// # Errors
     /// As every request.
@@ -340,15 +340,15 @@ impl Client {
     /// One workload.
     ///
     /// # Errors
-    /// As every request; 404 when it is gone.
+    /// As every request; 404 if it does not exist.
     pub async fn workload(&self, id: &str) -> Result<wire::Workload, Error> {
         self.get(&format!("/api/v1/workloads/{id}")).await
     }
 
-    /// One workload as it was asked for.
+    /// Specification of a workload, as requested.
     ///
     /// # Errors
-    /// As every request; 404 when it is gone, or of another kind.
+    /// As every request; 404 if it does not exist, or is of another kind.
     pub async fn asked_for(
         &self,
         kind: WorkloadKind,
@@ -357,10 +357,10 @@ impl Client {
         self.get(&format!("{}/{id}", kind.path())).await
     }
 
-    /// An address by which a browser comes to a port of a workload, by its name or number.
+    /// Address with a ticket for a browser, for a port of a workload given by name or number.
     ///
     /// # Errors
-    /// As every request; 409 when it has none.
+    /// As every request; 409 if it has no such port.
     pub async fn ticket(&self, id: &str, url: Option<&str>) -> Result<wire::Ticket, Error> {
         let request = wire::TicketRequest { url: url.map(str::to_owned) };
         self.send(Method::POST, &format!("/elastane/v1/workloads/{id}/tickets"), &request).await
@@ -369,7 +369,7 @@ impl Client {
     /// Creates a workload.
     ///
     /// # Errors
-    /// As every request; 409 when the name is taken.
+    /// As every request; 409 if the name is in use.
     pub async fn create(
         &self,
         kind: WorkloadKind,
@@ -378,10 +378,10 @@ impl Client {
         self.send(Method::POST, kind.path(), request).await
     }
 
-    /// Creates what a manifest describes.
+    /// Creates the workload of a manifest.
     ///
     /// # Errors
-    /// As every request; 409 when the name is taken.
+    /// As every request; 409 if the name is in use.
     pub async fn create_manifest(
         &self,
         request: &wire::WorkloadV2CreateRequest,
@@ -389,10 +389,10 @@ impl Client {
         self.send(Method::POST, "/api/v2/workloads", request).await
     }
 
-    /// Changes a workload of this kind.
+    /// Updates a workload of this kind.
     ///
     /// # Errors
-    /// As every request; 409 for what cannot change, or was changed by another request meanwhile.
+    /// As every request; 409 for a value that cannot change, or after a concurrent change.
     pub async fn update(
         &self,
         kind: WorkloadKind,
@@ -412,7 +412,7 @@ impl Client {
         kind: WorkloadKind,
         name: &str,
     ) -> Result<Vec<wire::WorkloadTemplate>, Error> {
-        // A comma would begin another condition.
+        // A comma would start another condition.
         if name.contains(',') {
             return Ok(Vec::new());
         }
@@ -421,16 +421,16 @@ impl Client {
         self.get::<wire::TemplateList>(&path).await.map(|list| list.entries)
     }
 
-    /// Deletes, suspends or resumes workloads of any kind in one request; a deleted one is gone a
-    /// moment later.
+    /// Deletes, suspends or resumes workloads of any kind in one request. A deletion completes
+    /// after the response.
     ///
     /// # Errors
-    /// As every request; what became of each workload is in the answer.
+    /// As every request; the result for each workload is in the answer.
     pub async fn batch(&self, batch: &wire::WorkloadBatch) -> Result<wire::BatchResponse, Error> {
         self.send(Method::POST, "/api/v1/workloads/batch", batch).await
     }
 
-    /// How many workloads of a project are being deleted.
+    /// Number of workloads of a project that are being deleted.
     ///
     /// # Errors
     /// As every request.
@@ -449,7 +449,7 @@ impl Client {
         self.get::<wire::PodsPage>(&path).await.map(|page| page.pods)
     }
 
-    /// The pods of all workloads that live.
+    /// The pods of all current workloads.
     ///
     /// # Errors
     /// As every request.
@@ -468,7 +468,7 @@ impl Client {
         }
     }
 
-    /// The newest events of a workload, oldest of them first.
+    /// The newest events of a workload, in order of time.
     ///
     /// # Errors
     /// As every request.
@@ -484,7 +484,7 @@ impl Client {
         Ok(events)
     }
 
-    /// What a pod of a workload wrote, the first unless one is named, as it comes.
+    /// Output of a pod of a workload, of the first one unless one is named.
     ///
     /// # Errors
     /// As every request.
@@ -508,7 +508,7 @@ impl Client {
         self.output(id, query, Line::new(*timestamps)).await
     }
 
-    /// Goes on where such a stream was cut off, to the end.
+    /// Continues an interrupted stream at its position, to the end.
     ///
     /// # Errors
     /// As every request.
@@ -545,7 +545,7 @@ impl Client {
         Ok(LogStream { chunks, position })
     }
 
-    /// Any object as the server gave it, for people who ask for JSON.
+    /// Any object as the server sends it, for JSON output.
     ///
     /// # Errors
     /// As every request.
@@ -554,7 +554,7 @@ impl Client {
     }
 }
 
-/// A file that is being downloaded.
+/// A file download.
 #[derive(Debug)]
 pub struct Download {
     answer: reqwest::Response,
@@ -562,24 +562,24 @@ pub struct Download {
 }
 
 impl Download {
-    /// The next piece; none at the end.
+    /// The next chunk; `None` at the end.
     ///
     /// # Errors
-    /// The connection broke, or less came than was promised.
+    /// The connection broke, or the file is shorter than announced.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let piece = self.answer.chunk().await.map_err(|error| self.client.failed(&error))?;
         Ok(piece.map(|bytes| bytes.to_vec()))
     }
 }
 
-/// The query of an address.
+/// The query part of a URL.
 pub(crate) fn question(query: &[(&str, &str)]) -> String {
     let pairs = query.iter().map(|(name, value)| format!("{name}={}", escape(value)));
     let pairs: Vec<String> = pairs.collect();
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
-/// Names are short words; whatever else is typed must not become part of the path or the query.
+/// Escapes a name: other text must not become part of the path or the query.
 pub(crate) fn escape(text: &str) -> String {
     let keep = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let each =

@@ -1,4 +1,4 @@
-//! Whose certificates are believed. Does not know about: addresses and tokens.
+//! Trusted certificates. Does not know about: addresses and tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use crate::Error;
 
-/// Those of the authorities in this file, PEM, or of those that this machine trusts.
+/// Trusts the authorities in this PEM file, or those that this machine trusts.
 pub(crate) fn authorities(file: Option<&Path>) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     match file {
@@ -29,20 +29,20 @@ pub(crate) fn authorities(file: Option<&Path>) -> Result<ClientConfig, Error> {
         }
         None => {
             let known = rustls_native_certs::load_native_certs().certs;
-            // One that cannot be read is one that is not trusted.
+            // A certificate that cannot be parsed is not trusted.
             let _counts = roots.add_parsable_certificates(known);
         }
     }
     Ok(builder()?.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// No authorities: for connections that are not encrypted.
+/// Trusts no authority: for connections that are not encrypted.
 pub(crate) fn no_authorities() -> Result<ClientConfig, Error> {
     Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Anybody's: for a listener of which the kernel says whose it is. A certificate says no more, and
-/// is seldom made out for this machine's loopback.
+/// Trusts any certificate: for a listener whose owner the kernel reports. A certificate adds
+/// nothing to that, and is seldom issued for the loopback address.
 pub(crate) fn anybody() -> Result<ClientConfig, Error> {
     let verifier = Arc::new(NoVerification(provider()));
     Ok(builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())

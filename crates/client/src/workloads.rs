@@ -1,20 +1,20 @@
-//! Lists of workloads. Owns: pages, and that no more rows are asked for than are wanted.
+//! Lists of workloads. Owns: pages, and that no more rows are requested than needed.
 
 use api_types as wire;
 
 use crate::routes::escape;
 use crate::{Client, Error};
 
-/// Which workloads are asked for, and in which order.
+/// Filter, order and page of a list of workloads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Conditions of `filterBy`; all of them hold.
     pub conditions: Vec<String>,
-    /// Field of `sortBy`, and whether the last comes first.
+    /// Field of `sortBy`; true for descending order.
     pub sort_by: Option<(&'static str, bool)>,
-    /// How many are left out at the beginning.
+    /// Number of workloads to skip.
     pub offset: u64,
-    /// How many there are at most.
+    /// Maximum number of workloads; `None` = no limit.
     pub limit: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Selection {
 }
 
 impl Client {
-    /// All living workloads, of one project or of all.
+    /// All current workloads, of one project or of all.
     ///
     /// # Errors
     /// As every request.
@@ -39,8 +39,8 @@ impl Client {
         Ok(self.pages(&filter, 0, None).await?.0)
     }
 
-    /// The living workloads that a query selects, and how many come after them. No more are asked
-    /// for than its limit.
+    /// The current workloads that a query selects, and the number of those after them. No more are
+    /// requested than its limit.
     ///
     /// # Errors
     /// As every request.
@@ -61,7 +61,7 @@ impl Client {
         Ok((page, count.saturating_sub(shown)))
     }
 
-    /// As many workloads as the limit says, in pages, and whether there are more.
+    /// The workloads up to the limit, in pages, and true if there are more.
     async fn pages(
         &self,
         query: &str,
@@ -71,7 +71,7 @@ impl Client {
         let mut all = Vec::new();
         loop {
             let left = limit.map_or(u64::MAX, |limit| limit.saturating_sub(all.len() as u64));
-            // A server answers at least one row, even to whom none is enough.
+            // A server returns at least one row, even for a limit of 0.
             let page = self.workloads_page(left.clamp(1, wire::PAGE_ITEMS_MAX), offset, query);
             let page = page.await?;
             if left == 0 {
@@ -86,7 +86,7 @@ impl Client {
         }
     }
 
-    /// The living workload of this name in a project, or of any project by its id; none under a
+    /// The current workload of this name in a project, or of any project by its id; `None` for a
     /// name that no workload can have.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Client {
         project: &str,
         name: &str,
     ) -> Result<Option<wire::Workload>, Error> {
-        // A comma would begin another condition.
+        // A comma would start another condition.
         if project.contains(',') || name.contains(',') {
             return Ok(None);
         }
@@ -111,8 +111,8 @@ impl Client {
         Ok(self.workloads_page(1, 0, &filter).await?.workloads.pop())
     }
 
-    /// The workloads that have not ended and were not suspended; none if they are more than `max`,
-    /// so that a question about a crowded server costs no more than one about a small one.
+    /// The workloads that have not ended and are not suspended; `None` if they are more than `max`,
+    /// so that the request costs no more on a crowded server.
     ///
     /// # Errors
     /// As every request.
@@ -122,7 +122,7 @@ impl Client {
         Ok(page.next.is_none().then_some(page.workloads))
     }
 
-    /// The living workloads of a project; none if they are more than `max`.
+    /// The current workloads of a project; `None` if they are more than `max`.
     ///
     /// # Errors
     /// As every request.
@@ -146,7 +146,7 @@ impl Client {
     }
 }
 
-/// `true` for a text that has the form of a workload's id: a UUID.
+/// True for a text in the form of a workload's id: a UUID.
 fn is_id(name: &str) -> bool {
     let lengths = name.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && name.chars().all(|c| c == '-' || c.is_ascii_hexdigit())

@@ -1,5 +1,5 @@
-//! Ended workloads that left memory (archived). Owns: reading them for the dispatcher and for those
-//! who ask. Neither the state nor the view knows them, so decisions and views cost nothing for
+//! Ended workloads that left memory (archived). Owns: reading them for the dispatcher and for
+//! handles. Neither the state nor the view knows them, so decisions and views cost nothing for
 //! them; a command about one has the dispatcher read it first.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use view::WorkloadView;
 
 use crate::{Handle, stored};
 
-/// The archived workloads that inputs have to do with, as the input that comes before them.
+/// The archived workloads that inputs refer to, as the input that comes before them.
 pub(crate) async fn before(
     store: &Store,
     state: &State,
@@ -23,12 +23,12 @@ pub(crate) async fn before(
     read(store, inputs.iter().flat_map(|input| state.lookups(input))).await
 }
 
-/// Those that are looked for, as an input; none if there are none.
+/// The archived workloads that match `lookups`, as an input; `None` if there are none.
 pub(crate) async fn read(
     store: &Store,
     lookups: impl IntoIterator<Item = ArchivedLookup>,
 ) -> Result<Option<Input>, Error> {
-    // Several inputs may be about the same.
+    // Several inputs may refer to one workload.
     let lookups: Vec<_> = lookups.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     if lookups.is_empty() {
         return Ok(None);
@@ -67,7 +67,7 @@ impl Handle {
         Ok(found.or_else(|| self.view().workloads.get(&id).cloned()))
     }
 
-    /// Those of these workloads that are archived, by age.
+    /// Workloads with these ids that are archived, by age.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -76,7 +76,7 @@ impl Handle {
         archived_views(self.archived_rows(&lookups).await?, &self.view())
     }
 
-    /// The rows of the archived workloads that are looked for.
+    /// Rows of the archived workloads that match `lookups`.
     ///
     /// # Errors
     /// The state cannot be read.

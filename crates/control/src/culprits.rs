@@ -61,7 +61,7 @@ impl Trial<'_> {
         waiting[good]
     }
 
-    /// True if a decision fails that looks at the first so many of those that wait.
+    /// True if a decision about the first `first` waiting workloads fails.
     fn fails_on(&self, waiting: &[WorkloadId], first: usize) -> bool {
         let mut cluster = self.cluster.clone();
         for &id in &waiting[first..] {

@@ -16,38 +16,38 @@ use model::Op;
 use orchestrator::Error;
 use orchestrator::{Culprits, Decision};
 
-/// What the thread is asked, in order.
+/// An order to the thread; orders are carried out in sequence.
 pub(crate) enum Order {
-    /// To go on with this cluster, the replica of this number, of which nothing is known.
+    /// Continue with this cluster, a new replica of this number.
     Replace(u64, Box<Cluster>),
     Follow(Vec<Op>),
-    /// To find out everything about the replica again, and to give all reasons again.
+    /// Recompute all results about the replica, and publish all reasons again.
     Forget,
-    /// To give these workloads their reasons again.
+    /// Publish the reasons of these workloads again.
     TellAgain(BTreeSet<WorkloadId>),
     Decide(Question),
-    /// To find what decisions fail on.
+    /// Find the workloads that make decisions fail.
     FindCulprits(Question),
-    /// A copy of the replica, with what decisions about it depend on.
+    /// Send a copy of the replica, with the inputs of decisions about it.
     Show(Question, oneshot::Sender<Box<SchedulingState>>),
 }
 
-/// What a decision depends on beside the cluster.
+/// Inputs of a decision beside the cluster.
 pub(crate) struct Question {
     pub(crate) now: Instant,
     pub(crate) policy: Arc<Policy>,
 }
 
-/// What came of a question.
+/// Answer to a question.
 pub(crate) struct Verdict {
-    /// The number of the replica that it is about.
+    /// Number of the replica that the answer is about.
     pub(crate) replica: u64,
     pub(crate) outcome: Outcome,
 }
 
 pub(crate) enum Outcome {
     Decided(Box<Decision>, Duration),
-    /// The scheduler failed; the replica is gone.
+    /// The scheduler failed, and its replica is lost.
     Failed,
     Culprits(Culprits),
 }
@@ -56,9 +56,9 @@ pub(crate) enum Outcome {
 pub(crate) struct Scheduler {
     orders: mpsc::Sender<Order>,
     pub(crate) verdicts: channel::UnboundedReceiver<Verdict>,
-    /// The number of its replica: what it says of earlier ones no longer matters.
+    /// Number of its replica: answers about earlier ones no longer matter.
     pub(crate) replica: u64,
-    /// It has to get another replica.
+    /// True if it has to get another replica.
     pub(crate) is_renewed: bool,
 }
 
@@ -75,7 +75,7 @@ impl Scheduler {
         Ok(Self { orders, verdicts, replica: 0, is_renewed: true })
     }
 
-    /// What it knows is of no use any more.
+    /// Marks its replica as invalid.
     pub(crate) fn renew(&mut self) {
         self.is_renewed = true;
         self.replica += 1;
@@ -88,7 +88,7 @@ impl Scheduler {
     }
 
     pub(crate) fn ask(&self, order: Order) {
-        // It lives as long as its orders can be sent; a fault costs it the replica only.
+        // The thread lives as long as its orders can be sent; a fault costs it the replica only.
         if self.orders.send(order).is_err() {
             tracing::error!(
                 "the thread of the scheduler has ended, which is a fault of the server"
@@ -99,7 +99,7 @@ impl Scheduler {
 
 struct Decider {
     number: u64,
-    /// None after a failure, until there is another.
+    /// `None` after a failure, until there is another.
     replica: Option<(Box<Cluster>, Memory)>,
     fault: Option<DecisionFault>,
 }
@@ -110,7 +110,7 @@ impl Decider {
         for order in orders {
             let taken = catch_unwind(AssertUnwindSafe(|| self.take(order)));
             let outcome = taken.unwrap_or_else(|_| {
-                // It was left in the middle of something.
+                // The failure left the replica in the middle of a change.
                 self.replica = None;
                 Some(Outcome::Failed)
             });

@@ -1,6 +1,6 @@
-//! Workloads that were deleted. Owns: for how long and how many are kept, what the engine still has
-//! of them, and how they are shown: as they were last, without places. They are read from the
-//! database on request; neither the state nor the view knows them, so decisions and other lists cost
+//! Deleted workloads. Owns: for how long and how many are kept, the engine's remaining data of
+//! them, and how they are shown: in their last state, without places. They are read from the
+//! database on request; neither the state nor the view has them, so decisions and other lists cost
 //! nothing for them.
 
 use std::sync::Arc;
@@ -19,14 +19,15 @@ use crate::{Handle, stored};
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;
 
-/// Time before which a deletion is not shown any more: of more than `count_max` the newest are kept.
+/// Time before which a deletion is not shown any more: of more than `count_max` the newest are
+/// kept.
 async fn kept_since(store: &Store, count_max: u64, now: Instant) -> Result<Instant, store::Error> {
     let oldest = Instant(now.0.saturating_sub(KEPT_MS));
     let newest = store.deleted_before(count_max.saturating_sub(1)).await?;
     Ok(newest.map_or(oldest, |at| at.max(oldest)))
 }
 
-/// Forgets what has been kept long enough.
+/// Deletes records beyond their retention.
 pub(crate) async fn forget(
     store: &Store,
     count_max: u64,
@@ -36,8 +37,8 @@ pub(crate) async fn forget(
     store.apply(&[Change::PodsGone(before), Change::WorkloadsGone(before)]).await
 }
 
-/// Pods of deleted workloads of which the engine still has something: a server that was killed had not
-/// forgotten them yet. What the database does not know may be of another database, so it stays.
+/// Pods of deleted workloads with data at the engine: a crash interrupted their deletion. A pod
+/// that the database does not know may belong to another database, so it stays.
 pub(crate) async fn left(engine: &dyn Engine, store: &Store) -> Result<Vec<Uuid>, Error> {
     let kept = match engine.kept_pods().await {
         Ok(kept) => kept,

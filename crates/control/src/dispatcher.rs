@@ -35,25 +35,25 @@ const RETRY_MS: u64 = 500;
 /// Faults in a row, of a state that no request was to change, before the server gives up.
 const FAULTS_MAX: u32 = 5;
 
-/// So long nothing may happen before the state is built again only for the recording.
+/// Quiet time before the state is rebuilt only for the recording.
 const QUIET_MS: u64 = 5;
 
-/// What the dispatcher receives.
+/// A message to the dispatcher.
 enum Message {
     Request(Request),
     Input(Input),
     Verdict(Verdict),
-    /// A timer; or, after a failure to write, the next try.
+    /// A timer; or, after a failure to write, the next attempt.
     Due,
 }
 
-/// What comes from handles.
+/// Receivers of requests, queries and measurements.
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) queries: mpsc::Receiver<Query>,
-    /// Since when workloads have been idle.
+    /// Workloads with idle GPUs, and since when.
     pub(crate) idle: watch::Receiver<IdleSince>,
-    /// What is the matter with GPUs.
+    /// Faults of GPUs and their foreign processes.
     pub(crate) gpus: watch::Receiver<GpuFaults>,
 }
 
@@ -72,27 +72,27 @@ pub(crate) struct Dispatcher {
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
     told: mpsc::UnboundedReceiver<Input>,
-    /// Who waits for everything to be stopped.
+    /// Replies to send once everything is stopped.
     draining: Vec<Reply>,
-    /// Requests that are answered once nothing is left to decide about, and how, if nothing
-    /// changes.
+    /// Requests that are answered once no decision is pending, each with the answer to give if
+    /// nothing changes.
     undecided: Vec<(Subject, Answer, Reply)>,
-    /// Everything is being stopped, as far as that is written. It ends with this server, so it is
-    /// not stored.
+    /// True once the stop of everything is written. It ends with this server, so it is not stored.
     halted: bool,
-    /// What was told of GPUs, as far as that is written. The next server samples them again.
+    /// Faults of GPUs that are written. The next server samples them again.
     gpus_told: GpuFaults,
-    /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
+    /// True if the state in memory is not the one on disk; no decision is made before it is
+    /// rebuilt.
     stale: bool,
-    /// Decisions in a row that failed, or could not be taken over though nothing else was in the
-    /// batch.
+    /// Consecutive decisions that failed, or that could not be applied though the batch had no
+    /// other input.
     failures: u32,
-    /// Faults in a row of the state itself: of batches without a request, and of building it again.
+    /// Consecutive faults of the state itself: of batches without a request, and of rebuilding it.
     faults: u32,
     batch_fault: Option<BatchFault>,
-    /// A batch with a plan failed: the next plan is a batch of its own.
+    /// True if a batch with a plan failed: the next plan is a batch of its own.
     isolates_plans: bool,
-    /// The last batch could not be written whatever was in it.
+    /// True if the last batch could not be written, regardless of its content.
     is_cut_off: bool,
 }
 
@@ -108,8 +108,7 @@ impl Dispatcher {
         let limits = (options.ended_kept, options.user_limits);
         let mut recorder = Recorder::new(options.recording, &policy, limits);
         let completion = Completion { unseal, node_access };
-        // Taken before the list is asked for: what happens in between is then seen twice, not
-        // missed.
+        // Opened before the list is read: an event in between is then seen twice, not missed.
         let observations = engine.observations();
         let metrics = shared.metrics.clone();
         let (executor, told) =
@@ -244,13 +243,13 @@ impl Dispatcher {
         }
     }
 
-    /// What a decision depends on now, beside the cluster.
+    /// Inputs of a decision beside the cluster.
     fn question(&self) -> Question {
         Question { now: self.clock.now(), policy: self.policy.clone() }
     }
 
-    /// Shows what the scheduler sees. While the state is not the one on disk there is no answer:
-    /// the sender is dropped.
+    /// Answers with the scheduler's view. While the state is not the one on disk there is no
+    /// answer: the sender is dropped.
     async fn answer_query(&mut self, query: Query) {
         if self.stale {
             return;
@@ -324,7 +323,7 @@ impl Dispatcher {
         }
         let has_plan = inputs.iter().any(|input| matches!(input, Input::Decided(_)));
         let is_alone = inputs.len() == 1;
-        // What a request caused is refused, and not tried again.
+        // A batch that failed because of a request is rejected, and not tried again.
         let faults = if replies.is_empty() { None } else { Some(self.faults) };
         if let Err(error) = self.take(inputs, replies).await {
             tracing::error!(%error, "nothing of this batch counts; the state is built again");
@@ -383,7 +382,7 @@ impl Dispatcher {
                 Some(Input::DecisionFailed)
             }
             Outcome::Culprits(mut culprits) => {
-                // What fails again without a culprit will fail for ever.
+                // A second failure without a culprit will repeat for ever.
                 culprits.all |= culprits.ids.is_empty() && self.failures > 1;
                 Some(Input::Culprits(culprits))
             }
@@ -504,9 +503,9 @@ impl Dispatcher {
         Some(now)
     }
 
-    /// Builds the state again after a failure to write. Requests are refused while it lasts;
-    /// observations are dropped, the engine is asked for all of them: a run that is started again
-    /// has the generation that it had, and observations of the start before are not about it.
+    /// Rebuilds the state after a failure to write. Requests are refused meanwhile. Observations
+    /// are dropped, since the engine lists them all again: a run that is started again keeps its
+    /// generation, and observations of the earlier start are not about it.
     async fn rebuild(&mut self, mut batch: Vec<Message>) {
         batch.retain(|message| matches!(message, Message::Request(_)));
         match self.try_rebuild().await {

@@ -1,5 +1,5 @@
-//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the
-//! engine refused, and of volumes that are gone. Does not know why anything is asked.
+//! Calls of the engine. Owns: one task per call, in order for each pod, and reports of calls that
+//! the engine refused, and of deleted volumes. Does not know why a call is made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ const LIMIT_RETRY_MS_MAX: u64 = 10_000;
 const REMOVE_VOLUME_RETRY_MS_MAX: u64 = 300_000;
 /// Tries to delete a volume that may fail before it is reported: its user may still be ending.
 const REMOVE_VOLUME_TRIES: u32 = 4;
-/// How long the end of a server waits until what has ended is removed: longer than the tries of it.
+/// Time limit for the removal of ended runs at the end of a server: longer than all its attempts.
 const CLEAR_WAIT: Duration = Duration::from_secs(10);
 /// Most ports that are tried before other tasks get their turn.
 const PORTS_AT_A_TIME: usize = 256;
-/// Tasks that have ended are forgotten when so many are kept.
+/// Number of stored tasks at which ended ones are dropped.
 const CHAINS_SWEPT_AT: usize = 256;
 
 /// The engine; each call is counted.
@@ -83,12 +83,12 @@ pub(crate) struct Executor {
 /// The newest action for a pod, which waits for those before it.
 struct Chain {
     task: JoinHandle<()>,
-    /// It removes what is left of something that has ended.
+    /// True for the removal of an ended run, pod or volume.
     clears: bool,
 }
 
 impl Executor {
-    /// An executor, and where it tells what it has to.
+    /// An executor, and the stream of its reports.
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
         clock: Arc<MonotonicClock>,
@@ -179,15 +179,15 @@ impl Executor {
         self.last.insert(pod, Chain { task, clears });
     }
 
-    /// Ends starting and stopping: a start under way is waited for, and nothing else is begun.
-    /// The next server asks the engine what exists, so no run may appear behind its back. What was
-    /// written to stop may still stop, and what past runs have left be removed.
+    /// Ends starting and stopping: waits for a start in progress, and begins no other. The next
+    /// server lists the engine's runs, so no run may appear later. A recorded stop may still take
+    /// place, and so may the removal of past runs.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;
     }
 
-    /// Waits for the removals under way: after this server there may be no other for long. What is not
-    /// removed in time the next one removes.
+    /// Waits for the removals in progress: after this server there may be no other for long. The
+    /// next server continues a removal that is late.
     pub(crate) async fn clear(&mut self) {
         let chains = std::mem::take(&mut self.last).into_values();
         let tasks = chains.filter(|chain| chain.clears).map(|chain| chain.task);
@@ -198,7 +198,7 @@ impl Executor {
     }
 }
 
-/// Whether an executor still acts. Starting holds it open: a start is never left half-way.
+/// True while an executor acts. A start holds a read lock: a start is never left incomplete.
 type Gate = Arc<RwLock<bool>>;
 
 /// Starts a run; answers how it ended if it could not be started.
@@ -212,8 +212,8 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
         engine.start(spec).await.err()?
     };
     tracing::error!(run = %key, error = %chain(&error), "the engine could not start a run");
-    // It says that nothing is left of it; if it is wrong, two runs would share a GPU. So its place
-    // is kept until that is sure.
+    // The engine reports that nothing of the run is left; if that is wrong, two runs would share a
+    // GPU. So the run keeps its place until that is certain.
     if !end(engine, key, open).await {
         return None;
     }
@@ -226,8 +226,8 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
     })
 }
 
-/// Ends what a start that failed has left. Returns whether nothing of it runs any more; if not,
-/// this executor is retired.
+/// Ends the processes of a failed start. Returns `false` if some may still run because this
+/// executor is retired.
 async fn end(engine: &Counted, key: RunKey, open: &Gate) -> bool {
     if !stop(engine, key, 0, open).await {
         return false;
@@ -237,7 +237,7 @@ async fn end(engine: &Counted, key: RunKey, open: &Gate) -> bool {
         if !*open.read().await {
             return false;
         }
-        // Only what has ended can be removed; that its files stay does not matter here.
+        // Only an ended run can be removed; files that stay do not matter here.
         let Err(engine::Error::StillRunning(_)) = engine.remove(key).await else { return true };
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
@@ -260,17 +260,17 @@ async fn stop(engine: &Counted, key: RunKey, grace_ms: u64, open: &Gate) -> bool
     }
 }
 
-/// Waits for the checkpoints that these runs have announced, or save when they are wanted: of all at
-/// once, because they may save together.
+/// Waits for the checkpoints that these runs have announced, or save when they are wanted: of all
+/// at once, because they may save together.
 async fn await_checkpoints(engine: &Counted, runs: &[RunKey]) {
     let each = runs.iter().map(|run| engine.engine.await_checkpoint(*run, AWAIT_CHECKPOINT_MS));
     let all = futures_util::future::join_all(each);
-    // What was not saved by then is lost.
+    // A checkpoint that is not saved by then is lost.
     let _late = tokio::time::timeout(Duration::from_millis(AWAIT_CHECKPOINT_MS), all).await;
 }
 
-/// Changes limits of GPUs. A change that still fails after some tries is reported as an event of the
-/// workload, and tried again at the next start.
+/// Changes limits of GPUs. A change that still fails after some tries is reported as an event of
+/// the workload, and tried again at the next start.
 async fn limit_gpus(
     engine: &Counted,
     key: RunKey,
@@ -348,13 +348,13 @@ async fn remove_volume(
 async fn remove(engine: &Counted, key: RunKey) {
     for wait_ms in [50, 200, 1000, 5000] {
         match engine.remove(key).await {
-            // Its end was reported a moment before the last of it was gone.
+            // The end was reported a moment before the last process was gone.
             Err(engine::Error::StillRunning(_)) => {
                 tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             }
             Ok(()) => return,
             Err(error) => {
-                // What is left is found and removed at the next start.
+                // The next start finds and removes the rest.
                 tracing::warn!(run = %key, error = %chain(&error), "what a run left stays");
                 return;
             }

@@ -1,4 +1,4 @@
-//! Faults of the server in its own state. Owns: what of them becomes an error, and its words.
+//! Faults of the server in its own state. Owns: which of them become an error, and its message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,7 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).map_err(failed)
 }
 
-/// That the server ends because its state fails again and again.
+/// Error of a server that ends because its state fails again and again.
 pub(crate) fn given_up(store: &store::Store) -> Error {
     let message = format!(
         "the server fails again and again on its own state, which is a fault of it, and ends; what runs \

@@ -1,5 +1,5 @@
-//! Checking GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not
-//! know about: what follows.
+//! Checks of GPUs every few seconds. Owns: their interval, and when a finding counts. Does not know
+//! about: what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ const CHECK_EVERY_MS: u64 = 5_000;
 /// A driver that does not answer in this time hangs, and nothing else must hang with it.
 pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 
-/// Checks the real GPUs of this machine, and tells what is the matter with them.
+/// Checks the real GPUs of this machine, and publishes their faults.
 pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
     clock: Arc<MonotonicClock>,
@@ -41,8 +41,7 @@ impl Watch {
         Self { engine, clock, judge: Judge::default(), told, next, metrics }
     }
 
-    /// Checks the GPUs of these nodes. What was known stays as it is where the driver does not
-    /// answer.
+    /// Checks the GPUs of these nodes. Earlier findings stay if the driver does not answer.
     pub(crate) async fn check(&mut self, nodes: impl Iterator<Item = &NodeSpec>) {
         self.next = self.clock.now().plus_ms(CHECK_EVERY_MS);
         let real = nodes.filter(|node| !node.simulated).flat_map(|node| &node.gpus);
@@ -117,9 +116,9 @@ fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) 
     before.keys().eq(now.keys()) && before.values().zip(now.values()).all(same)
 }
 
-/// What samples say together. A foreign process counts when two samples in a row have it, since
-/// processes take a moment to end; one of the first sample counts at once, because work is placed
-/// right after it. A process stays until a sample without it.
+/// Conclusions from a series of samples. A foreign process counts when two samples in a row have
+/// it, since processes take a moment to end; one of the first sample counts at once, because work
+/// is placed right after it. A process stays until a sample without it.
 #[derive(Default)]
 struct Judge {
     /// By GPU: the process ids of the last sample, and the foreign processes that count.
@@ -181,7 +180,7 @@ mod tests {
         }
     }
 
-    /// What is reported after each sample.
+    /// Reports after each sample.
     fn told(looks: &[Seen<'_>]) -> Vec<String> {
         let mut judge = Judge::default();
         let text = |seen: &Seen<'_>| {

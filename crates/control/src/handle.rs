@@ -1,5 +1,5 @@
-//! What the rest of the house holds of the dispatcher. Owns: turning calls into messages and
-//! waiting for their answers. Reading never waits for the dispatcher.
+//! Handle of the dispatcher for other crates. Owns: turning calls into messages and waiting for
+//! their answers. Reading never waits for the dispatcher.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -63,15 +63,16 @@ impl Handle {
         Self { origin: Arc::new(origin), ..self.clone() }
     }
 
-    /// A handle whose requests are answered only once nothing is left to decide about, with what
-    /// was decided.
+    /// A handle whose requests are answered only once no decision is pending, with the results of
+    /// decisions.
     #[must_use]
     pub fn that_waits(&self) -> Self {
         Self { waits: true, ..self.clone() }
     }
 
-    /// Writes to the audit log what was refused before it became a request. Does not wait; when
-    /// the dispatcher is overrun the row is dropped, and the server's log says so.
+    /// Writes a request that was refused before it reached the dispatcher to the audit log. Does
+    /// not wait; if the dispatcher is overloaded the row is dropped, and the server's log has a
+    /// note.
     pub fn record(&self, who: &str, what: &str, target: &str, result: &str) {
         let record = Record {
             who: who.to_owned(),
@@ -102,38 +103,39 @@ impl Handle {
         &self.shared.cluster
     }
 
-    /// What the dispatcher counts.
+    /// Counters of the dispatcher.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// How many requests wait for the dispatcher.
+    /// Number of requests that wait for the dispatcher.
     #[must_use]
     pub fn requests_waiting(&self) -> usize {
         self.requests.max_capacity() - self.requests.capacity()
     }
 
-    /// What the engine can do.
+    /// Capabilities of the engine.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.shared.engine.capabilities()
     }
 
-    /// Since when what runs pods does not answer; none while it does. What is shown of workloads is
-    /// from before.
+    /// Current outage of the engine; `None` while it works. During an outage the view of workloads
+    /// dates from before.
     #[must_use]
     pub fn outage(&self) -> Option<engine::Outage> {
         self.shared.engine.outage()
     }
 
-    /// What is still to be deleted of what workloads left, by folder. Reads these folders.
+    /// Remainders of deleted workloads that are still to be deleted, by folder. Reads these
+    /// folders.
     #[must_use]
     pub fn leftovers(&self) -> Vec<engine::Leftover> {
         self.shared.engine.leftovers()
     }
 
-    /// What of the node workloads may have.
+    /// Access of workloads to the node.
     #[must_use]
     pub fn node_access(&self) -> &NodeAccess {
         &self.shared.node_access
@@ -167,7 +169,7 @@ impl Handle {
     /// Deletes a department without projects.
     ///
     /// # Errors
-    /// There is none, it has projects, or it is the one that is always there.
+    /// There is none, it has projects, or it is the permanent one.
     pub async fn delete_department(&self, by: &str, id: u64) -> Result<(), Error> {
         self.ask(Command::DeleteDepartment { by: by.to_owned(), id }).await.map(drop)
     }
@@ -209,8 +211,8 @@ impl Handle {
     /// Accepts a workload. It is on disk, and looked at, when this returns.
     ///
     /// # Errors
-    /// A value is not allowed, there is no such project, the name is taken; if it is strict, no node
-    /// could hold it even if all were free.
+    /// A value is not allowed, there is no such project, the name is taken; if it is strict, no
+    /// node could hold it even if all were free.
     pub async fn submit(
         &self,
         project_id: u64,
@@ -315,7 +317,8 @@ impl Handle {
         self.ask(Command::NoteReady(seen)).await.map(drop)
     }
 
-    /// Keeps that a training saved its progress so long ago: what stopping it costs counts from there.
+    /// Records that a training saved its progress `ago_ms` ago: the cost of stopping it counts from
+    /// there.
     ///
     /// # Errors
     /// The dispatcher has ended, or the state cannot be written.
@@ -323,7 +326,7 @@ impl Handle {
         self.ask(Command::NoteCheckpoint { id, ago_ms }).await.map(drop)
     }
 
-    /// Says that the workers of a training have made no step for so long.
+    /// Records that the workers of a training have made no step for `idle_ms`.
     ///
     /// # Errors
     /// The dispatcher has ended, or the state cannot be written.
@@ -331,8 +334,8 @@ impl Handle {
         self.ask(Command::NoteHang { id, workers, idle_ms }).await.map(drop)
     }
 
-    /// Says that one of these pods of a training has not reached the other for so long, and that one of
-    /// the two leaves.
+    /// Records that one of these pods of a training has not reached the other for a time, and that
+    /// one of the two leaves.
     ///
     /// # Errors
     /// The dispatcher has ended, or the state cannot be written.
@@ -358,7 +361,7 @@ impl Handle {
     /// Creates an object. It is on disk, and shown, when this returns.
     ///
     /// # Errors
-    /// The name is taken, or what it belongs to is not there.
+    /// The name is taken, or its project or department is not there.
     pub async fn create_object(&self, by: &str, new: NewObject) -> Result<Arc<Object>, Error> {
         self.object(Command::CreateObject { by: by.to_owned(), new }).await
     }
@@ -366,7 +369,7 @@ impl Handle {
     /// Changes an object.
     ///
     /// # Errors
-    /// There is none, the name is taken, or the change refuses what is there.
+    /// There is none, the name is taken, or an existing object prevents the change.
     pub async fn update_object(
         &self,
         by: &str,
@@ -386,7 +389,7 @@ impl Handle {
         }
     }
 
-    /// Deletes an object and what ends with it; answers what it was.
+    /// Deletes an object and the objects that end with it; returns its last state.
     ///
     /// # Errors
     /// There is none.
@@ -431,8 +434,7 @@ impl Handle {
         self.object(Command::DeletePool { by, id }).await.map(drop)
     }
 
-    /// Changes what a node was given beside what it came with: labels, taints, whether pods may
-    /// come.
+    /// Changes the settings of a node: labels, taints, whether it takes pods.
     ///
     /// # Errors
     /// There is no such node, or a value is not allowed.
@@ -494,7 +496,7 @@ impl Handle {
         self.shared.store.audit_log(filter).await.map_err(stored)
     }
 
-    /// How many rows of the audit log there are, whichever page of them is asked for.
+    /// Number of rows of the audit log, over all pages.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -502,8 +504,8 @@ impl Handle {
         self.shared.store.audit_count(filter).await.map_err(stored)
     }
 
-    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in
-    /// the hours that begin in that time; a row for each project, owner and model.
+    /// GPU time that was allocated from `from` until `until`, exactly, and that was measured and
+    /// used in the hours that begin in that time; a row for each project, owner and model.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -515,19 +517,19 @@ impl Handle {
         self.shared.store.ledger(from, until).await.map_err(stored)
     }
 
-    /// What was held and used when it was last measured.
+    /// Newest sample of allocation and use.
     #[must_use]
     pub fn sample(&self) -> Arc<Sample> {
         self.shared.sample.load_full()
     }
 
-    /// Takes what was counted of requests to inferences up to now, for the next sample.
+    /// Stores the counts of requests to inferences up to now, for the next sample.
     pub fn count(&self, traffic: Traffic) {
         self.shared.traffic.store(Arc::new(traffic));
     }
 
-    /// What was measured of something from the first moment until before the second, the oldest
-    /// first; in means where one value for each `spacing_ms` is enough.
+    /// Samples of a subject from the first moment until before the second, the oldest first; as
+    /// means if one value for each `spacing_ms` is enough.
     ///
     /// # Errors
     /// The state cannot be read.

@@ -1,6 +1,6 @@
-//! What is asked of the engine about the runs of a workload: their output, and a way in. Owns:
-//! which run a person means. Reading never waits for the dispatcher. Does not know about: how a way
-//! in is made.
+//! Requests to the engine about the runs of a workload: output, and sessions. Owns: which run a
+//! person means. Reading never waits for the dispatcher. Does not know about: how a session is
+//! opened.
 
 use std::net::IpAddr;
 
@@ -57,7 +57,7 @@ impl Handle {
     async fn log_of(&self, run: RunKey, range: &LogRange) -> Result<Log, engine::Error> {
         let engine = &self.shared.engine;
         let bytes_before = engine.bytes_before(run, range).await?;
-        // The same place, also if lines were added since.
+        // The byte position keeps the range in place if lines were added since.
         let range = LogRange { from_byte: range.from_byte.or(bytes_before), ..range.clone() };
         let chunks = engine.logs(run, range).await?;
         Ok(Log { run, bytes_before, chunks: Box::pin(ReceiverStream::new(chunks)) })
@@ -107,7 +107,7 @@ impl Handle {
         self.shared.engine.connect(run, port).await.map_err(from_engine)
     }
 
-    /// The port that a replica was told in place of the one it is declared to serve at.
+    /// Port that a replica was given in place of its declared serving port.
     fn told_instead(&self, id: Uuid, pod: Uuid, port: u16) -> Option<u16> {
         let view = self.view();
         let workload = view.workloads.get(&id)?;
@@ -115,7 +115,7 @@ impl Handle {
         workload.pods.iter().find(|one| one.id == pod)?.port
     }
 
-    /// Where the ports of a run are reached from this machine; none while that is not known.
+    /// Address at which this machine reaches the ports of a run; `None` while it is not known.
     #[must_use]
     pub fn address(&self, pod: Uuid, generation: u32) -> Option<IpAddr> {
         self.shared.engine.address(RunKey { pod, generation })
@@ -147,7 +147,7 @@ impl Handle {
                     let run = by_key.filter(|run| run.pod == p.id)?;
                     (1..=p.generation).contains(&run.generation).then_some(run.generation)?
                 }
-                // An earlier run is asked for by the name it had.
+                // An earlier run has its own name in the request.
                 Some(name) => {
                     let revision = p.revision.and_then(|id| view.revisions.get(&id));
                     let own = &revision.unwrap_or(&workload).spec.name;

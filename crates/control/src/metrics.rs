@@ -1,6 +1,6 @@
-//! Counters and histograms of the dispatcher and what it calls. Owns: their names, labels and
-//! buckets. What happened to workloads is counted when it has been committed. Labels hold words of
-//! fixed lists only, so the number of series is bounded. Does not know about: who reads them.
+//! Counters and histograms of the dispatcher and of its calls. Owns: their names, labels and
+//! buckets. Events of workloads are counted when they have been committed. Labels hold words of
+//! fixed lists only, so the number of series is bounded. Does not know about: their readers.
 
 use std::future::Future;
 use std::time::Instant;
@@ -68,12 +68,12 @@ impl Verb {
     }
 }
 
-/// What a transaction of the database is for.
+/// Purpose of a database transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A decision: requests wait for it.
     Decision,
-    /// Samples of what is held and used.
+    /// Samples of allocation and use.
     Samples,
 }
 
@@ -213,12 +213,12 @@ impl Metrics {
         }
     }
 
-    /// A batch of so many events.
+    /// Records a batch by its number of events.
     pub(crate) fn batch(&self, events: usize) {
         self.batch.observe(f64::from(u32::try_from(events).unwrap_or(u32::MAX)));
     }
 
-    /// A decision that took so long.
+    /// Records a decision by its duration.
     pub(crate) fn decided(&self, took: std::time::Duration) {
         self.decision.observe(took.as_secs_f64());
     }

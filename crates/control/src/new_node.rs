@@ -1,4 +1,4 @@
-//! Nodes from what is known of their GPUs. Owns: how large a simulated node may be.
+//! Nodes from the properties of their GPUs. Owns: how large a simulated node may be.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use spec::{NodeGpu, NodeSpec};
 
 use orchestrator::Error;
 
-/// Memory of a simulated GPU where nothing else is said.
+/// Memory of a simulated GPU by default.
 const GPU_MEMORY_DEFAULT: u64 = 16 << 30;
 
-/// A node with these GPUs on this machine. Simulated nodes share it: each promises all of its cores
-/// and memory, because what is simulated is the GPUs.
+/// A node with these GPUs on this machine. Simulated nodes share the machine: each promises all of
+/// its cores and memory, because only the GPUs are simulated.
 #[must_use]
 pub fn node_on_host(node: NodeGpus) -> NodeSpec {
     let capacity = gpu::host_capacity();
@@ -39,7 +39,7 @@ pub fn node_on_host(node: NodeGpus) -> NodeSpec {
     }
 }
 
-/// A simulated node to add. What is left out is as for `--nodes`.
+/// A simulated node to add. Omitted values are as for `--nodes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewNode {
     /// Name, unique.
@@ -57,7 +57,7 @@ pub struct NewNode {
 }
 
 impl NewNode {
-    /// The node, beside so many.
+    /// The node, beside `others` existing ones.
     pub(crate) fn made(self, others: usize) -> Result<NodeSpec, Error> {
         if others >= NODES_MAX as usize {
             return Err(Error::conflict(format!(

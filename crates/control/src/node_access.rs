@@ -1,12 +1,12 @@
-//! What of the node workloads may have. Owns: which folders every workload may mount and which none
-//! may. Does not know about: who asks, and how a run gets them.
+//! Access of workloads to the node. Owns: which folders every workload may mount and which none
+//! may. Does not know about: the submitter, and how a run gets them.
 
 use std::path::{Path, PathBuf};
 
-/// What of the node workloads may have beside their place on it.
+/// Access of workloads to the node, beside their place on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeAccess {
-    /// Folders that everyone may have, with all below them.
+    /// Folders that every workload may mount, with all below them.
     open: Vec<PathBuf>,
     /// Folders and files that no workload may mount, nor anything around or below them.
     private: Vec<PathBuf>,

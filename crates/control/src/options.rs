@@ -1,4 +1,4 @@
-//! What the dispatcher is given at its start. Owns: the description of nodes.
+//! Options of the dispatcher. Owns: the description of nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,51 +14,52 @@ use crate::{Clock, DecisionFault, NodeAccess};
 
 /// Everything the dispatcher works with.
 pub struct Options {
-    /// Name of the cluster, for people.
+    /// Name of the cluster, for messages.
     pub cluster_name: String,
-    /// Version of this program, for people.
+    /// Version of this program, for messages.
     pub version: String,
     /// The nodes to start with.
     pub nodes: NodeList,
-    /// True if workloads may lose their places because these machines are others than before; else
-    /// that is refused.
+    /// True if workloads may lose their places because the nodes have changed; else the server does
+    /// not start.
     pub replaces_nodes: bool,
-    /// What runs pods on them.
+    /// Engine that runs pods on the nodes.
     pub engine: Arc<dyn engine::Engine>,
-    /// Where the state is kept.
+    /// Database of the state.
     pub store: store::Store,
-    /// How decisions are made.
+    /// Policy of decisions.
     pub policy: sched::Policy,
-    /// What time it is.
+    /// Source of the time.
     pub clock: Arc<dyn Clock>,
-    /// Opens what credentials keep.
+    /// Decrypts the values of credentials.
     pub unseal: Unseal,
-    /// What of the node workloads may have.
+    /// Access of workloads to the node.
     pub node_access: Arc<NodeAccess>,
-    /// How many ended workloads stay in memory.
+    /// Number of ended workloads that stay in memory.
     pub ended_kept: usize,
-    /// How much users may make.
+    /// Limits on the objects of users.
     pub user_limits: UserLimits,
-    /// How long the logs are kept.
+    /// Retention of the logs.
     pub kept: RetentionPolicy,
-    /// Where what happens is recorded.
+    /// Recording of the dispatcher's inputs.
     pub recording: recording::Writer,
-    /// What makes decisions fail, in trials.
+    /// Makes decisions fail, in tests.
     pub decision_fault: Option<DecisionFault>,
-    /// What makes batches fail, in trials.
+    /// Makes batches fail, in tests.
     pub batch_fault: Option<BatchFault>,
 }
 
-/// Is called with what each batch would show and its time, so that a trial can make it fail.
+/// Called with the view that each batch would publish and its time, so that a test can make it
+/// fail.
 pub type BatchFault = Arc<dyn Fn(&View, Instant) + Send + Sync>;
 
-/// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.
-/// Those of [`job_token`] are kept nowhere: there is one of each workload, `token`.
+/// Decrypts the values of an object, `<kind>/<id>`: the values by name, or the reason of a failure.
+/// Tokens of [`job_token`] are not stored: each workload has one value, `token`.
 pub type Unseal = Arc<dyn Fn(&str, &str) -> Result<BTreeMap<String, String>, String> + Send + Sync>;
 
-/// The kind of the object that is the token of a workload whose pods talk to each other.
+/// Kind of the object with the token of a workload whose pods communicate.
 pub const JOB_TOKEN: &str = "job-token";
-/// The same where they encrypt: certificate and key follow the token.
+/// [`JOB_TOKEN`] of pods that encrypt their connections: certificate and key follow the token.
 pub const JOB_TOKEN_TLS: &str = "job-token-tls";
 
 /// The object that is the token of a workload, by the variables of its pods.

@@ -1,6 +1,6 @@
-//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be
-//! accepted as, and the long answer to why something waits. Does not know about: how the dispatcher
-//! finds time for them.
+//! Queries, which change nothing. Owns: the scheduler's view, the specification that a submission
+//! would be accepted with, and the long answer to why a workload waits. Does not know about: how
+//! the dispatcher finds time for them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use reasons::diagnosis::Diagnosis;
 use spec::{NodeSpec, WorkloadSpec};
 
 impl Handle {
-    /// What the scheduler sees, as of the last decision. Nothing is changed or written.
+    /// The scheduler's view of the cluster, as of the last decision. Changes and writes nothing.
     ///
     /// # Errors
     /// The server is stopping, or its state is being built again.
@@ -26,8 +26,8 @@ impl Handle {
         Ok(*state)
     }
 
-    /// What is stored, with what else a state is built of, to play it forward. It is read beside
-    /// the dispatcher, which goes on.
+    /// The stored state, and the other inputs of a state, to play it forward. It is read beside the
+    /// dispatcher, which goes on.
     ///
     /// # Errors
     /// The server is stopping, its state is being built again, or the database cannot be read.
@@ -67,8 +67,8 @@ impl Handle {
         settled.await.map_err(|_| Error::stopping())?
     }
 
-    /// Why a workload waits, at length, and as of when; none if it does not wait. Worked out on a
-    /// copy, while the server goes on.
+    /// Detailed reasons why a workload waits, and their time; `None` if it does not wait. Computed
+    /// on a copy, while the server goes on.
     ///
     /// # Errors
     /// The server is stopping, or its state is being built again.

@@ -1,5 +1,5 @@
-//! What the dispatcher hands over to be recorded. Owns: that it is what it has anyway, and that
-//! nothing waits for it.
+//! The dispatcher's side of the recording. Owns: that it records only data that the dispatcher has
+//! anyway, and that nothing waits for it.
 
 use orchestrator::{Action, Error, HandedOver, Input, Moment, NodeList, Settled, State, Subject};
 use recording::{Base, BatchOutcome, Taken, Writer};
@@ -9,13 +9,13 @@ use spec::UserLimits;
 use units::Instant;
 use view::GpuFaults;
 
-/// What the recording has of the present batch.
+/// The recorded part of the current batch.
 pub(crate) struct Recorder {
     writer: Writer,
     /// How many ended workloads stay in memory.
     ended_kept: usize,
     user_limits: UserLimits,
-    /// What the state was built of, until its first batch is written.
+    /// Inputs from which the state was built, until its first batch is written; `None` afterwards.
     base: Option<Box<Base>>,
     moment: Option<Moment>,
     inputs: Vec<Input>,
@@ -94,7 +94,7 @@ impl Recorder {
         }
     }
 
-    /// What commands came to.
+    /// Records the answers of commands.
     pub(crate) fn answer(&mut self, answers: &[Result<Subject, Error>]) {
         if self.takes() {
             self.answers.extend_from_slice(answers);

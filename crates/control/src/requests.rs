@@ -1,5 +1,5 @@
-//! What handles send to the dispatcher, and how it answers. Owns: requests and queries, and which
-//! view is the answer of what a request came to.
+//! Requests and queries of handles to the dispatcher, and their answers. Owns: requests and
+//! queries, and which view is the answer to a request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use view::{Object, OrgUnit, ProjectView, View, WorkloadView};
 /// A workload that was accepted.
 #[derive(Debug, Clone)]
 pub struct Submitted {
-    /// What it is.
+    /// The workload.
     pub workload: Arc<WorkloadView>,
-    /// Why no node could hold it as nodes are now, if none could.
+    /// Reason why no node could hold the workload as nodes are now; `None` if one could.
     pub warning: Option<String>,
 }
 
-/// What a request came to.
+/// Result of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     Department(Arc<OrgUnit>),
@@ -36,32 +36,32 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) command: Box<Command>,
-    /// From where and how it was asked, for the audit log.
+    /// Origin of the request, for the audit log.
     pub(crate) origin: Arc<AuditDetail>,
-    /// True if it is answered only once nothing is left to decide about.
+    /// True if the answer waits until no decision is pending.
     pub(crate) waits: bool,
     pub(crate) reply: Reply,
 }
 
-/// What the scheduler sees at one moment, between two decisions.
+/// The scheduler's view at one moment, between two decisions.
 #[derive(Debug, Clone)]
 pub struct SchedulingState {
     /// Nodes, queues, workloads and where their pods are.
     pub cluster: model::Cluster,
-    /// The knobs.
+    /// Policy of the scheduler.
     pub policy: sched::Policy,
-    /// When.
+    /// Time of the view.
     pub now: units::Instant,
 }
 
 /// A query, and where its answer goes.
 #[derive(Debug)]
 pub(crate) enum Query {
-    /// How decisions are made, and the time.
+    /// Policy of decisions, and the time.
     Terms(oneshot::Sender<(sched::Policy, units::Instant)>),
-    /// What the scheduler sees, from its own copy.
+    /// The scheduler's view, from its own copy.
     State(oneshot::Sender<Box<SchedulingState>>),
-    /// What a submission would be taken in as.
+    /// Specification that a submission would be accepted with.
     Submission {
         project_id: u64,
         wanted: Box<Wanted>,
@@ -108,7 +108,7 @@ pub(crate) fn answer(
     }
 }
 
-/// Answers that nothing of what was asked counts.
+/// Answers all requests with this error.
 pub(crate) fn refuse(answers: Vec<Pending>, error: &Error) {
     for Pending { outcome, reply, .. } in answers {
         // A refusal stands whether or not it could be written to the audit log.
@@ -117,6 +117,6 @@ pub(crate) fn refuse(answers: Vec<Pending>, error: &Error) {
 }
 
 pub(crate) fn answer_to(reply: Reply, answer: Result<Answer, Error>) {
-    // The caller may have gone; what was decided stands.
+    // The caller may have gone; the decision stands.
     let _ = reply.send(answer);
 }

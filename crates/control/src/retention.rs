@@ -1,5 +1,5 @@
-//! How long the logs are kept. Owns: that they stay bounded, that what is forgotten is on record,
-//! and that nothing waits for it: a few rows at a time, beside the dispatcher.
+//! Retention of the logs. Owns: that they stay bounded, that a deletion is on record, and that
+//! nothing waits for it: a few rows at a time, beside the dispatcher.
 
 use records::{AuditDetail, AuditRow, Change, Log};
 use store::Store;
@@ -28,7 +28,7 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// Forgets what is older, once a day.
+/// Deletes older rows, once a day.
 pub(crate) struct Retention {
     kept: RetentionPolicy,
     limits: UserLimits,

@@ -1,6 +1,6 @@
-//! The last steps before a run starts. Owns: what a run, and what pulls and copies for it, gets of
-//! credentials and config maps; and that nothing of the server's own is mounted. Does not know
-//! about: how values are sealed, and what credentials there are.
+//! The last steps before a run starts. Owns: the credentials and config maps that a run, its pulls
+//! and its copies get; and that nothing of the server's own is mounted. Does not know about: how
+//! values are encrypted, and which credentials exist.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -17,7 +17,7 @@ use view::{Object, SECRETS};
 /// The user of a registry whose credential is a key alone.
 const USER_OF_A_KEY: &str = "$oauthtoken";
 
-/// What is needed to complete runs.
+/// Secrets and access rights to add to runs.
 #[derive(Clone)]
 pub(crate) struct Completion {
     pub(crate) unseal: Unseal,
@@ -88,7 +88,7 @@ impl Completion {
         Ok(())
     }
 
-    /// What keeps values, by its name, and the values.
+    /// Name of the object that keeps the values, for a message, and the values.
     fn open(
         &self,
         of: &SecretUse,

@@ -41,8 +41,8 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Reads the state, compares it with what the engine has, takes the decisions that are due
-    /// and publishes the first view. Nothing is served before it is run.
+    /// Reads the state, compares it with the engine's runs, takes the decisions that are due and
+    /// publishes the first view. Nothing is served before it is run.
     ///
     /// # Errors
     /// The state cannot be read or written, or the engine cannot say what exists.
@@ -80,7 +80,7 @@ impl Service {
         let clock = Arc::new(MonotonicClock::new(options.clock.clone()));
         let (engine, metrics) = (options.engine.clone(), shared.metrics.clone());
         let mut watch = Watch::new(engine, clock.clone(), gpu_faults, metrics);
-        // Before anything is placed.
+        // The check comes before any placement.
         watch.check(options.nodes.nodes.iter()).await;
         let retention = Retention::new(options.kept, options.user_limits.clone());
         let opened = Dispatcher::open(options, clock.clone(), shared.clone(), inbox, snapshot);
@@ -107,8 +107,8 @@ impl Service {
         let shutdown = async {
             tokio::select! {
                 () = shutdown => {}
-                // None ends by itself. A server that no longer measures, forgets and watches is to
-                // be seen.
+                // No task ends by itself. A server that no longer measures, prunes and watches must
+                // not go on unnoticed.
                 end = beside.join_next() => lost = Some(end),
             }
         };

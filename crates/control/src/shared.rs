@@ -1,5 +1,5 @@
-//! What handles, the dispatcher and the tasks beside it share. Owns: nothing; each part keeps its
-//! own.
+//! State shared by handles, the dispatcher and the tasks beside it. Owns: nothing; each part keeps
+//! its own.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::meter::{Sample, Traffic};
 use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
 
-/// What is shared between the handles and the service.
+/// State shared by the handles and the service.
 pub(crate) struct Shared {
     pub(crate) view: ArcSwap<View>,
     pub(crate) sample: ArcSwap<Sample>,

@@ -1,7 +1,7 @@
-//! Time. Owns: the clock of the machine, and the monotonic clock that everything here is dated by.
-//! Both say what a clock on the wall says, but the wall clock may be set. What has passed on the
-//! monotonic clock is what has passed since the machine was started, which cannot be set. What is
-//! counted from a moment is adjusted when the two part (`shift`).
+//! Time. Owns: the clock of the machine, and the monotonic clock that dates everything here. Both
+//! show the time of day, but the wall clock may be set. The monotonic clock counts the time since
+//! the start of the machine, which cannot be set. Durations from a moment are adjusted when the two
+//! clocks diverge (`shift`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,15 +16,15 @@ use uuid::Uuid;
 /// Longest sleep at a time: timers of the process stand still while the machine sleeps.
 const SLEEP_MS_MAX: u64 = 10_000;
 
-/// What time it is, and waiting for a time: the only way this crate learns either.
+/// Source of the time, and of waiting for a time: the only one of this crate.
 pub trait Clock: Send + Sync + 'static {
-    /// What the wall clock says. It may be set.
+    /// Time of the wall clock. It may be set.
     fn now(&self) -> Instant;
-    /// Milliseconds since the machine was started, those in which it slept included.
+    /// Milliseconds since the start of the machine, including those in which it slept.
     fn up_ms(&self) -> u64;
-    /// Which start of the machine that was.
+    /// Id of that start of the machine.
     fn boot(&self) -> Uuid;
-    /// Returns when the machine has been up for so long, or soon after.
+    /// Returns when the machine has been up for `up_ms`, or soon after.
     fn sleep_until_up_ms(&self, up_ms: u64) -> BoxFuture<'static, ()>;
 }
 
@@ -67,9 +67,9 @@ impl Clock for SystemClock {
 /// [`MonotonicClock::settle`].
 pub(crate) struct MonotonicClock {
     clock: Arc<dyn Clock>,
-    /// What is to be added to the time since the machine was started.
+    /// Offset to add to the time since the start of the machine, in milliseconds.
     ahead_ms: AtomicI64,
-    /// All steps that it followed, together.
+    /// Sum of all steps that it followed, in milliseconds.
     stepped_ms: AtomicI64,
 }
 
@@ -84,7 +84,7 @@ impl MonotonicClock {
         Instant(self.clock.up_ms().saturating_add_signed(self.ahead_ms()))
     }
 
-    /// What the wall clock says: what engines date their observations by.
+    /// Time of the wall clock, by which engines date their observations.
     pub(crate) fn wall(&self) -> Instant {
         self.clock.now()
     }
@@ -98,8 +98,8 @@ impl MonotonicClock {
         self.ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// By how much the wall clock was put forward, as far as this followed. What was set while no
-    /// server ran is in it, and what is less than a step is not.
+    /// Total step of the wall clock that this clock has followed, in milliseconds. It includes
+    /// steps while no server ran, and excludes those below the threshold.
     pub(crate) fn stepped_ms(&self) -> i64 {
         self.stepped_ms.load(Ordering::Relaxed)
     }
@@ -110,7 +110,7 @@ impl MonotonicClock {
         self.clock.sleep_until_up_ms(up_ms)
     }
 
-    /// What comes of something; none if it takes longer than this.
+    /// Result of `what`; `None` if it takes longer than `ms`.
     pub(crate) async fn within<T>(&self, ms: u64, what: impl Future<Output = T>) -> Option<T> {
         let end = self.sleep_until(self.now().plus_ms(ms));
         tokio::select! {
@@ -127,7 +127,7 @@ impl MonotonicClock {
         behind_ms > 0 && behind_ms.unsigned_abs() >= STEP_MS_MIN
     }
 
-    /// Sets it by the wall clock, where so much was `kept` with the state.
+    /// Sets the clock by the wall clock, and by the step that was `kept` with the state.
     pub(crate) fn settle(&self, kept: Option<ClockRow>) -> Settled {
         let ahead_ms = wall_ahead_ms(&*self.clock);
         let (clock, step_ms) = orchestrator::settle(kept, self.clock.boot(), ahead_ms);

@@ -1,12 +1,11 @@
-//! What the engine says of a submission, asked before it is queued: the engine may look at the
-//! machine.
+//! The engine's check of a submission, before the submission is queued: the engine may have to read
+//! the machine's state.
 
 use engine::Engine;
 use orchestrator::{Error, Wanted, without_place};
 use spec::WorkloadSpec;
 
-/// A specification, whether the engine could run it, and whether it is refused if no node could hold
-/// it.
+/// A specification, the engine's check of it, and whether it is rejected if no node could hold it.
 pub(crate) fn wanted(engine: &dyn Engine, spec: WorkloadSpec, strict: bool) -> Box<Wanted> {
     let runs = runs_on(engine, &spec);
     Box::new(Wanted { spec, runs, strict })

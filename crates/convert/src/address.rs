@@ -1,6 +1,6 @@
-//! Which host leads where, both ways: `<workload>--<project>--<port>.<domain>` to a port of a
-//! workload, `<inference>--<project>.<domain>` to an inference. Owns: that no two have one host,
-//! and that no host of a workload is one of the server's. Does not know about: who is admitted.
+//! Mapping between hosts and workloads: `<workload>--<project>--<port>.<domain>` for a port of a
+//! workload, `<inference>--<project>.<domain>` for an inference. Owns: that hosts are unique, and
+//! that no host of a workload is one of the server's. Does not know about: authorization.
 
 use api_types::{CreationRequest, ExposedUrl};
 use engine::BasePath;
@@ -9,45 +9,45 @@ use spec::Port;
 use uuid::Uuid;
 use view::{View, WorkloadView};
 
-/// Stands between the parts of a label. No part has it inside.
+/// Separator of the parts of a label. No part contains it.
 const BETWEEN: &str = "--";
-/// Longest label of a name (RFC 1035).
+/// Maximum length of a DNS label (RFC 1035).
 const LABEL_CHARS_MAX: usize = 63;
-/// How labels begin that stand for other letters (RFC 5890): a browser would read them.
+/// Prefix of internationalized labels (RFC 5890), which a browser would decode.
 const FOREIGN: &str = "xn";
 
-/// The first and last part of the label of an inference whose name makes none: its id is between
-/// them. The last part of every other label of three is a number.
+/// First and last part of the label of an inference whose name makes no label: its id is between
+/// them. The last part of any other label of three parts is a number.
 const BY_ID: (&str, &str) = ("inference", "id");
 
-/// Whose a host is.
+/// Owner of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostOwner {
-    /// The server's, as far as that is known here.
+    /// The server, or an unknown host.
     Server,
-    /// Of a port of a workload, if there is one of these names.
+    /// A port of a workload, if there is one of these names.
     Workload {
         /// Name of its project.
         project: String,
-        /// Its name.
+        /// Name of the workload.
         name: String,
-        /// The port.
+        /// Number of the port.
         port: u16,
     },
-    /// Of an inference, if there is one of these names.
+    /// An inference, if there is one of these names.
     Inference {
         /// Name of its project.
         project: String,
-        /// Its name.
+        /// Name of the inference.
         name: String,
     },
-    /// Of the inference of this id, if there is one.
+    /// The inference of this id, if there is one.
     InferenceById(Uuid),
-    /// Of no workload, among the hosts of workloads.
+    /// No workload, although the host is below their domain.
     NoWorkload,
 }
 
-/// Whose this host is, without its port, below the domain of workloads.
+/// Owner of a host without its port; `domain` is that of workloads.
 pub fn whose(host: &str, domain: &str) -> HostOwner {
     let host = host.to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
@@ -73,7 +73,8 @@ pub fn whose(host: &str, domain: &str) -> HostOwner {
     }
 }
 
-/// True if a host, without its port, is below the domain of workloads, and so none of the server.
+/// True if a host, without its port, is below the domain of workloads, and so not one of the
+/// server.
 pub fn is_of_a_workload(host: &str, domain: &str) -> bool {
     whose(host, domain) != HostOwner::Server
 }
@@ -83,12 +84,12 @@ pub fn is_of_an_inference(host: &str, domain: &str) -> bool {
     matches!(whose(host, domain), HostOwner::Inference { .. } | HostOwner::InferenceById(_))
 }
 
-/// The label of a port; why there can be none, by the field.
+/// The label of a port; an error for a name that makes no label.
 fn label(project: &str, name: &str, port: u16) -> Result<String, ApiError> {
     label_of(&[name, project, &port.to_string()])
 }
 
-/// A label of these parts: a name, a project, and what else there is.
+/// The label of a name, a project and optional further parts.
 fn label_of(parts: &[&str]) -> Result<String, ApiError> {
     for (field, of) in ["name", "projectId"].into_iter().zip(parts) {
         if of.contains(BETWEEN) {
@@ -110,12 +111,12 @@ fn label_of(parts: &[&str]) -> Result<String, ApiError> {
     Ok(label)
 }
 
-/// Where all addresses are: what the server is reached by, and the domain.
+/// Base of all addresses: the server's address and the domain of workloads.
 #[derive(Debug, Clone)]
 pub struct Origins {
-    /// Where the server is reached, such as `http://127.0.0.1:7171`.
+    /// Address of the server, such as `http://127.0.0.1:7171`.
     pub server: String,
-    /// The domain of workloads.
+    /// Domain of workloads.
     pub domain: String,
 }
 
@@ -128,7 +129,7 @@ impl Origins {
     /// The address of a label, without a path.
     fn at(&self, label: &str) -> String {
         let (scheme, place) = self.server.split_once("://").unwrap_or(("http", &self.server));
-        // The port of an address such as `[::1]:7070` is behind the last colon.
+        // The port of an address such as `[::1]:7070` is after the last colon.
         let own_port = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
         let own_port = own_port.map(|(_, port)| format!(":{port}")).unwrap_or_default();
         format!("{scheme}://{label}.{}{own_port}", self.domain)
@@ -144,25 +145,26 @@ impl Origins {
         })
     }
 
-    /// The address of an inference of these names, without a path; none if they make no label.
+    /// The address of an inference of these names, without a path; `None` if they make no label.
     pub fn of_inference_named(&self, project: &str, name: &str) -> Option<String> {
         Some(self.at(&label_of(&[name, project]).ok()?))
     }
 
-    /// The address of a port that is the machine's own, without a path.
+    /// The address of a port of the machine, without a path.
     fn at_machine(&self, port: u16) -> String {
         let place = self.server.split_once("://").map_or(self.server.as_str(), |(_, place)| place);
         let host = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
         format!("http://{}:{port}", host.map_or(place, |(host, _)| host))
     }
 
-    /// The address of a port of a workload, without a path, if it has one: a project may have been renamed since.
+    /// The address of a port of a workload, without a path; `None` if the names make no label, as
+    /// after a renaming of the project.
     pub fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
         self.of(&workload.project_name, &workload.spec.name, port).ok()
     }
 
-    /// The address of the page at a port of a workload: with the path that the program behind it was
-    /// given, and a slash at the end.
+    /// The address of the page at a port of a workload: with the base path of its program, and a
+    /// slash at the end.
     pub fn of_page(&self, workload: &WorkloadView, port: u16) -> Option<String> {
         Some(self.of_port(workload, port)? + &base_path(workload, port))
     }
@@ -175,14 +177,14 @@ fn base_path(workload: &WorkloadView, port: u16) -> String {
     let given = BasePath::of(words, &workload.project_name, &workload.spec.name);
     let opened = workload.spec.urls.iter().map(|url| url.port);
     let opened = opened.chain(pod.container.ports.iter().map(|port| port.container));
-    // The only port is that of the only page, whichever way the program gets to know it.
+    // A single port is that of the base path, however the program gets its number.
     let is_only = opened.clone().all(|other| other == port);
     let here = given.filter(|given| is_only || given.port == port);
     here.map_or_else(|| "/".to_owned(), |given| given.path)
 }
 
-/// The addresses of a workload: of ports that are opened in a browser, then of those that were
-/// asked for by their number on the machine.
+/// The addresses of a workload: of ports that are opened in a browser, then of ports requested by
+/// their number on the machine.
 pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
     let at_machine =
         |port: &Port| Some(origins.at_machine(port.host?) + &base_path(workload, port.container));
@@ -191,8 +193,8 @@ pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
     opened.chain(ports).collect()
 }
 
-/// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the
-/// workload.
+/// Refuses ports whose address would be invalid. Invalid port numbers are refused with the rest of
+/// the workload.
 pub fn check(
     origins: &Origins,
     view: &View,

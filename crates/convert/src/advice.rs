@@ -1,5 +1,5 @@
-//! Advice for one caller. Owns: the rights that following it requires, commands that depend on the
-//! nodes there are, and who else may follow it. Does not know about: roles.
+//! Advice for one caller. Owns: the rights that it requires, commands that depend on the existing
+//! nodes, and who else may follow it. Does not know about: roles.
 
 use reasons::WorkloadRef;
 use reasons::diagnosis::{Advice, Change, HowTo, Raise};
@@ -11,9 +11,9 @@ use view::{View, WorkloadView};
 /// A right that following an advice requires.
 #[derive(Debug, Clone, Copy)]
 pub enum Requirement<'v> {
-    /// Delete the workload that waits, and submit it again.
+    /// Delete the waiting workload, and submit it again.
     Resubmit(&'v WorkloadView),
-    /// Change the workload that waits.
+    /// Update the waiting workload.
     Update(&'v WorkloadView),
     /// Delete another workload.
     Delete(&'v WorkloadView),
@@ -25,10 +25,10 @@ pub enum Requirement<'v> {
     Nodes,
 }
 
-/// Tells if a caller has a right.
+/// Returns true if a caller has a right.
 pub type May<'a> = dyn Fn(Requirement<'_>) -> bool + 'a;
 
-/// Commands for an advice; the owner of the right instead, where the caller lacks it.
+/// Commands for an advice; without the required right, its owner.
 pub(crate) fn how_to(
     advice: &Advice,
     view: &View,
@@ -108,12 +108,12 @@ fn who_may(requirement: Requirement<'_>, view: &View) -> String {
 fn commands(advice: &Advice, view: &View) -> Vec<String> {
     let Change::Nodes { like, count } = &advice.change else { return advice.commands() };
     let Some(node) = view.nodes.iter().find(|node| node.name == *like) else { return Vec::new() };
-    // Beside real GPUs none are simulated.
+    // Nodes with real GPUs and simulated ones are not mixed.
     let all_simulated = view.nodes.iter().all(|node| !node.spec.has_real_gpus());
     let Some(flags) = simulated_like(&node.spec, &node.labels).filter(|_| all_simulated) else {
         return Vec::new();
     };
-    // Nodes come one by one, and a decision between two may give the first one to others.
+    // Nodes are added one by one, and a decision in between may give the first one to others.
     if *count != 1 {
         return Vec::new();
     }
@@ -125,7 +125,7 @@ fn commands(advice: &Advice, view: &View) -> Vec<String> {
     std::iter::once(format!("elastane simulate node-add {name}{flags}")).chain(taints).collect()
 }
 
-/// The flags by which a simulated node like this is added; none where no flag says what its GPUs are.
+/// The flags that add a simulated node like this; `None` if no flags describe its GPUs.
 fn simulated_like(
     node: &NodeSpec,
     labels: &std::collections::BTreeMap<String, String>,

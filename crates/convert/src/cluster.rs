@@ -1,4 +1,4 @@
-//! The cluster and its nodes, to the wire.
+//! Conversion of the cluster and its nodes to the wire.
 
 use access::Family;
 use api_types::{
@@ -18,7 +18,8 @@ use view::{GpuView, NodeView, View};
 
 use super::Context;
 
-/// The name that the cluster was given while it ran: that of the one object there is.
+/// Kind of the object whose name is that of the cluster, once it has been renamed; there is at most
+/// one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClusterName {}
 
@@ -69,7 +70,7 @@ pub fn node(view: &NodeView, context: &Context) -> Node {
     }
 }
 
-/// As `kubectl get nodes` shows it.
+/// Status in the words of `kubectl get nodes`.
 const fn status(view: &NodeView, is_ready: bool) -> &'static str {
     match (is_ready, view.scheduling.is_enabled()) {
         (true, true) => "Ready",
@@ -104,7 +105,7 @@ const fn effect(of: TaintEffect) -> Effect {
     }
 }
 
-/// A change of a node, from the wire.
+/// Converts a change of a node from the wire.
 #[must_use]
 pub fn node_change(patch: NodePatch) -> NodeChange {
     let NodePatch { labels, taints, removed_taints, scheduling } = patch;
@@ -123,14 +124,14 @@ pub fn node_change(patch: NodePatch) -> NodeChange {
     }
 }
 
-/// A simulated node to add, from the wire.
+/// Converts a simulated node to add from the wire.
 #[must_use]
 pub fn new_node(node: SimulatedNode) -> NewNode {
     let SimulatedNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels } = node;
     NewNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels }
 }
 
-/// An outage on the wire.
+/// Converts an outage to the wire.
 pub fn outage(outage: &engine::Outage) -> Outage {
     match outage {
         engine::Outage::Silent { who, why, since } => Outage {
@@ -152,13 +153,13 @@ pub fn outage(outage: &engine::Outage) -> Outage {
     }
 }
 
-/// Files in a folder that are still to be deleted, on the wire.
+/// Converts a folder with files that are still to be deleted to the wire.
 pub fn leftover(left: engine::Leftover) -> Leftover {
     let engine::Leftover { folder, entries, why } = left;
     Leftover { folder: folder.display().to_string(), entries, message: why }
 }
 
-/// The same as a line for people.
+/// An outage as a line for people.
 pub fn notice(outage: &engine::Outage) -> String {
     let Outage { kind, message, since } = self::outage(outage);
     match kind {
@@ -186,7 +187,7 @@ fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDeta
         Some(outage @ engine::Outage::DiskFull { .. }) => {
             condition("DiskPressure", "DiskFull", notice(outage))
         }
-        // As Kubernetes says it of a node whose kubelet is silent.
+        // As Kubernetes reports a node whose kubelet is silent.
         Some(outage) => NodeStatusConditionDetails {
             status: "Unknown".to_owned(),
             ..condition("Ready", "RuntimeDown", notice(outage))
@@ -213,7 +214,7 @@ fn gpu_fault(gpu: u32, fault: &view::GpuFault) -> GpuFault {
     }
 }
 
-/// A GPU, with those pods on it whose project may be seen.
+/// A GPU, with those of its pods whose project the caller may see.
 pub fn gpu(of: &GpuView<'_>, all: &View, context: &Context, is_seen: impl Fn(u64) -> bool) -> Gpu {
     let GpuView { node, index, uuid, gpu_type, simulated, pool, memory_bytes, .. } = *of;
     Gpu {
@@ -223,7 +224,7 @@ pub fn gpu(of: &GpuView<'_>, all: &View, context: &Context, is_seen: impl Fn(u64
         index,
         uuid: uuid.to_owned(),
         gpu_type: match of.instance {
-            // As the driver calls it.
+            // Name as in the driver.
             Some(instance) => format!("{gpu_type} MIG {}", instance.profile),
             None => gpu_type.to_owned(),
         },
@@ -243,7 +244,7 @@ fn gpu_pod(held: &view::GpuPod, all: &View, is_seen: impl Fn(u64) -> bool) -> Op
     let id = &held.workload_id;
     let own = all.workloads.get(id).or_else(|| all.revisions.get(id))?;
     let pod = own.pods.iter().find(|pod| pod.id == held.pod_id)?;
-    // A replica is one of its inference.
+    // A replica is shown as a pod of its inference.
     let known = own.spec.revision.and_then(|revision| all.workloads.get(&revision.of));
     let known = known.unwrap_or(own);
     is_seen(own.project_id).then(|| GpuPod {
@@ -274,7 +275,7 @@ fn mig_instances(view: &NodeView) -> Vec<MigInstance> {
     (0..).zip(&view.spec.gpus).filter_map(instance).collect()
 }
 
-/// A node in short.
+/// Short form of a node.
 pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     let has_gpus = !view.gpu_memory_bytes.is_empty();
     NodeStatus {
@@ -297,13 +298,13 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     }
 }
 
-/// How fractions are kept on a node.
+/// Enforcement of GPU fractions on a node.
 pub(super) fn fractions_on(node: &NodeView, context: &Context) -> FractionLimit {
     let kept = context.fractions.of(node.simulated).in_pool(node.fractions);
     fraction_limit(&kept, node.time_slicing)
 }
 
-/// How a share of a GPU is kept there, with what of its compute time is guaranteed and possible.
+/// Enforcement of a share of a GPU on a node, with its guaranteed and maximum compute time.
 pub(super) fn share_on(node: &NodeView, millis: u64, context: &Context) -> FractionLimit {
     let kept = context.fractions.of(node.simulated).in_pool(node.fractions);
     let compute = kept.time_slicing(node.time_slicing).of_share(millis);
@@ -314,7 +315,8 @@ pub(super) fn share_on(node: &NodeView, millis: u64, context: &Context) -> Fract
     }
 }
 
-/// How fractions are kept in a node pool that divides compute time so, or as the server was started.
+/// Enforcement of GPU fractions with the time slicing of a node pool; `None` = default of the
+/// server.
 pub(super) fn fraction_limit(
     limit: &engine::FractionLimit,
     of_pool: Option<TimeSlicing>,

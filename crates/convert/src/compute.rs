@@ -1,5 +1,5 @@
-//! GPUs, CPU and memory that a pod asks for, from the wire. Owns: the texts for amounts whose type
-//! is right and value is not.
+//! Conversion of the GPU, CPU and memory requests of a pod from the wire. Owns: the errors for
+//! amounts of the correct type with an invalid value.
 
 use api_types::{Compute, GpuRequestType};
 use http_kit::ApiError;
@@ -10,7 +10,7 @@ use units::GPU_MILLIS;
 use super::container::limits;
 use super::node_constraints::mig;
 
-/// Refuses resources that can never be right, where they are all of a specification.
+/// Validates a specification that has only resources.
 pub fn check_compute(compute: &Compute) -> Result<(), ApiError> {
     let checked = gpu(compute)
         .and_then(|_| cpu_millis(compute))
@@ -30,7 +30,7 @@ pub(super) fn memory_bytes(compute: &Compute) -> Result<u64, ApiError> {
     units::parse_bytes(size).map_err(|why| ApiError::field("spec.compute.cpuMemoryRequest", why))
 }
 
-/// The devices asked for; none if it is not said.
+/// The number of requested devices; `None` if not given.
 fn devices(compute: &Compute) -> Result<Option<u32>, ApiError> {
     const FIELD: &str = "spec.compute.gpuDevicesRequest";
     let Some(number) = &compute.gpu_devices_request else { return Ok(None) };
@@ -76,7 +76,7 @@ pub(super) fn gpu(compute: &Compute) -> Result<GpuRequest, ApiError> {
         kind => Ok(kind),
     };
     let shares = SharedGpus::default();
-    // The amount says which type is meant.
+    // The given amount implies the type.
     let meant = match (portion, memory) {
         (Some(_), None) => Some(GpuRequestType::Portion),
         (None, Some(_)) => Some(GpuRequestType::Memory),
@@ -97,7 +97,7 @@ pub(super) fn gpu(compute: &Compute) -> Result<GpuRequest, ApiError> {
     }
 }
 
-/// How an amount of a device is asked for.
+/// Form of a request for part of a device.
 struct Amount<T> {
     request: &'static str,
     limit: &'static str,
@@ -143,7 +143,7 @@ fn missing(kind: &str, field: &str) -> ApiError {
     ApiError::field("spec.compute.gpuRequestType", format!("{kind} needs {field}"))
 }
 
-/// The devices of which a share is asked: one unless it is said.
+/// The number of shared devices; one if not given.
 fn shared(devices: Option<u32>) -> Result<u32, ApiError> {
     match devices.unwrap_or(1) {
         0 => Err(ApiError::field(
@@ -165,7 +165,7 @@ fn share(field: &str, portion: &Number) -> Result<u64, ApiError> {
     }
 }
 
-/// Least memory of a GPU that is asked for (reference A.3).
+/// Minimum GPU memory of a request, in bytes (reference A.3).
 const GPU_MEMORY_BYTES_MIN: u64 = 100_000_000;
 
 fn of_memory(field: &str, size: &String) -> Result<u64, ApiError> {

@@ -1,6 +1,6 @@
-//! Wire to command and back: what a workload asks for around its image. Owns: the texts for values
-//! whose type is right and sense is not. What needs the state (credentials, volumes, folders of the
-//! node) is settled before or after.
+//! Conversion of container and pod options from and to the wire. Owns: the errors for values of the
+//! correct type without meaning. Checks against the state (credentials, volumes, folders of the
+//! node) are made before or after.
 
 use api_types::{
     Compute, EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, NfsInstance, Port,
@@ -12,10 +12,10 @@ use spec::{
     Repository, Seccomp, User,
 };
 
-/// Where buckets are whose server is not said (reference A.3).
+/// Default S3 server (reference A.3).
 pub(super) const S3_SERVER_DEFAULT: &str = "https://s3.amazonaws.com";
 
-/// What a pod has around it.
+/// Converts the container options of a specification.
 pub(super) fn container(spec: &WorkloadSpec) -> Result<Container, ApiError> {
     let security = spec.security.clone().unwrap_or_default();
     Ok(Container {
@@ -36,7 +36,7 @@ pub(super) fn container(spec: &WorkloadSpec) -> Result<Container, ApiError> {
     })
 }
 
-/// Refuses limits that can never be right.
+/// Converts CPU and memory limits; refuses invalid ones.
 pub(super) fn limits(compute: Option<&Compute>) -> Result<Limits, ApiError> {
     let Some(compute) = compute else { return Ok(Limits::default()) };
     let cores = compute.cpu_core_limit.as_ref().map(|cores| {
@@ -158,7 +158,7 @@ fn mounts(spec: &WorkloadSpec) -> Result<Vec<Mount>, ApiError> {
     Ok(mounts)
 }
 
-/// Where in a specification something is.
+/// Field of a specification, for errors.
 struct At {
     list: &'static str,
     at: usize,
@@ -194,7 +194,7 @@ fn host_path(at: &At, one: &HostPathInstance) -> Result<Mount, ApiError> {
     })
 }
 
-/// The volume goes by the name of its claim; whose it is comes later.
+/// The name of the volume is that of its claim; its project is added later.
 fn pvc(at: &At, one: &PvcInstance) -> Result<Mount, ApiError> {
     let ephemeral = one.ephemeral == Some(true);
     let existing = one.existing_pvc == Some(true);
@@ -263,7 +263,7 @@ fn bucket(at: &At, one: &S3Instance) -> Result<Mount, ApiError> {
 fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, ApiError> {
     let size = one.size_limit.as_deref().map(units::parse_bytes).transpose();
     let in_memory = match one.medium.as_deref() {
-        // Kubernetes calls the medium of the node so.
+        // Kubernetes name of the node's default medium.
         None | Some("") => false,
         Some("Memory") => true,
         Some(other) => {
@@ -281,7 +281,7 @@ fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, ApiError> {
     })
 }
 
-/// Ports as they could have been asked for.
+/// Converts ports to the wire, in the form of a request.
 pub(super) fn ports_to_wire(ports: &[spec::Port]) -> Vec<Port> {
     let one = |port: &spec::Port| Port {
         container: Some(port.container.into()),

@@ -1,4 +1,4 @@
-//! What a workload has around its image, in the fields it could have been asked with.
+//! Conversion of container options to the wire, in the fields of a request.
 
 use api_types::{
     EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret, NfsInstance,
@@ -11,7 +11,7 @@ use spec::{
 
 use super::quantity;
 
-/// Adds it to the answer.
+/// Adds the container options to a specification.
 pub(super) fn to_wire(pod: &PodSpec, told: &mut WorkloadSpec) {
     let container = &pod.container;
     let compute = told.compute.get_or_insert_default();
@@ -31,7 +31,7 @@ pub(super) fn to_wire(pod: &PodSpec, told: &mut WorkloadSpec) {
         PullPolicy::Never => Some(ImagePullPolicy::Never),
         PullPolicy::IfNotPresent => None,
     };
-    // What was found by itself is found by itself again.
+    // Credentials that were found automatically are left out, as they will be found again.
     let logins = pod.secrets.iter().filter(|secret| !secret.named.is_empty());
     let logins = logins.filter(|secret| matches!(secret.to, SecretTo::Registry(_)));
     let logins = logins.map(|secret| ImagePullSecret {
@@ -69,7 +69,7 @@ fn security(container: &Container) -> Security {
     }
 }
 
-/// Adds a mount to the list it belongs in.
+/// Adds a mount to the list of its type.
 fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
     let to = Some(mount.to.display().to_string());
     match &mount.from {
@@ -141,7 +141,7 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
     }
 }
 
-/// The credential that copies a mounted source, and which of its values are the login.
+/// The credential for a mounted source, and the keys of its login.
 fn login(mount: &Mount, secrets: &[SecretUse]) -> (Option<String>, Option<String>, Option<String>) {
     let login = secrets.iter().find_map(|secret| match &secret.to {
         SecretTo::Copy { mount: at, user_key, password_key } if *at == mount.to => {
@@ -155,7 +155,7 @@ fn login(mount: &Mount, secrets: &[SecretUse]) -> (Option<String>, Option<String
     }
 }
 
-/// The claim behind a volume of a project.
+/// The claim of a project's volume.
 fn claim_of(volume: &str) -> &str {
     volume.split_once('-').map_or(volume, |(_, claim)| claim)
 }

@@ -1,5 +1,5 @@
-//! What a specification is taken to say where it says nothing. Owns: those values, for the
-//! conversion and for policies, which judge what will run.
+//! Defaults of a specification. Owns: their values, for the conversion and for policies, which
+//! apply to the effective specification.
 
 use api_types::{
     CleanPodPolicy, Compute, GpuRequestType, ImagePullPolicy, MpiLauncherCreationPolicy,
@@ -11,27 +11,27 @@ use spec::{BACKOFF_LIMIT_DEFAULT, Priority, WorkloadKind};
 
 use super::container::S3_SERVER_DEFAULT;
 
-/// Permissions of secret files when it is not said.
+/// Default permissions of secret files.
 pub const SECRET_MODE_DEFAULT: u32 = 0o600;
-/// Permissions of their files when it is not said; that of Kubernetes.
+/// Default permissions of config map files, as in Kubernetes.
 pub const CONFIG_MAP_MODE_DEFAULT: u32 = 0o644;
 
-/// Cores of a pod that asks for none (reference Z.9).
+/// Default CPU request of a pod in cores (reference Z.9).
 const CPU_CORES_DEFAULT: f64 = 0.1;
-/// Memory of a pod that asks for none.
+/// Default memory request of a pod.
 const MEMORY_DEFAULT: (&str, u64) = ("100M", 100_000_000);
-/// SIGTERM to SIGKILL when it is not said, as in Kubernetes.
+/// Default number of seconds from SIGTERM to SIGKILL, as in Kubernetes.
 const GRACE_S_DEFAULT: u64 = 30;
 
-/// A specification with everything said that has a default.
+/// A specification with its defaults filled in.
 pub(crate) fn with_defaults(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
-    // An interactive workload holds its place and is tried again (reference A.5).
+    // An interactive workload keeps its place and is restarted (reference A.5).
     let (restart, backoff_limit) = match kind {
         WorkloadKind::Workspace => (RestartPolicy::OnFailure, 0),
         _ => (RestartPolicy::Never, BACKOFF_LIMIT_DEFAULT),
     };
     let priority_class = spec.priority_class.unwrap_or_else(|| Priority::default_of(kind).class);
-    // A class that is not known is refused where it is read.
+    // An unknown class is refused where it is parsed.
     let preemptibility =
         Priority::named(&priority_class).ok().map(|class| match class.is_preemptible() {
             true => Preemptibility::Preemptible,
@@ -51,7 +51,7 @@ pub(crate) fn with_defaults(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadS
     }
 }
 
-/// Who is limited to less than the default asks for no more than that.
+/// Fills in default requests, reduced to the limits if these are lower.
 fn compute(asked: Compute) -> Compute {
     let devices = u32::from(asked.gpu_request_type.is_some());
     let (memory, memory_bytes) = MEMORY_DEFAULT;
@@ -67,8 +67,8 @@ fn compute(asked: Compute) -> Compute {
     }
 }
 
-/// A specification with its defaults filled in, as policies judge it: every value with a default is
-/// set, a whole GPU as all of it, and as many pods as there can be.
+/// A specification with its defaults filled in, in the form that policies check: every value with a
+/// default is set, a whole GPU is a portion of 1, and the number of pods is the maximum.
 pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     let mut means = with_defaults(kind, spec);
     if let Some(compute) = &mut means.compute {
@@ -122,7 +122,7 @@ pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     }
 }
 
-/// What a workload that says nothing has around it.
+/// Fills in the defaults of container options.
 fn around(means: &mut WorkloadSpec) {
     means.image_pull_policy.get_or_insert(ImagePullPolicy::IfNotPresent);
     means.create_home_dir.get_or_insert(false);
@@ -161,7 +161,7 @@ fn around(means: &mut WorkloadSpec) {
     }
 }
 
-/// Fewest workers and most of a distributed workload, right or wrong.
+/// Minimum and maximum number of workers of a distributed workload, not validated.
 pub(super) fn worker_range(spec: &WorkloadSpec) -> (u32, u32) {
     let (number, min, max) = (spec.num_workers, spec.min_replicas, spec.max_replicas);
     let most = max.or(number).or(min).unwrap_or(1);

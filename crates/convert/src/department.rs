@@ -1,4 +1,4 @@
-//! Departments in both directions.
+//! Conversion of departments from and to the wire.
 
 use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
@@ -16,7 +16,7 @@ use super::share::{
     gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources, shares, totals,
 };
 
-/// What a creation asks for. Without resources a department has those of its projects together.
+/// Converts a creation. A department without resources has the sum of its projects' resources.
 pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, ApiError> {
     units::check_name(&request.name).map_err(|why| ApiError::bad(why.to_string()))?;
     Ok(OrgChange {
@@ -30,7 +30,7 @@ pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChan
     })
 }
 
-/// What an update makes of a department; what is left out is kept.
+/// Converts an update; values that are not given are unchanged.
 pub fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, ApiError> {
     Ok(OrgChange {
         name: None,
@@ -43,7 +43,7 @@ pub fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, 
     })
 }
 
-/// A department as the wire shows it.
+/// Converts a department to the wire.
 pub fn department(of: &OrgUnit, view: &View, context: &Context) -> DepartmentForList {
     let children = view.projects.values().filter(|project| project.department_id == of.id);
     DepartmentForList {

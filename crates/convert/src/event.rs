@@ -1,4 +1,5 @@
-//! Events to the wire: as Kubernetes shows them, as history, and as our own stream has them.
+//! Conversion of events to the wire: in the form of Kubernetes, of the history, and of our own
+//! stream.
 
 use api_types::{
     HistoryMeta, HistoryRecord, HistorySpec, InvolvedObject, KubernetesEvent, LiveEvent,
@@ -9,7 +10,7 @@ use view::{Event, Object};
 
 use super::{Context, namespace};
 
-/// An event of our own stream.
+/// Converts an event for our own stream.
 pub fn live_event(event: &Event) -> LiveEvent {
     LiveEvent {
         seq: event.seq,
@@ -25,7 +26,7 @@ pub fn live_event(event: &Event) -> LiveEvent {
     }
 }
 
-/// An event in the form of Kubernetes.
+/// Converts an event to the form of Kubernetes.
 pub fn kubernetes_event(event: &Event, context: &Context) -> KubernetesEvent {
     let workload = event.workload_id.map(|id| id.to_string());
     let (kind, name) = match (&event.pod_name, &workload) {
@@ -50,7 +51,7 @@ pub fn kubernetes_event(event: &Event, context: &Context) -> KubernetesEvent {
     }
 }
 
-/// A line of a workload's history.
+/// Converts an event to a record of a workload's history.
 pub fn history(event: &Event, context: &Context) -> HistoryRecord {
     let phase = phase_of(event);
     let kind = if phase.is_some() { "PhaseUpdate" } else { "Event" };
@@ -66,7 +67,7 @@ pub fn history(event: &Event, context: &Context) -> HistoryRecord {
     HistoryRecord { meta, spec }
 }
 
-/// What is known of an asset's past: who made it, and who changed it last.
+/// History of an asset: its creation, and its last change.
 pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<HistoryRecord> {
     let record = |number: u64, (at, reason, message): (Instant, &str, String)| {
         let event = KubernetesEvent {
@@ -95,7 +96,7 @@ pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<Hi
     [record(0, made)].into_iter().chain(changed).collect()
 }
 
-/// The phase that an event marks the beginning of, if it does.
+/// The phase that starts with an event, if any.
 fn phase_of(event: &Event) -> Option<&'static str> {
     let phase = match event.kind.as_str() {
         "Submitted" => "Creating",

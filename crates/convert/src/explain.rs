@@ -1,4 +1,4 @@
-//! The answer to "why is it where it is".
+//! Explanation of the state of a workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use super::pod::{IMAGE_PULL, PLACES_KEPT};
 use super::share::gpu_quota_millis;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
-/// Why a workload is where it is.
+/// Explains the state of a workload.
 pub fn explanation(
     (view, why): (&WorkloadView, &[ReasonView]),
     project: Option<&ProjectView>,
@@ -52,8 +52,8 @@ pub fn explanation(
     }
 }
 
-/// How its part of each GPU is kept where it is; none where it has no part of one. All nodes that it is
-/// on are alike in that.
+/// Enforcement of the workload's GPU fractions on its nodes; `None` without fractions or nodes. It
+/// is the same on all nodes of a workload.
 pub fn fractions_kept(
     workload: &WorkloadView,
     view: &View,
@@ -78,7 +78,7 @@ pub fn fractions_kept(
     })
 }
 
-/// Why it waits, at length, for a caller who may do this.
+/// Diagnosis of a waiting workload, for a caller with these rights.
 pub fn diagnosis(
     found: &reasons::diagnosis::Diagnosis,
     view: &View,
@@ -127,7 +127,7 @@ pub fn diagnosis(
     }
 }
 
-/// The ids of the workloads that a diagnosis names, by project and name.
+/// Ids of the workloads in a diagnosis, by project and name.
 struct Ids(BTreeMap<(String, String), Uuid>);
 
 impl Ids {
@@ -156,8 +156,8 @@ impl Ids {
     }
 }
 
-/// The project and name of a workload. A revision of an inference has the name of that with a number
-/// behind a dot, which is in no other name.
+/// The project and name of a workload. A revision of an inference has the name of the inference
+/// with a dot and a number appended; no other name contains a dot.
 fn key(of: &WorkloadRef) -> (String, String) {
     (of.queue.clone(), of.name.split('.').next().unwrap_or_default().to_owned())
 }
@@ -285,12 +285,12 @@ fn waits_for_image(view: &WorkloadView, why: &ReasonView, nodes: &str, gpus: &st
     )
 }
 
-/// How a pod ended last.
+/// Text about the last end of a pod.
 fn last_exit(pod: &PodView) -> &str {
     pod.last_exit.as_deref().unwrap_or("no trace")
 }
 
-/// The pod that is the next to start again, and when.
+/// The next pod to be restarted, and the time.
 fn next_start(view: &WorkloadView) -> Option<(Instant, &PodView)> {
     let again = view.pods.iter().filter_map(|pod| Some((pod.restart_at?, pod)));
     again.min_by_key(|(at, _)| *at)

@@ -1,16 +1,16 @@
-//! Rows of grids to the wire. Owns: what of a workload is short enough for one.
+//! Rows of grids on the wire. Owns: the values of a workload that are short enough for a row.
 
 use api_types::{Millis, Reason, RowWhy, SharedReason, SharedWhy, WorkloadGridRow};
 use view::{PendingReason, Phase, PodState, ReasonView, WorkloadView};
 
 use crate::workload::{failure, kind_name, nodes, phase_name, reason, requested_pods};
 
-/// Most characters of a sentence in a row.
+/// Maximum number of characters of a sentence in a row.
 const MESSAGE_CHARS_MAX: usize = 120;
-/// Most nodes named in a row.
+/// Maximum number of nodes named in a row.
 const NODES_MAX: usize = 3;
 
-/// A workload as grids show it.
+/// Converts a workload to a row of a grid.
 #[must_use]
 pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
     let spec = &*view.spec;
@@ -43,7 +43,7 @@ pub fn grid_row(view: &WorkloadView) -> WorkloadGridRow {
     }
 }
 
-/// Why it waits; else why it failed for good.
+/// Pending reason, or the reason of its failure.
 fn why(view: &WorkloadView) -> Option<RowWhy> {
     match view.pending.first() {
         Some(PendingReason::Own(own)) => Some(RowWhy::Own(cut(reason(own)))),
@@ -59,14 +59,14 @@ fn why(view: &WorkloadView) -> Option<RowWhy> {
     }
 }
 
-/// What a class of workloads waits for.
+/// Pending reasons of a class of workloads.
 #[must_use]
 pub fn shared_reason(class: u64, reasons: &[ReasonView]) -> SharedReason {
     SharedReason { id: class.to_string(), reasons: reasons.iter().map(reason).collect() }
 }
 
-/// The same with a sentence that fits into a row. Its end is cut: the code and the first numbers
-/// say most.
+/// A reason whose sentence fits into a row. Its end is cut, as the code and the first numbers are
+/// the most important.
 fn cut(mut reason: Reason) -> Reason {
     if let Some((at, _)) = reason.message.char_indices().nth(MESSAGE_CHARS_MAX) {
         reason.message.truncate(at);

@@ -1,4 +1,4 @@
-//! Between the wire and the core, explicitly, in both directions.
+//! Conversions between the wire and the core, explicitly, in both directions.
 
 mod address;
 mod advice;
@@ -66,33 +66,33 @@ pub use urls::page;
 pub use workload::{category, kind_name, kind_plural, phase_name, workload};
 pub use workload_kinds::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
 
-/// Says that this crate says how something is listed.
+/// Marker type for the implementations of `Row` in this crate.
 pub struct Listed;
 
-/// What a conversion to the wire needs beside the thing itself.
+/// Context of a conversion to the wire.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// Id of the cluster.
     pub cluster_id: String,
     /// Name of the cluster.
     pub cluster_name: String,
-    /// Where the server and workloads are reached.
+    /// Addresses of the server and of workloads.
     pub origins: Origins,
-    /// The server's clock.
+    /// Time of the server's clock.
     pub now: Instant,
-    /// What does not answer of what runs the pods.
+    /// Outage of the runtime of the pods, if there is one.
     pub outage: Option<engine::Outage>,
-    /// How parts of GPUs are kept.
+    /// Enforcement of GPU fractions.
     pub fractions: engine::Fractions,
 }
 
-/// What is wrong with a specification, as a change says it.
+/// Converts an error about a specification to one about a change.
 pub fn refusal(error: ApiError) -> orchestrator::Error {
     orchestrator::Error::Invalid { field: "spec", message: error.message }
 }
 
 impl Context {
-    /// As of now, for a server that is reached there.
+    /// The current context, for a server with these addresses.
     #[must_use]
     pub fn new(backend: &Backend, origins: &Origins) -> Self {
         let (cluster, view) = (backend.control.cluster(), backend.control.view());
@@ -109,12 +109,12 @@ impl Context {
     }
 }
 
-/// The pods that a workload is about: the workers, where others lead them.
+/// The pods that represent a workload: the workers of a distributed one.
 fn pods_shown(spec: &WorkloadSpec) -> &PodSet {
     spec.set_named(WORKER).unwrap_or(&spec.pods)
 }
 
-/// A count that is not 0.
+/// A count; an error if it is 0.
 fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, ApiError> {
     match count {
         Some(0) => Err(ApiError::field(field, "0 is too few; use 1 or more, or leave it out")),
@@ -122,8 +122,7 @@ fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, ApiError> {
     }
 }
 
-/// A number as a person writes it, without an exponent, so that what is wrong with it is told in
-/// the same words as on a command line.
+/// A number without an exponent, so that an error about it has the same words as on a command line.
 fn decimal(number: &serde_json::Number) -> String {
     let text = number.to_string();
     match number.as_f64() {
@@ -132,12 +131,12 @@ fn decimal(number: &serde_json::Number) -> String {
     }
 }
 
-/// A specification as it would be sent. Its own type has been read from JSON, or could be.
+/// A specification as JSON. Its type is read from JSON, or could be, so this cannot fail.
 pub fn wire(spec: &api_types::WorkloadSpec) -> serde_json::Value {
     serde_json::to_value(spec).unwrap_or_default()
 }
 
-/// A size in the largest unit in which it is whole: `500M`, `1Gi`.
+/// A size in the largest unit without a remainder: `500M`, `1Gi`.
 pub fn quantity(bytes: u64) -> String {
     const UNITS: [(&str, u64); 8] = [
         ("Ti", 1 << 40),

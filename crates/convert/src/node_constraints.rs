@@ -1,5 +1,5 @@
-//! Where pods may go, and MIG instances: from the wire and back. Owns: the published words, and the
-//! texts for what makes no sense.
+//! Conversion of node constraints and MIG instances from and to the wire. Owns: the published
+//! words, and the errors for values without meaning.
 
 use api_types::{
     ExtendedResource, MatchExpression, MatchExpressionOperator as Word, NodeAffinityRequired,
@@ -10,10 +10,10 @@ use http_kit::ApiError;
 use model::{Effect, MigRequest, Operator, Requirement, Toleration};
 use spec::{Colocation, Place};
 
-/// Before the name of a MIG profile.
+/// Prefix of resources that are MIG profiles.
 const MIG: &str = "nvidia.com/mig-";
 
-/// Where a pod may go.
+/// Converts node constraints.
 pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, ApiError> {
     let mut place =
         Place { colocation: colocation(spec.pod_affinity.as_ref())?, ..Place::default() };
@@ -111,7 +111,7 @@ fn colocation(wire: Option<&PodAffinity>) -> Result<Option<Colocation>, ApiError
     }
 }
 
-/// The MIG instances among extended resources; there are no other extended resources here.
+/// The MIG instances among extended resources; no other extended resources are supported.
 pub(super) fn mig(wire: &[ExtendedResource]) -> Result<Option<MigRequest>, ApiError> {
     const FIELD: &str = "spec.compute.extendedResources";
     let mut wanted = Vec::new();
@@ -139,7 +139,7 @@ pub(super) fn mig(wire: &[ExtendedResource]) -> Result<Option<MigRequest>, ApiEr
     MigRequest::new(wanted).map(Some).map_err(|why| ApiError::field(FIELD, why.to_string()))
 }
 
-/// The fields a place could have been asked for with.
+/// Converts node constraints to the fields of a request.
 pub(super) fn to_wire(place: &Place, to: &mut api_types::WorkloadSpec) {
     let values = |values: &[String]| Some(values.to_vec());
     let expression = |one: &Requirement| {

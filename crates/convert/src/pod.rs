@@ -1,4 +1,4 @@
-//! Pods to the wire.
+//! Conversion of pods to the wire.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use view::{PodState, PodView, View, WorkloadView};
 use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
 
-/// The code of an image that cannot be pulled now.
+/// Code of the reason "image cannot be pulled now".
 pub(crate) const IMAGE_PULL: &str = "E209";
-/// Code of the reason of pods that hold their places until others of their gang are back.
+/// Code of the reason "place kept until other pods of the gang are back".
 pub(crate) const PLACES_KEPT: &str = "P309";
 
-/// A pod together with its workload.
+/// A pod with its workload.
 #[derive(Debug, Clone)]
 pub struct PodRow {
     /// Its workload.
     pub workload: Arc<WorkloadView>,
-    /// Its place among the pods of that.
+    /// Index among the pods of the workload.
     pub index: usize,
 }
 
 impl PodRow {
-    /// The pods of a workload. One whose turn has not come is not there yet.
+    /// The pods of a workload, without those that wait for others of the workload to run first.
     pub fn of(workload: &Arc<WorkloadView>) -> impl Iterator<Item = Self> + use<'_> {
         let pods = workload.pods.iter().enumerate();
         let there = pods.filter(|(_, pod)| pod.state != PodState::Later);
         there.map(|(index, _)| Self { workload: Arc::clone(workload), index })
     }
 
-    /// True if it is, or is to be: a replica that is neither is not there.
+    /// True if the pod exists or should exist; false for a replica that is neither.
     pub fn is_shown(&self) -> bool {
         self.pod().wanted || self.pod().node_name.is_some()
     }
 
-    /// Its place among the pods of all workloads.
+    /// Sort key among the pods of all workloads.
     #[must_use]
     pub fn place(&self) -> (u64, usize) {
         (self.workload.seq, self.index)
@@ -88,8 +88,8 @@ const fn kubernetes_phase(state: PodState) -> &'static str {
     }
 }
 
-/// The priority of a pod: another one if as many of its kind before it have a place as the
-/// workload needs.
+/// The priority of a pod: the spare one if the workload's minimum number of pods of its role with
+/// lower indices have places.
 fn priority<'a>(row: &PodRow, spec: &'a WorkloadSpec) -> &'a Priority {
     let Some(spare) = spec.spare_priority.as_ref().filter(|one| one.value < spec.priority.value)
     else {
@@ -101,12 +101,12 @@ fn priority<'a>(row: &PodRow, spec: &'a WorkloadSpec) -> &'a Priority {
     if before.count() >= set.pods_min as usize { spare } else { &spec.priority }
 }
 
-/// A pod as the wire shows it.
+/// Converts a pod to the wire.
 pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
     let (workload, pod) = (&row.workload, row.pod());
     let revision = pod.revision.and_then(|id| all.revisions.get(&id));
     let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
-    // What one pod holds: its own GPUs, and what every pod asks of the rest.
+    // Resources of one pod: its actual GPUs, and the requests of its pod set otherwise.
     let gpu_millis = pod.gpus.iter().map(|(_, millis)| millis).sum();
     let (set, _) = spec.set_of(row.index);
     let asked = requested_of(workload, set);

@@ -1,11 +1,11 @@
-//! Groups of pods, each of a leader and workers. Owns: how many there may be, their names and sets,
-//! and that the workload makes sense with one of them.
+//! Conversion of groups of pods, each of a leader and workers. Owns: their maximum number, their
+//! names and pod sets, and that the workload can run with one of them.
 
 use api_types::{CreationRequest, PodGroups};
 use http_kit::ApiError;
 use spec::{GROUPS_MAX, Group, LEADER, PodSet};
 
-/// Checks how many groups there are to be.
+/// Validates a number of groups.
 pub(super) fn check_number(field: &str, number: u32) -> Result<u32, ApiError> {
     match number {
         0 => {
@@ -29,7 +29,7 @@ fn name(at: u32) -> String {
     format!("group-{at}")
 }
 
-/// The leader and the workers, once for each group.
+/// The pod sets of the leader and the workers, once for each group.
 pub(super) fn sets(
     request: &CreationRequest,
     master: &PodSet,
@@ -49,14 +49,14 @@ pub(super) fn sets(
     Ok((of(0, &leader), std::iter::once(of(0, worker)).chain(others).collect()))
 }
 
-/// The groups, and how many of them make sense.
+/// The groups, and the minimum number of them.
 pub(super) fn tree(request: &CreationRequest) -> Result<(Vec<Group>, Option<u32>), ApiError> {
     let recreate = request.pod_groups.and_then(|groups| groups.recreate).unwrap_or(true);
     let group = |at| Group { name: name(at), recreate, ..Group::default() };
     Ok(((0..number(request)?).map(group).collect(), Some(1)))
 }
 
-/// The groups as they were submitted.
+/// Converts the groups to the form of a request.
 pub(super) fn to_wire(spec: &spec::WorkloadSpec) -> Option<PodGroups> {
     let first = spec.groups.first().filter(|_| spec.is_of_groups())?;
     let number = u32::try_from(spec.groups.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Wire to pod: image, command, variables and what is around them.
+//! Conversion of a pod from the wire: image, command, variables and container options.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::container::container;
 use super::defaults::with_defaults;
 use super::node_constraints::place;
 
-/// What one pod is.
+/// Converts the specification of a pod.
 pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, ApiError> {
     if let Some(storage) = &spec.storage {
-        // Those of a submission were taken out before.
+        // The volumes of a submission have been removed before.
         for (field, there) in [
             ("secretVolume", storage.secret_volume.is_some()),
             ("configMapVolume", storage.config_map_volume.is_some()),
@@ -81,7 +81,8 @@ pub fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, A
     Ok(Some(words))
 }
 
-/// The plain variables. Those with values of credentials and config maps were taken out before.
+/// Converts the plain variables. Variables with values of credentials and config maps have been
+/// removed before.
 fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, ApiError> {
     let kept = |one: &EnvironmentVariable| one.secret.is_some() || one.config_map.is_some();
     if let Some(at) = variables.iter().position(kept) {
@@ -96,7 +97,7 @@ fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, S
     variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect()
 }
 
-/// As in Kubernetes, so that a workload runs there too.
+/// Validates a variable's name as Kubernetes does, so that a workload runs there too.
 fn check_variable(name: &str) -> Result<(), ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     if name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(plain) {

@@ -1,5 +1,5 @@
-//! The pods a creation asks for. Owns: which fields go with which kind of workload, what a master
-//! takes over from the workers, and how many pods there are. A field that would have no effect is
+//! The pods of a creation. Owns: which fields are allowed for which kind of workload, the values
+//! that a master inherits from the workers, and the number of pods. A field without effect is
 //! refused.
 
 use api_types::{
@@ -16,14 +16,14 @@ use super::defaults::worker_range;
 use super::pod_spec::pod;
 use super::{pod_groups, positive};
 
-/// What the published clients send as `sshAuthMountPath`, even if it was not requested. Nothing is
-/// mounted here.
+/// Value of `sshAuthMountPath` that the published clients send by default. Nothing is mounted
+/// there.
 const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 
-/// The first set of pods, the others, and how they work together.
+/// The first pod set, the others, and the distributed settings.
 type Pods = (PodSet, Vec<PodSet>, Option<DistributedSpec>);
 
-/// Refuses fields of other kinds of workload.
+/// Refuses fields for other kinds of workload.
 pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), ApiError> {
     let distributed = [
         ("masterSpec", request.master_spec.is_some()),
@@ -110,13 +110,13 @@ pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods
     }
 }
 
-/// One replica, which is restarted whenever it ends.
+/// One replica, which is restarted after every end.
 fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     let one = PodSet::one(pod(kind, spec)?);
     Ok(PodSet { pod: spec::PodSpec { restart: spec::Restart::Always, ..one.pod }, ..one })
 }
 
-/// The pods of a training, which know nothing of each other.
+/// The independent pods of a training.
 fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     let one = PodSet::one(pod(kind, spec)?);
     if spec.completions.is_none() && spec.parallelism.is_none() {
@@ -202,8 +202,8 @@ fn parameter_servers(
     Ok(PodSet { role, pods: number, pods_min: number, ..of_priority(&own, pod) })
 }
 
-/// The request with the parameter servers in place of the master: what they do not say is as with
-/// it, and what is asked of it is asked of them.
+/// The request with the parameter servers in place of the master: values that they do not have are
+/// the master's.
 #[must_use]
 pub fn with_servers_as_master(
     request: &CreationRequest,
@@ -220,13 +220,13 @@ pub fn with_servers_as_master(
     CreationRequest { master_spec, master_spec_same_as_worker, ..request.clone() }
 }
 
-/// A fault of the master that the parameter servers stood in for, by their name.
+/// An error about the master that stands for the parameter servers, with their field name.
 #[must_use]
 pub fn of_the_servers(error: ApiError) -> ApiError {
     error.moved("masterSpec", "parameterServers")
 }
 
-/// One pod that gets its place in this turn.
+/// A pod set of one pod with the start order and the names of a specification.
 fn of_priority(spec: &Wire, pod: spec::PodSpec) -> PodSet {
     PodSet {
         pod_priority: spec.pod_priority.unwrap_or_default(),
@@ -275,7 +275,7 @@ fn together(framework: Framework, spec: &Wire) -> Result<DistributedSpec, ApiErr
     })
 }
 
-/// Fewest workers and most.
+/// Minimum and maximum number of workers.
 fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
     let number = positive("spec.numWorkers", spec.num_workers)?;
     let (min, max) = (
@@ -303,9 +303,9 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
     Ok((least, most))
 }
 
-/// The groups of its sets, and how many of its parts make sense together, if it can do without
-/// others: one group; and an elastic training that says of no least number of workers waits for them
-/// with its master and its parameter servers, which get their places before.
+/// The groups of its pod sets, and the minimum number of parts (groups or pod sets), if it can run
+/// without the others: one group; for an elastic training without a minimum number of workers, the
+/// master and the parameter servers, which are placed first and wait for workers.
 pub(super) fn parts(request: &CreationRequest) -> Result<(Vec<Group>, Option<u32>), ApiError> {
     let Some(spec) = &request.spec else { return Ok((Vec::new(), None)) };
     match spec.distributed_framework {
@@ -324,13 +324,13 @@ fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {
     pod(WorkloadKind::Distributed, &own).map_err(of_the_master)
 }
 
-/// A fault of the master's specification, by its name.
+/// An error about the master's specification, with its field name.
 pub fn of_the_master(error: ApiError) -> ApiError {
     error.moved("spec", "masterSpec")
 }
 
-/// What the master leaves out is as with the workers. What holds for the whole workload is said in
-/// `spec`.
+/// Fills in missing values of the master from the workers. Values of the whole workload have to be
+/// in `spec`.
 pub fn fill_master(request: &mut CreationRequest) -> Result<(), ApiError> {
     let (Some(master), Some(spec)) = (&mut request.master_spec, &request.spec) else {
         return Ok(());
@@ -369,7 +369,8 @@ pub fn fill_master(request: &mut CreationRequest) -> Result<(), ApiError> {
     if let (Some(own), Some(inherited)) = (&master.compute, &mut below.compute)
         && asks_for_gpus(own)
     {
-        // What it says of GPUs is all of it: a launcher of workers with shares may have none.
+        // GPU requests are not inherited in part: the launcher of workers with shares may have no
+        // GPU.
         *inherited = Compute {
             cpu_core_request: inherited.cpu_core_request.take(),
             cpu_memory_request: inherited.cpu_memory_request.take(),
@@ -383,7 +384,7 @@ pub fn fill_master(request: &mut CreationRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// True if anything is said of GPUs, be it that there are none.
+/// True if GPUs are requested, even 0.
 fn asks_for_gpus(compute: &Compute) -> bool {
     compute.gpu_devices_request.is_some()
         || compute.gpu_request_type.is_some()

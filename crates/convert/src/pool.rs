@@ -1,4 +1,5 @@
-//! Node pools in both directions. Owns: which of the published settings mean something here.
+//! Conversion of node pools from and to the wire. Owns: which of the published settings are
+//! supported.
 
 use api_types::{
     Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields, PlacementStrategies,
@@ -13,10 +14,10 @@ use view::{PoolView, View};
 
 use super::Context;
 
-/// The label of the nodes of no other pool; it is implied.
+/// Implied label of the nodes of the default pool.
 const DEFAULT_LABEL: (&str, &str) = ("elastane.dev/node-pool", "default");
 
-/// Refuses what is not acted on.
+/// Refuses unsupported settings.
 fn check(asked: &NodepoolUpdateFields) -> Result<(), ApiError> {
     let detection = asked.gpu_network_acceleration_detection.as_deref();
     let optimization = asked.gpu_resource_optimization.as_ref();
@@ -38,7 +39,7 @@ fn check(asked: &NodepoolUpdateFields) -> Result<(), ApiError> {
     first.map_or(Ok(()), |(what, _)| Err(ApiError::not_yet(what)))
 }
 
-/// How nodes fill up, by either of its names.
+/// Fill order of nodes, by either of its names.
 fn fill(
     asked: &NodepoolUpdateFields,
     of: &'static str,
@@ -58,7 +59,7 @@ fn fill(
     }))
 }
 
-/// A span such as `1h30m`; none for nothing.
+/// Milliseconds of a duration such as `1h30m`; `None` for an empty text.
 fn span(text: &str) -> Result<Option<u64>, ApiError> {
     const UNITS: [(&str, u128); 10] = [
         ("ns", 1),
@@ -99,7 +100,7 @@ fn span(text: &str) -> Result<Option<u64>, ApiError> {
     Ok((ms > 0).then_some(ms))
 }
 
-/// How compute time is divided; none for an empty text.
+/// Time slicing; `None` for an empty text.
 fn time_slicing(text: &str) -> Result<Option<TimeSlicing>, ApiError> {
     let wrong = |why| {
         let why = format!("{why}, or nothing for what the server was started with");
@@ -108,7 +109,7 @@ fn time_slicing(text: &str) -> Result<Option<TimeSlicing>, ApiError> {
     (!text.is_empty()).then(|| TimeSlicing::named(text).map_err(wrong)).transpose()
 }
 
-/// How parts of GPUs are kept; none for an empty text.
+/// Enforcement of GPU fractions; `None` for an empty text.
 fn fractions(text: &str) -> Result<Option<PoolFractions>, ApiError> {
     let wrong = |why| {
         let why = format!("{why}, or nothing for what the server was started with");
@@ -117,7 +118,7 @@ fn fractions(text: &str) -> Result<Option<PoolFractions>, ApiError> {
     (!text.is_empty()).then(|| PoolFractions::named(text).map_err(wrong)).transpose()
 }
 
-/// What a creation asks for.
+/// Converts a creation.
 pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError> {
     let name = request.name.clone();
     let label = (request.label_key.clone(), request.label_value.clone());
@@ -125,8 +126,8 @@ pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError
     Ok(PoolSpec { name, settings: change.made_to(PoolSettings::new(Some(label))) })
 }
 
-/// What an update asks for. With `replaces_all`, what is left out gets its default; the label
-/// stays.
+/// Converts an update. With `replaces_all`, values that are not given get their defaults, except
+/// the label.
 pub fn pool_change(
     request: NodepoolUpdateFields,
     replaces_all: bool,
@@ -154,7 +155,7 @@ pub fn pool_change(
     })
 }
 
-/// A node pool as the wire shows it.
+/// Converts a node pool to the wire.
 pub fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodepool {
     let settings = &view.settings;
     let topology = settings.topology.as_ref().and_then(|id| all.objects.get(TOPOLOGY, id));

@@ -1,4 +1,4 @@
-//! Projects in both directions.
+//! Conversion of projects from and to the wire.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub fn namespace(project_name: &str) -> String {
     format!("runai-{project_name}")
 }
 
-/// What a creation asks for.
+/// Converts a creation.
 pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, ApiError> {
     units::check_name(&request.name).map_err(|why| ApiError::bad(why.to_string()))?;
     check_common(request.enforce_runai_scheduler)?;
@@ -44,7 +44,7 @@ pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, ApiError> 
     })
 }
 
-/// What an update makes of a project; what is left out is kept.
+/// Converts an update; values that are not given are unchanged.
 pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
     check_common(request.enforce_runai_scheduler)?;
     Ok(OrgChange {
@@ -58,7 +58,7 @@ pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
     })
 }
 
-/// The department that a project is to belong to.
+/// The department of a project from a request.
 pub fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, ApiError> {
     let Some(id) = asked else { return Ok(DEPARTMENT_DEFAULT) };
     let found = id.parse().ok().filter(|id| departments.contains_key(id));
@@ -73,18 +73,18 @@ fn check_common(enforce: Option<bool>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Types of nodes from the wire.
+/// Converts types of nodes from the wire.
 pub(super) fn node_types(wire: NodeTypesPerWorkload) -> NodeTypes {
     NodeTypes { training: wire.training, workspace: wire.workspace, names: wire.names }
 }
 
-/// Types of nodes to the wire.
+/// Converts types of nodes to the wire.
 pub(super) fn node_types_wire(types: &NodeTypes) -> NodeTypesPerWorkload {
     let NodeTypes { training, workspace, names } = types.clone();
     NodeTypesPerWorkload { training, workspace, names }
 }
 
-/// A project as the wire shows it.
+/// Converts a project to the wire.
 pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
     let unit = &of.unit;
     let department = view.departments.get(&of.department_id);
@@ -129,7 +129,7 @@ pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
     }
 }
 
-/// In words, where a limit on idle GPUs does not bind because nothing measures them.
+/// Text about limits on idle GPUs that have no effect, because utilization is not measured.
 fn unmeasured(of: &ProjectView, view: &View) -> Option<String> {
     let rules = of.effective_rules;
     let limits = [

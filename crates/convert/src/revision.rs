@@ -1,11 +1,11 @@
-//! Revisions of inferences to the wire.
+//! Conversion of revisions of inferences to the wire.
 
 use api_types::Revision;
 use view::{View, WorkloadView};
 
 use super::{Context, workload};
 
-/// A revision, which is shown like the workload it is.
+/// Converts a revision, which has the form of a workload.
 pub fn revision(view: &WorkloadView, all: &View, context: &Context) -> Revision {
     let one = workload(view, all, context);
     let of = view.spec.revision.map_or(view.id, |revision| revision.of);

@@ -1,5 +1,5 @@
-//! Workloads as lists write them. Owns: what the row of a workload is made of, beside the workload.
-//! Does not know about: which rows there are, and how long they are kept.
+//! Workloads as rows of lists. Owns: the data that a row depends on, in addition to its workload.
+//! Does not know about: the selection of rows, and how long they are cached.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use view::{NodeView, ObjectsById, PendingReason, PoolView, ReasonView, View, Wor
 use super::Context;
 use super::workload::{times_s, workload};
 
-/// What rows show of other things than their workload.
+/// Data other than the workload that rows depend on.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     nodes: Vec<Arc<NodeView>>,
@@ -20,14 +20,14 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of a view.
+    /// The data of a view.
     #[must_use]
     pub fn of(view: &View) -> Self {
         let topologies = view.objects.shelf(TOPOLOGY).cloned();
         Self { nodes: view.nodes.clone(), pools: view.pools.clone(), topologies }
     }
 
-    /// True if rows that were written among them look the same among those of a view.
+    /// True if rows that were written with these data are the same with those of a view.
     #[must_use]
     pub fn are_those_of(&self, view: &View) -> bool {
         let same_node = |(one, other): (&Arc<NodeView>, &Arc<NodeView>)| {
@@ -44,19 +44,19 @@ impl Surroundings {
     }
 }
 
-/// A workload as JSON, up to its times, which change by themselves.
+/// A workload as JSON, without its times, which change continuously.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadRow {
     text: Arc<str>,
-    /// What its classes wait for, which may change without it.
+    /// Pending reasons of its classes, which may change without the workload.
     waits: Vec<Option<Arc<[ReasonView]>>>,
 }
 
-/// Longest command, arguments and command line in a row, in bytes.
+/// Maximum size of a command, arguments and command line in a row, in bytes.
 const COMMAND_BYTES_MAX: usize = 4096;
 
-/// A workload as lists show it: without its environment and without long commands, so that a page
-/// stays short whatever was submitted.
+/// A workload in the form of lists: without its environment and without long commands, so that a
+/// page stays short.
 #[must_use]
 pub fn in_list(mut shown: api_types::Workload) -> api_types::Workload {
     let short = |text: &String| text.len() <= COMMAND_BYTES_MAX;
@@ -68,14 +68,14 @@ pub fn in_list(mut shown: api_types::Workload) -> api_types::Workload {
     shown
 }
 
-/// How a workload ends whose times are 0.
+/// End of the JSON of a workload whose times are 0.
 const NO_TIMES: &str = "\"totalPendingTimeSeconds\":0,\"totalRunningTimeSeconds\":0}";
 
 impl WorkloadRow {
-    /// Of a workload.
+    /// Writes the row of a workload.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// The workload cannot be written as JSON.
     pub fn of(one: &WorkloadView, view: &View, context: &Context) -> Result<Self, ApiError> {
         let shown = api_types::Workload {
             total_pending_time_seconds: 0,
@@ -89,14 +89,14 @@ impl WorkloadRow {
         Ok(Self { text: text.into(), waits: waits(one, view).map(Option::<&_>::cloned).collect() })
     }
 
-    /// True if it says what its workload waits for now.
+    /// True if the row has the current pending reasons of its workload.
     #[must_use]
     pub fn says_why(&self, one: &WorkloadView, view: &View) -> bool {
         let then = self.waits.iter().map(|reasons| reasons.as_ref().map(Arc::as_ptr));
         then.eq(waits(one, view).map(|reasons| reasons.map(Arc::as_ptr)))
     }
 
-    /// Adds it to a text.
+    /// Appends the row to a text.
     pub fn write(&self, one: &WorkloadView, now: Instant, to: &mut String) {
         let (waited_s, ran_s) = times_s(one, now);
         let times =
@@ -106,7 +106,7 @@ impl WorkloadRow {
     }
 }
 
-/// What the classes of a workload wait for.
+/// Pending reasons of the classes of a workload.
 fn waits<'a>(
     one: &'a WorkloadView,
     view: &'a View,

@@ -1,13 +1,13 @@
-//! Scheduling rules in both directions.
+//! Conversion of scheduling rules from and to the wire.
 
 use api_types::SchedulingRules;
 use http_kit::ApiError;
 use spec::Rules;
 
-/// Longest limit: a hundred years.
+/// Maximum of a limit in seconds: a hundred years.
 const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
-/// What a request asks for.
+/// Converts rules from the wire.
 pub(super) fn rules(asked: &SchedulingRules) -> Result<Rules, ApiError> {
     let ms = |name: &str, seconds: Option<u64>| match seconds {
         Some(seconds) if !(1..=SECONDS_MAX).contains(&seconds) => {
@@ -41,7 +41,7 @@ pub(super) fn rules(asked: &SchedulingRules) -> Result<Rules, ApiError> {
     })
 }
 
-/// Rules as the wire shows them.
+/// Converts rules to the wire.
 pub(super) fn rules_wire(rules: Rules) -> SchedulingRules {
     let seconds = |ms: Option<u64>| ms.map(|ms| ms / 1000);
     SchedulingRules {

@@ -1,5 +1,5 @@
-//! How an inference serves, between the wire and the command, both ways. Owns: the defaults
-//! (reference C.4 and D.10), and what goes with what.
+//! Conversion of serving settings from and to the wire. Owns: the defaults (reference C.4 and
+//! D.10), and the valid combinations.
 
 use std::ops::RangeInclusive;
 
@@ -13,21 +13,22 @@ use spec::{Audience, Metric, Probe, Scaling, Serving, Target, WorkloadSpec};
 
 use super::positive;
 
-/// The part of a threshold that is aimed at when it is not said, thousandths of a percent.
+/// Default part of a threshold to aim at, in thousandths of a percent.
 const PERCENT_MILLIS_DEFAULT: u32 = 70_000;
-/// Until the first replica is ready.
+/// Default time in seconds until the first replica is ready.
 const START_S_DEFAULT: u32 = 600;
-/// Until an answer begins.
+/// Default time in seconds until an answer starts.
 const REQUEST_S_DEFAULT: u32 = 300;
-/// Longest until the first replica is ready: large models take their time.
+/// Maximum time in seconds until the first replica is ready: large models take their time.
 const START_S_MAX: u32 = 24 * 3600;
-/// Longest delay before a replica goes (reference D.9), until an answer begins, and of a probe.
+/// Maximum in seconds of the delay before a scale-down (reference D.9), of the time until an answer
+/// starts, and of probe times.
 const DELAY_S_MAX: u32 = 3600;
-/// What was not needed for so long is given up, and the annotation that says otherwise.
+/// Default time in seconds after which an unneeded replica is removed, and its annotation.
 const WINDOW_S_DEFAULT: u32 = 60;
 const WINDOW: &str = "autoscaling.knative.dev/window";
 
-/// What a specification asks for beside its pods.
+/// Converts the serving settings of a specification.
 pub(super) fn serving(spec: &Wire) -> Result<Serving, ApiError> {
     let port = spec.serving_port.clone().unwrap_or_default();
     let timing = spec.serving_configuration.clone().unwrap_or_default();
@@ -61,7 +62,7 @@ pub(super) fn serving(spec: &Wire) -> Result<Serving, ApiError> {
     })
 }
 
-/// With everything said that has a default.
+/// A specification with the defaults of serving filled in.
 pub(super) fn with_defaults(spec: Wire) -> Wire {
     let (scaling, timing) =
         (spec.autoscaling.unwrap_or_default(), spec.serving_configuration.unwrap_or_default());
@@ -111,7 +112,7 @@ pub(super) fn with_defaults(spec: Wire) -> Wire {
     }
 }
 
-/// Who may send requests if nothing is said: those who are listed, else the users of this server.
+/// Authorization type, by default: the listed users, else all users of this server.
 fn authorization(port: &ServingPort) -> Authorization {
     let lists_users = port.authorized_users.as_ref().is_some_and(|users| !users.is_empty());
     port.authorization_type.unwrap_or(match lists_users {
@@ -124,7 +125,7 @@ fn ms(seconds: u32) -> u64 {
     u64::from(seconds) * 1000
 }
 
-/// A time within bounds, in seconds.
+/// Checks that a time in seconds is within bounds.
 fn time_s(
     field: &str,
     seconds: Option<u32>,
@@ -210,7 +211,7 @@ fn target(wire: &AutoScaling) -> Result<Option<Target>, ApiError> {
     }
 }
 
-/// The window, from the annotation by which it is set there.
+/// Time in seconds after which an unneeded replica is removed, from the annotation if there is one.
 fn window_s(spec: &Wire) -> Result<u32, ApiError> {
     let named = |pair: &&api_types::NameValue| pair.name == WINDOW && pair.exclude != Some(true);
     let Some(pair) = spec.annotations.iter().flatten().find(named) else {
@@ -232,8 +233,7 @@ fn window_s(spec: &Wire) -> Result<u32, ApiError> {
     })
 }
 
-/// Who may send requests, by the fields at this place: the users listed, and whether there are
-/// groups.
+/// Converts the audience; `at` is the field for errors, `groups` is true if groups are given.
 pub(super) fn audience(
     at: &str,
     kind: Authorization,
@@ -261,7 +261,7 @@ pub(super) fn audience(
     })
 }
 
-/// The name of a user: an e-mail address, in small letters.
+/// The name of a user: an e-mail address in lower case.
 fn known_as(name: String) -> String {
     if name.contains('@') { name.to_lowercase() } else { name }
 }
@@ -306,7 +306,7 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, ApiError> {
     })
 }
 
-/// With a probe that follows a change to another serving port.
+/// Removes the port of the probe if a change sets another serving port.
 pub fn probing_the_port_of(change: &Wire, mut now: Wire) -> Wire {
     let moves = change.serving_port.as_ref().is_some_and(|port| port.container.is_some());
     let readiness = now.probes.as_mut().and_then(|probes| probes.readiness.as_mut());
@@ -317,7 +317,7 @@ pub fn probing_the_port_of(change: &Wire, mut now: Wire) -> Wire {
     now
 }
 
-/// The fields by which an audience could have been asked for.
+/// Converts an audience to the fields of a request.
 pub(super) fn audience_to_wire(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
     match audience {
         Audience::Everyone => (Authorization::Public, None),
@@ -328,13 +328,13 @@ pub(super) fn audience_to_wire(audience: &Audience) -> (Authorization, Option<Ve
     }
 }
 
-/// The fields by which this could have been asked for, over those of the pods.
+/// Adds the serving settings to a specification, in the fields of a request.
 pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
     let Some(serving) = &spec.serving else { return of_pods };
     let (scaling, probe) = (&serving.scaling, &serving.probe);
     let seconds = |ms: u64| u32::try_from(ms / 1000).unwrap_or(u32::MAX);
     let some = |seconds: u32| Some(seconds).filter(|seconds| *seconds > 0);
-    // What follows from `minReplicas` goes on following from it when that is changed.
+    // Values that default to `minReplicas` are left out, so that they follow its changes.
     let own = |count: u32| Some(count).filter(|count| *count != scaling.replicas_min.max(1));
     let by_load = scaling.target.filter(|target| target.metric != Metric::Latency);
     let percentage = by_load.map(|target| number_from_millis(target.percent_millis.into()));
@@ -355,7 +355,7 @@ pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
     };
     let (authorization, users) = audience_to_wire(&serving.audience);
     Wire {
-        // These are not for an inference to choose.
+        // Fields that an inference cannot set.
         backoff_limit: None,
         restart_policy: None,
         elastic: None,

@@ -1,4 +1,4 @@
-//! Quotas, limits and weights in both directions.
+//! Conversion of quotas, limits and weights from and to the wire.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Number, Value, json};
 use spec::{Rank, Share, ShareChange};
 use view::{PoolShare, QueueStatus};
 
-/// What resources say, by the id of their node pool. What they leave out is left out.
+/// Changes of shares, by the id of their node pool. Values that are not given are unchanged.
 pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
     let mut asked = BTreeMap::new();
     for (at, resource) in resources.iter().enumerate() {
@@ -25,7 +25,7 @@ pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange
     Ok(asked)
 }
 
-/// The same where there have to be some.
+/// Changes of shares as in [`shares`]; an error if there are none.
 pub fn some_shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
     if resources.is_empty() {
         return Err(ApiError::field(
@@ -36,7 +36,7 @@ pub fn some_shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareC
     shares(resources)
 }
 
-/// An entry of `resources`, by its number.
+/// Index of an entry of `resources`.
 struct Entry(usize);
 
 impl Entry {
@@ -76,7 +76,7 @@ impl Entry {
         Ok(change)
     }
 
-    /// The rank by either of its names.
+    /// The rank, by either of its names.
     fn rank(&self, resource: &ShareRequest) -> Result<Option<Rank>, ApiError> {
         let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));
         let rank = rank.map(|row| row.2);
@@ -121,7 +121,7 @@ impl Entry {
         Ok(Some(millis / 1000))
     }
 
-    /// A bound in units of which each is so many of ours.
+    /// A bound in units of this many of ours.
     fn scaled(
         &self,
         field: &str,
@@ -140,7 +140,7 @@ impl Entry {
     }
 }
 
-/// What older clients call the usual rank.
+/// Name of the default rank in older clients.
 const PRIORITY_NORMAL: &str = "Normal";
 
 const RANKS: [(&str, wire::Rank, Rank); 7] = [
@@ -153,19 +153,19 @@ const RANKS: [(&str, wire::Rank, Rank); 7] = [
     ("VeryHigh", wire::Rank::VeryHigh, Rank::VeryHigh),
 ];
 
-/// Name and value of every rank, in rising order, and whether it is the usual one.
+/// Name and value of every rank, in ascending order, and true for the default one.
 pub fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
     RANKS.iter().map(|(name, _, rank)| (*name, rank.value(), *rank == Rank::default()))
 }
 
-/// What a number says about a bound.
+/// Change of a bound by a number.
 enum Bound {
     Unchanged,
     At(u64),
     Unlimited,
 }
 
-/// What is held and asked for.
+/// Allocated and requested resources.
 pub(super) fn quota_status(status: &QueueStatus) -> QuotaStatus {
     QuotaStatus {
         allocated: amounts(status.allocated),
@@ -174,7 +174,7 @@ pub(super) fn quota_status(status: &QueueStatus) -> QuotaStatus {
     }
 }
 
-/// The same per node pool.
+/// Allocated and requested resources in each node pool.
 pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     let quota = |pool: &PoolShare| NodePoolQuota {
         node_pool_name: pool.name.to_string(),
@@ -184,7 +184,7 @@ pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     pools.iter().map(quota).collect()
 }
 
-/// Our own numbers: its entitlement and its recent usage.
+/// Additional numbers of ours: fair share and recent usage.
 pub(super) fn own_numbers(status: &QueueStatus) -> BTreeMap<String, Value> {
     let fair_share = ("fairShare".to_owned(), json!(amounts(status.fair_share)));
     let mut own = BTreeMap::from([fair_share]);
@@ -199,7 +199,7 @@ fn amounts(of: units::Resources) -> QuotaResource {
     QuotaResource { gpu: Millis(of.gpu_millis), cpu: of.cpu_millis, memory: of.memory_bytes }
 }
 
-/// Quotas over all pools; what is unlimited in one is unlimited.
+/// Quotas over all pools; unlimited if one is.
 pub(super) fn totals(pools: &[PoolShare]) -> TotalResources {
     let sum = |of: fn(&Share) -> Option<u64>| {
         pools
@@ -219,7 +219,7 @@ pub(super) fn gpu_quota_millis(pools: &[PoolShare]) -> u64 {
     pools.iter().fold(0, |sum, pool| sum.saturating_add(pool.share.gpu_quota_millis))
 }
 
-/// Shares in a node pool. What is unlimited is -1, so that a reader sees it said.
+/// Shares in a node pool. Unlimited values are written as -1.
 pub(super) fn resources(pool: &PoolShare) -> Resources {
     let share = &pool.share;
     let gpu = share.over_quota_weight;
@@ -255,7 +255,7 @@ pub(super) fn resources(pool: &PoolShare) -> Resources {
     }
 }
 
-/// The unit in which amounts of memory are whole.
+/// The unit in which the amounts of memory have no remainder: MiB, else MB.
 fn memory_unit(amounts: [Option<u64>; 2]) -> Units {
     let whole = |bytes: u64| bytes.is_multiple_of(Units::Mib.bytes());
     if amounts.into_iter().flatten().all(whole) { Units::Mib } else { Units::MB }

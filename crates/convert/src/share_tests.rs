@@ -1,4 +1,4 @@
-//! What shares in requests mean, and that what is read back means the same.
+//! Meaning of shares in requests, and that a shown share has the same meaning.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Wire to command: what a creation of a workload asks for as a whole.
-//! Names, images, ranges and what needs the state are checked by `control`.
+//! Conversion of a creation of a workload from the wire. Names, images, ranges and values that
+//! depend on the state are checked by `control`.
 
 use std::collections::BTreeMap;
 
@@ -17,43 +17,43 @@ use super::pod_spec::{not_empty, words};
 use super::pods::{check_kind, parts, pods};
 use super::urls::{related, urls};
 
-/// Who asks, and from where.
+/// Sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitter {
-    /// Its name.
+    /// Name of the sender.
     pub subject: String,
-    /// Which principal that is.
+    /// Its principal.
     pub principal: String,
-    /// By what it asks, such as `CLI`.
+    /// Client program, such as `CLI`.
     pub source: String,
-    /// True if it may have anything of the machine.
+    /// True if it may use any folder of the machine.
     pub administrator: bool,
-    /// What the workload has mounted already, of one that is changed.
+    /// Existing mounts of the workload, if it is changed.
     pub has: Vec<Mount>,
 }
 
 impl Submitter {
-    /// A caller, and by what it asks.
+    /// The submitter of a request from this client program.
     pub fn of(caller: &Caller, source: String) -> Self {
         let (subject, administrator) = (caller.subject.clone(), caller.administers());
         let principal = caller.principal.to_string();
         Self { subject, principal, source, administrator, has: Vec::new() }
     }
 
-    /// A request without a caller.
+    /// The submitter of a request without a caller.
     pub fn anonymous(source: &str) -> Self {
         let (subject, principal) = (String::new(), String::new());
         let source = source.to_owned();
         Self { subject, principal, source, administrator: false, has: Vec::new() }
     }
 
-    /// True if the workload has this mounted already, and not with fewer rights.
+    /// True if the workload has this mount already, with at least these rights.
     pub fn had(&self, mount: &Mount) -> bool {
         self.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only)
     }
 }
 
-/// The project and the specification a creation asks for.
+/// The project and the specification of a creation.
 pub fn command(
     kind: WorkloadKind,
     request: CreationRequest,
@@ -122,7 +122,7 @@ pub fn command(
     Ok((project_id, spec))
 }
 
-/// The priority of workers beyond a minimum.
+/// The priority of workers beyond the minimum.
 fn spare_priority(spec: &api_types::WorkloadSpec) -> Result<Option<Priority>, ApiError> {
     const FIELD: &str = "spec.sparePriorityClass";
     let Some(name) = &spec.spare_priority_class else { return Ok(None) };
@@ -144,8 +144,8 @@ pub(super) fn millis(seconds: Option<u64>) -> Option<u64> {
     seconds.map(|seconds| seconds.saturating_mul(1000))
 }
 
-/// Refuses what is known and not done, by the field that asks for it, with what to do instead where
-/// something can be done.
+/// The error for a known field that is not supported, with what to do instead if there is
+/// something.
 fn not_here(field: &str, what: &str) -> ApiError {
     let instead = match what {
         "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
@@ -176,7 +176,7 @@ pub(super) fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, S
     Ok(labels)
 }
 
-/// Refuses what can never be right in a specification that is not complete.
+/// Validates a specification that may be incomplete.
 pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), ApiError> {
     let compute = spec.compute.clone().unwrap_or_default();
     gpu(&compute)?;

@@ -1,4 +1,4 @@
-//! What a creation asks for, field by field.
+//! Conversion of a creation, field by field.
 
 use serde_json::json;
 use spec::{GpuRequest, Restart};
@@ -15,7 +15,7 @@ fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, A
     })
 }
 
-/// A training of these values and some image.
+/// A training with these values and an image.
 fn training(spec: &serde_json::Value) -> WorkloadSpec {
     let mut spec = spec.clone();
     spec["image"] = json!("i");

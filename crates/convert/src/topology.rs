@@ -1,4 +1,4 @@
-//! Network topologies to the wire.
+//! Conversion of network topologies to the wire.
 
 use api_types::{NetworkTopology, TENANT_ID};
 use http_kit::{Row, Scalar, Type};
@@ -8,7 +8,7 @@ use view::{NodeView, Object, View};
 
 use super::Context;
 
-/// A network topology as the wire shows it.
+/// Converts a network topology to the wire.
 pub fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTopology {
     let levels = levels_of(of);
     let named =

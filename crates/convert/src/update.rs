@@ -1,5 +1,5 @@
-//! Wire to command: what a change of an existing workload asks for. Owns: which fields can change,
-//! and the text for one that cannot. When they can change is decided by `control`.
+//! Conversion of an update of a workload from the wire. Owns: which fields can change, and the
+//! error for one that cannot. The time of a change is decided by `control`.
 
 use spec::{GpuRequest, Priority};
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use serde_json::Value;
 use super::submit::{labels, millis, pairs};
 use super::wire;
 
-/// What of `compute` can change: the rest decides where its pods go.
+/// Fields of `compute` that can change: the others determine the placement of pods.
 const CHANGEABLE_COMPUTE: [&str; 2] = ["gpuPortionLimit", "gpuMemoryLimit"];
 
-/// The fields of a workload that can change while it exists. The first does so also where a
-/// manifest says the others.
+/// Fields of a workload that can change while it exists. For a workload from a manifest only the
+/// first can.
 const CHANGEABLE: [&str; 8] = [
     "priorityClass",
     "preemptibility",
@@ -29,8 +29,8 @@ const CHANGEABLE: [&str; 8] = [
     "schedulingGates",
 ];
 
-/// Refuses a change of a workload of this name from one specification to another if it concerns a
-/// field that cannot change. To give such a field the value it has is no change.
+/// Refuses a change from one specification to another if it concerns a field that cannot change.
+/// Setting a field to its current value is not a change. `name` is for the error.
 pub fn check_changeable(
     name: &str,
     of_manifest: bool,
@@ -59,7 +59,7 @@ pub fn check_changeable(
     Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
-/// What to change, from the fields that can. `after`: the workload with the change made.
+/// Converts an update to changes of fields; `after` is the workload with the update applied.
 pub fn change(asked: WorkloadSpec, after: &WorkloadSpec) -> Result<WorkloadChange, ApiError> {
     let priority = asked.priority_class.as_deref().map(Priority::named).transpose();
     let priority = priority.map_err(|why| ApiError::field("spec.priorityClass", why))?;

@@ -1,5 +1,5 @@
-//! Wire to command and back: ports that are opened in a browser, and pages elsewhere. Does not
-//! know about: the addresses of ports (`urls`).
+//! Conversion of ports that are opened in a browser, and of related pages, from and to the wire.
+//! Does not know about: the addresses of ports (`urls`).
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ use super::container::port;
 use super::pods_shown;
 use super::serving::{audience, audience_to_wire};
 
-/// Most of a workload, of either kind.
+/// Maximum number of URLs of a workload, of either kind.
 const URLS_MAX: usize = 64;
-/// Longest address of a page elsewhere.
+/// Maximum length of the URL of a related page.
 const URL_BYTES_MAX: usize = 2048;
-/// The tool of an unnamed URL.
+/// Tool of a URL without one.
 const TOOL: &str = "custom";
 
-/// The ports that a specification opens.
+/// The ports of a specification that are opened in a browser.
 pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, ApiError> {
     let wire = spec.exposed_urls.as_deref().unwrap_or_default();
     not_too_many("spec.exposedUrls", wire.len())?;
@@ -50,8 +50,8 @@ fn lists(names: Option<&Vec<String>>) -> bool {
     names.is_some_and(|names| !names.is_empty())
 }
 
-/// Who may open it. Where nothing is said: the users listed, else every user of this server. It is
-/// open to everyone only where that is said.
+/// Authorization type of a URL, by default: the listed users, else all users of this server. Public
+/// access has to be explicit.
 pub(super) fn authorization(wire: &Wire) -> Authorization {
     let listed = lists(wire.authorized_users.as_ref()) || lists(wire.authorized_groups.as_ref());
     let usual = if listed {
@@ -84,7 +84,7 @@ fn not_too_many(field: &str, count: usize) -> Result<(), ApiError> {
     Err(ApiError::field(field, format!("{count} are too many; at most {URLS_MAX} are allowed")))
 }
 
-/// The pages elsewhere that a specification names.
+/// The related pages of a specification.
 pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, ApiError> {
     let wire = spec.related_urls.as_deref().unwrap_or_default();
     not_too_many("spec.relatedUrls", wire.len())?;
@@ -98,8 +98,8 @@ pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, ApiError> 
     kept.map(one).collect()
 }
 
-/// Refuses what is no address of a page. Readers of the workload may follow it, so it is of
-/// the web and not, for instance, a script.
+/// Refuses a text that is not the URL of a page. Readers of the workload may follow it, so its
+/// scheme is that of the web and not, for instance, of a script.
 pub fn page(field: &str, url: &str) -> Result<(), ApiError> {
     let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
     if url.len() <= URL_BYTES_MAX && url.parse().is_ok_and(|uri: Uri| web(&uri)) {
@@ -111,7 +111,7 @@ pub fn page(field: &str, url: &str) -> Result<(), ApiError> {
     Err(ApiError::field(field, why))
 }
 
-/// As they could have been asked for.
+/// Converts ports that are opened in a browser to the form of a request.
 pub(super) fn to_wire(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
     let one = |url: &ExposedUrl| {
         let (authorization, users) = audience_to_wire(&url.audience);
@@ -129,7 +129,7 @@ pub(super) fn to_wire(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
     Some(urls.iter().map(one).collect()).filter(|urls: &Vec<_>| !urls.is_empty())
 }
 
-/// As they could have been asked for.
+/// Converts related pages to the form of a request.
 pub(super) fn related_to_wire(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
     let one = |of: &RelatedUrl| WireRelated {
         url: Some(of.url.clone()),
@@ -140,7 +140,7 @@ pub(super) fn related_to_wire(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
     Some(urls.iter().map(one).collect()).filter(|urls: &Vec<_>| !urls.is_empty())
 }
 
-/// The ways to a workload. The address of a port that the engine gives is not known here.
+/// The connections of a workload. The address of a port that the engine assigns is not known here.
 pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<ExternalConnection> {
     let opened = view.spec.urls.iter().map(|url| {
         let (authorization, users) = audience_to_wire(&url.audience);

@@ -1,4 +1,4 @@
-//! Workloads of every type to the wire, in the general form.
+//! Conversion of workloads of every type to the wire, in the general form.
 
 use api_types::{
     ActionsSupport, AllocatedResources, GpuRequestType, Millis, PodStates, Reason, RequestCores,
@@ -15,7 +15,7 @@ use view::{NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
 
 use super::{Context, namespace, pods_shown, quantity};
 
-/// A phase in the words of the interface.
+/// Name of a phase in the API.
 pub const fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending => "Pending",
@@ -32,7 +32,7 @@ pub const fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// The nearest phase of Kubernetes.
+/// The nearest Kubernetes phase.
 const fn kubernetes_phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending | Phase::Initializing | Phase::Resuming => "Pending",
@@ -54,7 +54,7 @@ pub const fn kind_name(kind: WorkloadKind) -> &'static str {
     }
 }
 
-/// Workloads of a kind, for people.
+/// Plural of a kind, for people.
 pub const fn kind_plural(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "trainings",
@@ -64,7 +64,7 @@ pub const fn kind_plural(kind: WorkloadKind) -> &'static str {
     }
 }
 
-/// What a kind is for.
+/// Category of a kind.
 pub const fn category(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training | WorkloadKind::Distributed => "Train",
@@ -73,7 +73,7 @@ pub const fn category(kind: WorkloadKind) -> &'static str {
     }
 }
 
-/// Seconds waited and run, the current phase included.
+/// Waiting time and run time in seconds, with the current phase.
 pub(super) fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
     let since_ms = now.since_ms(view.phase_since);
     let (waiting_ms, running_ms) = match view.phase {
@@ -84,14 +84,14 @@ pub(super) fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
     ((view.waited_ms + waiting_ms) / 1000, (view.ran_ms + running_ms) / 1000)
 }
 
-/// A workload in the general form.
+/// Converts a workload to the general form.
 pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload {
     let spec = &*view.spec;
     let (waited_s, ran_s) = times_s(view, context.now);
     let why = all.why(view);
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
     let shown = pods_shown(spec);
-    // What each pod asks for differs where there are several sets; shown is the workers'.
+    // Requests differ between pod sets; those of the workers are shown.
     let requested = requested_by(&shown.pod, view.requested);
     let of_each = requested_by(&shown.pod, requested_of(view, shown));
     let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
@@ -163,7 +163,7 @@ fn topology_of(of: &TopologyUse, all: &View) -> Option<WorkloadTopology> {
     })
 }
 
-/// What one pod of a set asks for. A request for GPU memory is valued by the largest GPUs.
+/// Requests of one pod of a set. GPU memory is converted to a share by the largest GPUs.
 pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
     let pod = &set.pod;
     let gpu_millis = match pod.gpu {
@@ -172,13 +172,13 @@ pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
             u64::from(devices) * compute.request
         }
         GpuRequest::Mig(instances) => instances.millis(),
-        // In thousandths it depends on the device; the workload's own number is of all its pods.
+        // As a share, it depends on the device; the workload's number is that of all its pods.
         GpuRequest::Shared(_) => view.requested.gpu_millis / wanted(view).max(1),
     };
     Resources { gpu_millis, cpu_millis: pod.cpu_millis, memory_bytes: pod.memory_bytes }
 }
 
-/// How many pods are to run: of an inference as many as there are to be replicas now.
+/// Number of pods that should run: for an inference, the current number of wanted replicas.
 fn wanted(view: &WorkloadView) -> u64 {
     match &view.spec.serving {
         Some(_) => view.pods.iter().filter(|pod| pod.wanted).count() as u64,
@@ -207,12 +207,12 @@ pub(super) fn requested_pods(view: &WorkloadView) -> RequestedPods {
     }
 }
 
-/// A number of each set, over all of them.
+/// Sum of a number over all pod sets.
 fn sum(spec: &WorkloadSpec, of: fn(&PodSet) -> u32) -> u64 {
     spec.sets().map(|set| u64::from(of(set))).sum()
 }
 
-/// From how many pods to how many, where they work together and their number may change.
+/// Minimum and maximum number of pods, if these differ for a distributed workload.
 fn range(spec: &WorkloadSpec) -> Option<(u64, u64)> {
     spec.distributed?;
     let (min, max) = (sum(spec, |set| set.pods_min), sum(spec, |set| set.pods));
@@ -229,7 +229,7 @@ fn images(spec: &WorkloadSpec) -> Vec<String> {
     images
 }
 
-/// A framework in the words of the interface.
+/// Name of a framework in the API.
 pub(crate) const fn framework_name(framework: Framework) -> &'static str {
     match framework {
         Framework::PyTorch => "PyTorch",
@@ -242,13 +242,13 @@ pub(crate) const fn framework_name(framework: Framework) -> &'static str {
     }
 }
 
-/// Where an inference is reached.
+/// Address of an inference; `None` for other workloads.
 pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<String> {
     view.spec.serving.as_ref()?;
     Some(format!("{}/", context.origins.of_inference(view)))
 }
 
-/// Why it is in its phase, in words: what it waits for, or how it ended.
+/// Text about the phase: the pending reason, or the end.
 fn phase_message(view: &WorkloadView, why: &[ReasonView]) -> Option<String> {
     match view.phase {
         Phase::Failed => view.failure.clone(),
@@ -256,7 +256,7 @@ fn phase_message(view: &WorkloadView, why: &[ReasonView]) -> Option<String> {
     }
 }
 
-/// The published reason, when it is one of those the interface knows.
+/// Published reason, if the code has one.
 fn phase_reason(why: &[ReasonView]) -> Option<String> {
     why.iter().find_map(|reason| {
         let published = match &*reason.code {
@@ -270,7 +270,7 @@ fn phase_reason(why: &[ReasonView]) -> Option<String> {
 
 fn conditions(why: &[ReasonView]) -> Vec<WorkloadCondition> {
     let waits = why.iter().map(|reason| WorkloadCondition {
-        // What is not about a place is about a pod that has one.
+        // Codes that do not begin with `P` are about a pod that has a place.
         kind: match reason.code.starts_with('P') {
             true => "PodScheduled".to_owned(),
             false => "ContainersReady".to_owned(),
@@ -283,7 +283,7 @@ fn conditions(why: &[ReasonView]) -> Vec<WorkloadCondition> {
     waits.collect()
 }
 
-/// What is held, on the wire.
+/// Converts allocated resources to the wire.
 pub(super) fn allocated(held: Resources, gpu_memory_bytes: u64) -> AllocatedResources {
     AllocatedResources {
         gpu: Millis(held.gpu_millis),
@@ -293,7 +293,7 @@ pub(super) fn allocated(held: Resources, gpu_memory_bytes: u64) -> AllocatedReso
     }
 }
 
-/// GPU memory that goes with the shares some pods hold.
+/// GPU memory of the shares that pods hold, in bytes.
 pub(super) fn gpu_memory<'a>(
     pods: impl IntoIterator<Item = &'a PodView>,
     nodes: &[std::sync::Arc<NodeView>],
@@ -308,12 +308,12 @@ pub(super) fn gpu_memory<'a>(
     shares.sum()
 }
 
-/// True if a pod in this state holds its place.
+/// True if a pod in this state holds a place.
 pub(super) const fn holds(state: PodState) -> bool {
     matches!(state, PodState::Starting | PodState::Running | PodState::Terminating)
 }
 
-/// What was asked for, on the wire.
+/// Converts requested resources to the wire.
 pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResources {
     let (kind, memory) = match spec.gpu {
         GpuRequest::Whole(_) | GpuRequest::Mig(_) => (None, None),
@@ -331,7 +331,7 @@ pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResourc
     }
 }
 
-/// The nodes its pods are on, each once.
+/// The nodes of its pods, each once.
 pub(super) fn nodes(view: &WorkloadView) -> Vec<String> {
     let mut nodes: Vec<String> = Vec::new();
     for node in view.pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
@@ -342,7 +342,7 @@ pub(super) fn nodes(view: &WorkloadView) -> Vec<String> {
     nodes
 }
 
-/// Our own additions.
+/// Additional fields of ours.
 fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
     let holding = || view.pods.iter().filter(|pod| holds(pod.state));
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running);
@@ -372,7 +372,7 @@ fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
     }
 }
 
-/// Why it waits, or why it failed for good.
+/// Pending reasons, or the reason of its failure.
 pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
         code: orchestrator::of_failure(view.failure_kind).code.to_owned(),
@@ -382,7 +382,7 @@ pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
     why.iter().map(reason).chain(failed).collect()
 }
 
-/// How it failed for good.
+/// Text about its failure.
 pub(super) fn failure(view: &WorkloadView) -> String {
     let after = match view.restarts {
         0 => String::new(),
@@ -392,7 +392,7 @@ pub(super) fn failure(view: &WorkloadView) -> String {
     format!("failed{after}: {}", view.failure.as_deref().unwrap_or("no trace"))
 }
 
-/// A coded reason.
+/// Converts a coded reason to the wire.
 pub(super) fn reason(view: &ReasonView) -> Reason {
     Reason { code: view.code.to_string(), message: view.message.to_string(), at: view.at.into() }
 }
@@ -417,8 +417,8 @@ fn states(pods: &[PodView]) -> PodStates {
     states
 }
 
-/// The order of the published list of workloads, as a text: those that run first, then those that
-/// hold more GPUs, those within the quota, the older ones.
+/// Sort key of the published list of workloads: running first, then larger allocations, then within
+/// quota, then older ones.
 fn activity(view: &WorkloadView) -> String {
     let rank = match view.phase {
         Phase::Running | Phase::Degraded => 0,

@@ -1,5 +1,4 @@
-//! Workloads in the typed form: what was asked for, in the fields it could have
-//! been asked with.
+//! Conversion of workloads to the typed form: the specification in the fields of a request.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +17,12 @@ use view::{Phase, WorkloadView};
 use super::workload::{category, phase_name};
 use super::{Context, pods_shown, quantity};
 
-/// How assets of computes are kept.
+/// Kind of the objects that are compute assets.
 pub const COMPUTE_ASSET: &str = "compute-asset";
-/// How assets of environments are kept.
+/// Kind of the objects that are environment assets.
 pub const ENVIRONMENT_ASSET: &str = "environment-asset";
 
-/// A training or workspace in the typed form.
+/// Converts a training or workspace to the typed form.
 pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
     let master = view.spec.set_named(MASTER).or_else(|| view.spec.set_named(LEADER));
     let is_same = |set: &PodSet| {
@@ -71,13 +70,13 @@ fn priority_of(set: &PodSet) -> Option<u32> {
     Some(set.pod_priority).filter(|priority| *priority > 0)
 }
 
-/// What was asked for, in the fields it could have been asked with.
+/// Converts a specification to the fields of a request.
 pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
     super::serving::shown(spec, specification(spec, pods_shown(spec)))
 }
 
 fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
-    // Workers that the others can do without have no minimum.
+    // Workers whose job can run without them have no minimum.
     let range = spec.distributed.filter(|_| set.pods_min < set.pods && spec.children_min.is_none());
     api_types::WorkloadSpec {
         priority_class: Some(spec.priority.class.clone()),
@@ -140,9 +139,9 @@ const fn framework(framework: Framework) -> DistributedFramework {
     }
 }
 
-/// What is asked of one pod.
+/// Converts the specification of a pod to the fields of a request.
 pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
-    // That of a home directory comes with it.
+    // The variable of a home directory is set with it.
     let has_home = spec.container.mounts.iter().any(|mount| mount.to.as_os_str() == HOME_FOLDER);
     let asked =
         |(name, value): &(&String, &String)| !has_home || *name != "HOME" || *value != HOME_FOLDER;
@@ -190,7 +189,7 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
     told
 }
 
-/// The credentials and config maps that are files.
+/// The credentials and config maps that are mounted as files.
 fn storage(secrets: &[SecretUse]) -> Option<Storage> {
     let mut storage = Storage::default();
     for secret in secrets {
@@ -257,7 +256,7 @@ fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
     map.iter().map(pair).collect()
 }
 
-/// The assets among the objects that a workload took values from.
+/// The assets among the objects from which a workload took values.
 fn ids_of(uses: &[String]) -> Option<AssetIds> {
     let with = |kind: &str| {
         let id = uses.iter().find_map(|key| key.strip_prefix(kind)?.strip_prefix('/'));

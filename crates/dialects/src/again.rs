@@ -1,5 +1,5 @@
-//! A submission that was typed, with one thing asked for otherwise. Owns: by which flag each dialect
-//! says each thing that an advice can be about.
+//! A command line that repeats a submission with one value changed. Owns: the flag of each dialect
+//! for each kind of advice.
 
 use std::ffi::OsString;
 
@@ -7,8 +7,8 @@ use super::args::SAME;
 use super::{args, lower};
 use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Submit};
 
-/// The line by which a submission is made once more with what an advice of this kind says, in its
-/// dialect and its project; none if a flag cannot say it.
+/// The command line that repeats a submission with the change of an advice of this kind, in its
+/// dialect and its project; `None` if no flag expresses it.
 #[must_use]
 pub fn again(line: &str, project: &str, kind: &str, to: Option<&str>) -> Option<String> {
     let mut words = shell_words::split(line).ok()?;
@@ -26,7 +26,7 @@ pub fn again(line: &str, project: &str, kind: &str, to: Option<&str>) -> Option<
     Some(shell_words::join(words))
 }
 
-/// What a line submits, and whether it names its project.
+/// The submission of a command line, and true if the line names its project.
 fn parsed(words: &[String]) -> Option<(Submit, bool)> {
     let (cli, ..) = args::parse(words.iter().map(OsString::from)).ok()?;
     let has_project = cli.global.project.is_some();
@@ -34,7 +34,7 @@ fn parsed(words: &[String]) -> Option<(Submit, bool)> {
     Some((*submit, has_project))
 }
 
-/// Flags that go, and the words that come.
+/// Flags to remove, and words to add.
 struct Flag {
     without: Vec<&'static str>,
     with: Vec<String>,
@@ -72,7 +72,8 @@ fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
     }
 }
 
-/// How many workers a set of so many pods is: a master is a set of its own, also one that is like them.
+/// Number of workers in a pod set of this size: a master is a pod set of its own, even one with the
+/// specification of the workers.
 fn workers(submit: &Submit, pods: &str) -> Option<u32> {
     let Kind::Distributed(distributed) = &submit.kind else { return None };
     let Distributed { workers_min: None, workers_max: None, .. } = &**distributed else {

@@ -1,5 +1,5 @@
-//! The names that complete command lines. Owns: which objects of the server a line is about. Does
-//! not know how they are asked for.
+//! Names that complete command lines. Owns: which objects of the server a line is about. Does not
+//! know how they are queried.
 
 use std::sync::OnceLock;
 
@@ -9,34 +9,34 @@ use cli_kit::complete::{line, value_of};
 
 use crate::intent::{Framework, Noun, Objects};
 
-/// What a server has names of.
+/// Kinds of names that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// Workloads of a project.
     Workloads(Noun),
-    /// What is kept beside workloads.
+    /// Objects other than workloads.
     Objects(Objects),
     /// Projects.
     Projects,
 }
 
-/// Asks a server for names; none if it does not answer. The project is the one that the line names.
+/// Queries a server for names; empty if it does not answer. The project is that of the line.
 pub type Ask = fn(Known, Option<String>) -> Vec<CompletionCandidate>;
 
 static ASK: OnceLock<Ask> = OnceLock::new();
 
-/// Completes lines with names of the server, too. Without it they are completed with words alone.
-/// Of several calls the first counts.
+/// Completes lines with names of the server, too. Without this call only words are completed. The
+/// first of several calls counts.
 pub fn complete_with(ask: Ask) {
     ASK.get_or_init(|| ask);
 }
 
-/// Priorities, the lowest first.
+/// Priority classes, the lowest first.
 const PRIORITIES: [&str; 7] =
     ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
 
-/// Names of the workloads that the line can be about, of the project that it names, or of the
-/// default one.
+/// Names of the workloads that the line can be about, in the project of the line or the default
+/// one.
 pub(crate) fn workloads() -> Vec<CompletionCandidate> {
     asked(Known::Workloads(noun_in(&line())))
 }
@@ -61,7 +61,7 @@ pub(crate) fn pools() -> Vec<CompletionCandidate> {
     names(Objects::Nodepool)
 }
 
-/// Names of what the line is about beside workloads.
+/// Names of the objects other than workloads that the line is about.
 pub(crate) fn named_objects() -> Vec<CompletionCandidate> {
     objects_in(&line()).map(names).unwrap_or_default()
 }
@@ -70,7 +70,7 @@ fn names(of: Objects) -> Vec<CompletionCandidate> {
     asked(Known::Objects(of))
 }
 
-/// The priorities, which no server has others of.
+/// Names of the priority classes; they are the same on every server.
 pub(crate) fn priorities() -> Vec<CompletionCandidate> {
     PRIORITIES.map(CompletionCandidate::new).into()
 }
@@ -85,7 +85,7 @@ fn asked(of: Known) -> Vec<CompletionCandidate> {
     ASK.get().map(|ask| ask(of, project)).unwrap_or_default()
 }
 
-/// What a line calls the workloads that it is about.
+/// Noun of the workloads that a line is about.
 pub(crate) fn noun_in(words: &[String]) -> Noun {
     words.iter().map(String::as_str).fold(Noun::Job, |noun, word| match (noun, word) {
         (Noun::Job, "training" | "trainings") => Noun::Training,
@@ -102,7 +102,7 @@ pub(crate) fn noun_in(words: &[String]) -> Noun {
     })
 }
 
-/// What a line is about beside workloads.
+/// Type of the objects other than workloads that a line is about; `None` if there is none.
 fn objects_in(words: &[String]) -> Option<Objects> {
     words.iter().find_map(|word| match word.as_str() {
         "template" | "templates" => Some(Objects::Template),

@@ -1,5 +1,5 @@
-//! What can be typed after `runai`: the words of both dialects (`args`), what they mean
-//! ([`intent`]), and the bodies of requests that a submission becomes (`request`).
+//! The command line of `runai`: the words of both dialects (`args`), their meaning ([`intent`]),
+//! and the bodies of the requests that submit a workload (`request`).
 //!
 //! Owns: words, flags, their help, and what completes them. Does not know the server, or how
 //! answers look.
@@ -28,23 +28,24 @@ pub use lower::KIND_WORDS;
 pub use request::{change, creation};
 pub use submission::{Submission, submission};
 
-/// A command line that means something.
+/// A valid command line.
 #[derive(Debug)]
 pub struct ParsedCommand {
     /// Flags that every command takes.
     pub global: Global,
-    /// How it is spelt, if it is spelt otherwise today.
+    /// The deprecated spelling that was used, with its replacement; `None` if the spelling is
+    /// current.
     pub deprecated: Option<Deprecated>,
-    /// Names the flags that have no effect here.
+    /// Note that names the flags without effect.
     pub note: Option<String>,
-    /// What is to be done.
+    /// The command.
     pub intent: intent::Intent,
 }
 
-/// What a command line means, the program's name included.
+/// Parses a command line, the program's name included.
 ///
 /// # Errors
-/// What is wrong with it, or a help page.
+/// A parse error, or a help page.
 pub fn understood(argv: Vec<OsString>) -> Result<ParsedCommand, clap::Error> {
     let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (cli, mut named, note) = args::parse(argv)?;

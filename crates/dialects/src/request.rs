@@ -1,4 +1,4 @@
-//! From what is to be submitted to the body of the request. Owns: which field each thing is.
+//! Converts a submission to the body of a request. Owns: the wire field of each value.
 
 use api_types as wire;
 
@@ -7,8 +7,7 @@ use crate::intent::{
     Submit, Toleration, Update, Variable,
 };
 
-/// What a submission asks for in a project of which only the number is known. What it inherits has
-/// no name here.
+/// Body of a creation request, in a project known by its number. Inherited values are not included.
 pub fn creation(submit: &Submit, name: &str, project_id: String) -> wire::CreationRequest {
     let mut request = wire::CreationRequest {
         name: name.to_owned(),
@@ -41,7 +40,7 @@ pub fn creation(submit: &Submit, name: &str, project_id: String) -> wire::Creati
     request
 }
 
-/// What becomes different of a workload.
+/// Body of an update request.
 pub fn change(update: &Update) -> wire::InferenceUpdateRequest {
     let Update { of: _, spec: set, serving, recreate: _, labels_gone, annotations_gone } = update;
     let mut asked = spec(set);
@@ -53,7 +52,7 @@ pub fn change(update: &Update) -> wire::InferenceUpdateRequest {
     wire::InferenceUpdateRequest { spec: asked, recreate: update.recreate.then_some(true) }
 }
 
-/// A pair that is there no longer.
+/// A name and value pair that removes the name.
 fn removed(name: &str) -> wire::NameValue {
     wire::NameValue { name: name.to_owned(), value: String::new(), exclude: Some(true) }
 }
@@ -114,14 +113,14 @@ fn storage(of: &Spec) -> Option<wire::Storage> {
     Some(storage).filter(|storage| *storage != wire::Storage::default())
 }
 
-/// A list, unless there is nothing in it.
+/// The items as a list; `None` if there are none.
 fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     let items: Vec<T> = items.collect();
     (!items.is_empty()).then_some(items)
 }
 
-/// Nodes with all of these labels, each with one of its values, and none of those that are
-/// excluded, by the label that every node has.
+/// Node affinity: all of these labels, each with one of its values, and none of the excluded nodes,
+/// by their hostname label.
 fn affinity(of: &Place) -> Option<wire::NodeAffinityRequired> {
     let expression = |key: &str, operator, values: &[String]| wire::MatchExpression {
         key: key.to_owned(),

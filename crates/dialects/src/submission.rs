@@ -1,5 +1,5 @@
-//! A submission that is not sent: the words of `runai submit`, read into the request they stand
-//! for. Does not know what a server would make of it.
+//! A submission that is not sent: the words of `runai submit` as a request. Does not know how a
+//! server would treat it.
 
 use std::ffi::OsString;
 
@@ -9,12 +9,12 @@ use cli_kit::exit::Error;
 use super::{args, lower, request};
 use crate::intent::{Inherits, Intent, Kind, Name, Submit};
 
-/// What is requested.
+/// A submission without a server.
 #[derive(Debug)]
 pub struct Submission {
-    /// Its project, if one was said.
+    /// Name of its project; `None` if the words do not give it.
     pub project: Option<String>,
-    /// Its name, if one was said.
+    /// Its name; `None` if the words do not give it.
     pub name: Option<String>,
     submit: Submit,
 }
@@ -22,7 +22,7 @@ pub struct Submission {
 /// Reads the words of a submission; `runai` and `submit` may be left out.
 ///
 /// # Errors
-/// They are not those of a submission.
+/// The words are not a submission.
 pub fn submission(words: &str) -> Result<Submission, Error> {
     let wrong = |text: String| Error::Usage(format!("--submit `{words}`: {text}"));
     let mut typed = shell_words::split(words).map_err(|error| wrong(error.to_string()))?;
@@ -45,7 +45,7 @@ pub fn submission(words: &str) -> Result<Submission, Error> {
         Name::Numbered(_) => None,
     };
     let mut submit = *submit;
-    // Where it would run does not depend on what it runs.
+    // The placement does not depend on these values.
     submit.spec.image.get_or_insert_with(|| "any".to_owned());
     submit.spec.environment.clear();
     submit.spec.secret_files.clear();
@@ -53,7 +53,7 @@ pub fn submission(words: &str) -> Result<Submission, Error> {
     Ok(Submission { project: cli.global.project, name, submit })
 }
 
-/// True if it is a first word that can lead to one; a name of a workload is none.
+/// True if this word can be the first of a submission; the name of a workload cannot.
 fn begins_a_submission(word: &str) -> bool {
     let tree = args::tree();
     let submits = |word: &str| word.starts_with("submit");
@@ -64,7 +64,7 @@ fn begins_a_submission(word: &str) -> bool {
 }
 
 impl Submission {
-    /// The request of its creation, and at which route it would be sent.
+    /// The body of its creation request, and the workload type that selects the route.
     ///
     /// # Errors
     /// It names templates or assets, which only a server knows.

@@ -1,5 +1,5 @@
-//! Which Unix accounts runs have, as it is configured. Owns: reading the three settings. Does not
-//! know which accounts there are.
+//! Unix accounts of runs, as configured. Owns: reading the three settings. Does not know which
+//! accounts exist.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use engine_local::AccountPolicy;
 
 use super::settings::{Error, SettingText};
 
-/// Words with commas between them.
+/// Names with commas between them.
 pub(super) fn domains(given: &SettingText) -> Result<Vec<String>, Error> {
     Ok(words(&given.text))
 }

@@ -1,4 +1,4 @@
-//! By which addresses the server is reached: those it listens on, the public one, and its names.
+//! Addresses of the server: those it listens on, the public one, and its host names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -35,7 +35,7 @@ pub(super) fn public_url(given: &SettingText) -> Result<String, Error> {
     if valid { Ok(format!("{scheme}://{place}")) } else { Err(wrong("is not an address")) }
 }
 
-/// A host and a port without the port, if that is a port.
+/// A host and an optional port, without the port.
 fn without_port(place: &str) -> &str {
     let port = |(_, port): &(&str, &str)| port.parse::<u16>().is_ok_and(|port| port > 0);
     place.rsplit_once(':').filter(port).map_or(place, |(host, _)| host)
@@ -45,7 +45,7 @@ pub(super) fn proxies(given: &SettingText) -> Result<Proxies, Error> {
     given.text.parse().map_err(|fault: String| given.fault(fault))
 }
 
-/// The names the server may be addressed by.
+/// The host names by which the server may be addressed.
 pub(super) fn hosts(public_url: Option<&str>, listen: SocketAddr, tls: Option<&Tls>) -> Hosts {
     let public = public_url.and_then(|url| url.split_once("://"));
     let public = public.map(|(_, place)| without_port(place).trim_matches(['[', ']']).to_owned());
@@ -58,14 +58,14 @@ pub(super) fn hosts(public_url: Option<&str>, listen: SocketAddr, tls: Option<&T
     }
 }
 
-/// How many connections there may be: fewer than files may be open.
+/// Limits on connections: fewer than the limit on open files.
 pub(super) fn limits(proxies: &Proxies) -> http_kit::Limits {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let limits = http_kit::Limits::for_files(usize::try_from(files).unwrap_or(usize::MAX));
     http_kit::Limits { proxies: proxies.clone(), ..limits }
 }
 
-/// An address that clients on this machine can use: "all of them" is none.
+/// An address that clients on this machine can use: an unspecified one becomes loopback.
 pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

@@ -1,4 +1,4 @@
-//! What can be typed after `elastane`.
+//! The command line of `elastane`.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use cli_kit::parse_number::whole;
 use dialects::key_value;
 use engine_channel::NEXT_IN_S_MAX;
 
-/// Heading of the flags that every command has.
+/// Heading of the global flags.
 const GLOBAL: &str = "Global options";
 
 /// Runs a GPU scheduler on this machine.
@@ -160,7 +160,7 @@ pub(crate) struct Checkpoint {
     pub(crate) finish: Option<PathBuf>,
 }
 
-/// A number of seconds that a channel takes.
+/// A number of seconds within a day.
 fn seconds_of_a_day(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=NEXT_IN_S_MAX).contains(seconds));
     seconds.ok_or_else(|| format!("write a number of seconds from 0 to {NEXT_IN_S_MAX}"))
@@ -290,7 +290,7 @@ pub(crate) enum ConfigMap {
 }
 
 impl ConfigMap {
-    /// Whose it is.
+    /// Project of the config map.
     pub(crate) fn project(&self) -> &str {
         match self {
             Self::Set { project, .. }
@@ -348,7 +348,7 @@ pub(crate) enum CredentialType {
 }
 
 impl CredentialType {
-    /// All of them.
+    /// All types.
     pub(crate) const ALL: [Self; 5] = [
         Self::Password,
         Self::AccessKey,

@@ -1,5 +1,5 @@
 //! `elastane backup` and `elastane restore`: the state as a file. Owns: the file, which holds
-//! secrets, so that no other user reads it and none is half written or overwritten.
+//! secrets, so that no other user can read it and none is incomplete or overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
@@ -17,7 +17,7 @@ use super::settings::{Flags, Storage};
 use cli_kit::exit::{Error, chain};
 use cli_kit::message::with_progress;
 
-/// The file of private ids, which is merged and not replaced.
+/// File of private ids, which is merged and not replaced.
 const ACCOUNTS_FILE: &str = "accounts.json";
 
 pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<(), Error> {
@@ -37,7 +37,7 @@ pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<
     let contents = match saved {
         Ok(contents) => contents,
         Err(error) => {
-            // It is of no use; if it cannot be deleted either, the first fault is the one to tell.
+            // The file is useless; if it cannot be deleted either, the first error is reported.
             let _ = fs::remove_file(&part);
             return Err(error);
         }
@@ -55,7 +55,7 @@ pub(super) async fn backup(state_dir: Option<PathBuf>, flags: Backup) -> Result<
 async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     let failed =
         |error: std::io::Error| Error::Failed(format!("cannot write {}: {error}", part.display()));
-    // One that was left behind may have a mode of its own.
+    // A leftover file may have another mode.
     let _ = fs::remove_file(part);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part);
     let mut out = BufWriter::new(file.map_err(failed)?);
@@ -70,7 +70,7 @@ async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     Ok(contents)
 }
 
-/// The files of the state directory that are part of the state.
+/// Files of the state directory that belong to the state.
 fn files_in(state_dir: &Path) -> Result<Vec<SavedFile>, Error> {
     let read = |name: &str| {
         let path = state_dir.join(name);
@@ -85,7 +85,7 @@ fn files_in(state_dir: &Path) -> Result<Vec<SavedFile>, Error> {
     store::FILES.into_iter().filter_map(read).collect()
 }
 
-/// Puts these files into a state directory. Private ids that this machine gave out stay.
+/// Writes these files to a state directory. Private ids that this machine has assigned are kept.
 fn put_into(state_dir: &Path, files: Vec<SavedFile>) -> std::io::Result<()> {
     for SavedFile { name, text } in files {
         if name == ACCOUNTS_FILE {
@@ -103,7 +103,7 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     let config = resolve(state_dir.as_deref(), place)?;
     let input = File::open(&file)
         .map_err(|error| Error::Failed(format!("cannot read {}: {error}", file.display())))?;
-    // What is made is its user's business only, as with `up`.
+    // New files are private to their user, as with `up`.
     umask(Mode::RWXG | Mode::RWXO);
     let (dir, database) = (&config.settings.state_dir, &config.database);
     let beside = |files| put_into(dir, files);
@@ -124,7 +124,7 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     Ok(())
 }
 
-/// The same values as for `up`, from flags, environment and file.
+/// The configuration as for `up`, from flags, environment and file.
 fn resolve(state_dir: Option<&Path>, place: Flags<Storage>) -> Result<Config, Error> {
     config::resolve(state_dir, place.typed, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))

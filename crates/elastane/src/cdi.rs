@@ -1,5 +1,5 @@
-//! `elastane cdi`: parts of GPUs for container runtimes that read the Container Device Interface. Owns:
-//! its arguments and where the specification goes. Does not know about: what is in it.
+//! `elastane cdi`: GPU fractions for container runtimes with the Container Device Interface. Owns:
+//! its arguments and the destination of the specification. Does not know about: its content.
 
 use std::fs;
 use std::io::Write as _;

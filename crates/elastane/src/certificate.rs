@@ -1,5 +1,5 @@
-//! The certificate while the server runs: reloaded when its files are replaced, or on SIGHUP, where
-//! that is not what ends it.
+//! The certificate while the server runs: reloaded when its files are replaced, or on SIGHUP, if
+//! that does not end the server.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use super::config::Config;
 use super::signals::{hangup, has_terminal, received};
 use cli_kit::exit::{Error, chain};
 
-/// How often the files are checked.
+/// Interval of checks of the files.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The certificate to begin with, if one was given.
+/// The initial certificate; `None` without TLS.
 pub(super) fn open(config: &Config) -> Result<Option<http_kit::Tls>, Error> {
     let Some((certificate, key)) = &config.tls else { return Ok(None) };
     let tls = http_kit::Tls::open(certificate, key);
     tls.map(Some).map_err(|error| Error::Failed(chain(&error)))
 }
 
-/// Follows the files for as long as the server lives.
+/// Reloads the certificate when its files change, until the server ends.
 pub(super) fn follow(tls: http_kit::Tls) -> Result<(), Error> {
     let mut hangup = hangup(!has_terminal())?;
     warn(&tls);

@@ -1,4 +1,4 @@
-//! `elastane checkpoint`: a report of a workload about itself, and its question whether a checkpoint is
+//! `elastane checkpoint`: reports of a workload's checkpoints, and requests whether a checkpoint is
 //! wanted. Owns: its errors.
 
 use std::ffi::OsString;
@@ -31,14 +31,14 @@ pub(super) fn run(what: &Checkpoint) -> Result<(), Error> {
     })
 }
 
-/// Reports a checkpoint of the built-in training, where something runs it that wants to know.
+/// Reports a checkpoint of the built-in training, if there is a channel to its run.
 pub(super) fn of_the_quickstart(file: &Path, step: u64) -> Result<(), String> {
     let Some(channel) = std::env::var_os(CHANNEL_VARIABLE) else { return Ok(()) };
     let saved = Report { path: Some(file), step: Some(step), next_in_s: None };
     report(Path::new(&channel), saved).map_err(|error| error.to_string())
 }
 
-/// A script tells "not wanted" from "not known" by the code.
+/// A script distinguishes "not wanted" from "unknown" by the exit code.
 fn wanted() -> Result<(), Error> {
     let asked = channel().and_then(|channel| {
         engine_channel::wanted(Path::new(&channel)).map_err(|error| error.to_string())

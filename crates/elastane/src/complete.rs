@@ -1,4 +1,4 @@
-//! The names that complete command lines of `elastane`.
+//! Names that complete command lines of `elastane`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::env;
 use cli_kit::complete::{line, names, value_of};
 use cli_kit::exit::Error;
 
-/// What the server of the state directory that the line names answers.
+/// Names from the server of the line's state directory; empty if it does not answer.
 fn asked<N: IntoIterator<Item = String>>(
     ask: impl AsyncFnOnce(Client) -> Result<N, client::Error>,
 ) -> Vec<CompletionCandidate> {
@@ -46,7 +46,7 @@ pub(crate) fn service_accounts() -> Vec<CompletionCandidate> {
     asked(async |client| Ok(client.service_accounts().await?.into_iter().map(|one| one.name)))
 }
 
-/// Config maps of the project that the line names.
+/// Config maps of the line's project.
 pub(crate) fn config_maps() -> Vec<CompletionCandidate> {
     let project = value_of(&line(), &["-p", "--project"]).unwrap_or_default();
     asked(async |client| {

@@ -1,5 +1,5 @@
-//! What the server runs with: its settings, and what follows from several of them together. Owns
-//! which of them need or exclude each other. Touches nothing but files with secrets.
+//! Configuration of the server: its settings, and values derived from several of them. Owns which
+//! of them require or exclude each other. Accesses no files except those with secrets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,51 +11,51 @@ use super::login::{self, Login};
 use super::settings::{ALL, Error, Find, Layer, SettingText, Settings, Sources, fault};
 use cli_kit::settings::Env;
 
-/// What to run.
+/// Validated configuration of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// Every setting by itself.
+    /// Value of each setting.
     pub(crate) settings: Settings,
-    /// Files of the certificate and its key.
+    /// Files of the certificate and its key; `None` without TLS.
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
-    /// Where the state is, with the password.
+    /// Database of the state, with its password.
     pub(crate) database: store::Database,
-    /// Who else vouches for people.
+    /// Login provider; `None` = local logins only.
     pub(crate) login: Option<Login>,
     pub(crate) machines: Machines,
-    /// Which past counts in fair shares.
+    /// Window of past usage that counts for fair shares; `None` = no past usage.
     pub(crate) usage: Option<UsageWindow>,
-    /// Files that keep secrets of the server, or may: its own file of settings as well.
+    /// Files with secrets, the settings file of the server among them.
     pub(crate) secret_files: Vec<PathBuf>,
 }
 
-/// Which machines there are.
+/// Source of the nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Machines {
-    /// This one, with the GPUs it has; simulated ones if it has none.
+    /// This machine with its GPUs; with simulated ones if it has none.
     Found,
-    /// One, with simulated GPUs, from this text.
+    /// One machine with simulated GPUs, from this text.
     Gpus(SettingText),
-    /// Several simulated ones, from this text.
+    /// Several simulated machines, from this text.
     Nodes(SettingText),
 }
 
 impl Config {
-    /// Which Unix accounts the runs of submitters have.
+    /// Unix accounts for the runs of submitters.
     pub(crate) fn accounts(&self) -> AccountPolicy {
         let Settings { accounts, account_domains, account_pool, .. } = &self.settings;
         let (table, domains) = (accounts.clone(), account_domains.clone());
         AccountPolicy { table, domains, pool: account_pool.clone() }
     }
 
-    /// How long the logs are kept.
+    /// Retention of the logs.
     pub(crate) fn kept(&self) -> control::RetentionPolicy {
         let Settings { events_kept, audit_kept, .. } = self.settings;
         control::RetentionPolicy { events_ms: events_kept, audit_ms: audit_kept }
     }
 }
 
-/// What a command line, the environment and the file say together.
+/// Reads the configuration from the command line, the environment and the settings file.
 pub(crate) fn resolve(
     state_dir: Option<&Path>,
     flags: Layer,
@@ -64,7 +64,7 @@ pub(crate) fn resolve(
     check(&Sources::collect(state_dir, flags, env)?)
 }
 
-/// Reads the settings, and checks them against each other.
+/// Reads the settings, and validates their combination.
 pub(crate) fn check(sources: &Sources) -> Result<Config, Error> {
     let settings = Settings::read(sources)?;
     let find = |key: &str| sources.find(key);
@@ -98,7 +98,7 @@ fn check_address(settings: &Settings, find: Find<'_>) -> Result<(), Error> {
     Err(fault(find, "listen", why))
 }
 
-/// Both or none.
+/// Both TLS files, or none.
 fn tls(settings: &Settings, find: Find<'_>) -> Result<Option<(PathBuf, PathBuf)>, Error> {
     match (&settings.tls_cert, &settings.tls_key) {
         (None, None) => Ok(None),
@@ -112,7 +112,7 @@ fn tls(settings: &Settings, find: Find<'_>) -> Result<Option<(PathBuf, PathBuf)>
     }
 }
 
-/// The database, with the password that may be in a file.
+/// The database, with a password from a file if there is one.
 fn database(settings: &Settings, find: Find<'_>) -> Result<store::Database, Error> {
     let Some(file) = &settings.database_password_file else {
         return Ok(settings.database.clone());

@@ -48,7 +48,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
     Ok(())
 }
 
-/// What the flags say is in a config map.
+/// Table of config maps.
 fn table(all: &[ConfigMapSummary], is_exact: bool) -> Table {
     let mut table = Table::new(&["Config Map", "Keys", "Bytes", "Changed", "Changed By"]);
     for one in all {
@@ -98,7 +98,7 @@ fn text<'a>(of: &'a ConfigMap, key: &str) -> Result<&'a str, Error> {
     })
 }
 
-/// A text as it is; at a terminal nothing in it steers that.
+/// Prints a text unchanged, but with no control characters on a terminal.
 fn put(text: &str, is_terminal: bool, out: &mut dyn Write) -> std::io::Result<()> {
     match is_terminal {
         true => Plain(out).write_all(text.as_bytes()),
@@ -106,7 +106,7 @@ fn put(text: &str, is_terminal: bool, out: &mut dyn Write) -> std::io::Result<()
     }
 }
 
-/// Each text under its key.
+/// The texts of a config map, each under its key.
 fn shown(of: &ConfigMap) -> String {
     let one = |(key, text): (&String, &String)| {
         let end = if text.ends_with('\n') { "" } else { "\n" };

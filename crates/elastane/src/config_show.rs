@@ -1,6 +1,6 @@
-//! `elastane config`: the settings a server would run with, and the tables of the documentation.
-//! Owns: what is shown of each setting, and that no password is; which of the faults that would end
-//! `up` can be found without starting anything.
+//! `elastane config`: the settings that a server would run with, and the tables of the
+//! documentation. Owns: the displayed parts of each setting, never a password; the checks for
+//! errors of `up` that need no server.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use cli_kit::exit::Error;
 use cli_kit::output::{OutputOptions, list, show};
 use cli_kit::table::Table;
 
-/// A setting as it is shown.
+/// A displayed setting.
 #[derive(Debug, Serialize)]
 struct Row {
     key: &'static str,
-    /// The text that was given, else the default; none without either.
+    /// The given text, else the default; `None` without either.
     value: Option<String>,
-    /// A flag, a variable, a line of the file, or `default`.
+    /// Origin: a flag, a variable, a line of the file, or `default`.
     origin: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn run(state_dir: Option<PathBuf>, verb: args::Config) -> Resul
     let wrong = |error: super::settings::Error| Error::Usage(error.to_string());
     let sources = Sources::collect(state_dir.as_deref(), settings.typed, &super::env);
     let sources = sources.map_err(wrong)?;
-    // What the server would refuse is refused here, too.
+    // Settings that the server would refuse are refused here, too.
     check(&config::check(&sources).map_err(wrong)?)?;
     let how = OutputOptions::from(format);
     let look = async |out: &mut dyn Write| {
@@ -46,7 +46,7 @@ pub(super) async fn run(state_dir: Option<PathBuf>, verb: args::Config) -> Resul
     show(&how, &mut std::io::stdout(), None, look).await
 }
 
-/// Checks what values name: nodes, the files of the certificate, folders.
+/// Checks the objects that values name: nodes, the files of the certificate, folders.
 fn check(config: &Config) -> Result<(), Error> {
     initial_nodes::check(&config.machines)?;
     certificate::open(config)?;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// What is said of these flags; nothing if a server would start with them.
+    /// The error for these flags; empty if a server would start with them.
     fn refused(flags: &str) -> String {
         let line = format!("elastane config show {flags}");
         let words = line.split_whitespace();

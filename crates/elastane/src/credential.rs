@@ -1,6 +1,6 @@
 //! `elastane credential …`: passwords and keys that workloads of a project use. Owns: that no
-//! secret value is on a command line, which everybody on the machine can see. Does not know about:
-//! how they are kept.
+//! secret value is on a command line, which all users of the machine can read. Does not know about:
+//! their storage.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use cli_kit::exit::Error;
 use cli_kit::input::read_text;
 use cli_kit::message::Plain;
 
-/// Most bytes of one value.
+/// Maximum size of a value in bytes.
 const VALUE_BYTES_MAX: u64 = 1 << 20;
 
 impl CredentialType {
-    /// Its word in the interface, the values it needs, and those of them that are no secret.
+    /// Its name in the API, the required keys, and those of them that are not secret.
     const fn parts(self) -> (&'static str, &'static [&'static str], &'static [&'static str]) {
         match self {
             Self::Password => ("password", &["user", "password"], &["user"]),
@@ -73,7 +73,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Credential) -> Result<()
     Ok(())
 }
 
-/// The credential of this name that is the project's own.
+/// The project's own credential of this name.
 async fn existing(
     client: &Client,
     kinds: &[CredentialType],
@@ -93,7 +93,7 @@ async fn existing(
     Ok(None)
 }
 
-/// The specification as the interface has it.
+/// The specification in the form of the API.
 fn spec(
     kind: CredentialType,
     files: &[(String, PathBuf)],
@@ -135,7 +135,7 @@ fn spec(
     }
 }
 
-/// A value from a file. The end of its only line is not part of a password.
+/// A value from a file. A line break at the end of a single line is not part of a password.
 fn value(kind: CredentialType, file: &Path) -> Result<String, Error> {
     let text = read_text(file, VALUE_BYTES_MAX)?;
     Ok(match kind {

@@ -1,4 +1,4 @@
-//! `elastane department …` and `elastane node-pool …`: how the cluster and its people are divided.
+//! `elastane department …` and `elastane node-pool …`: the division of the cluster and its users.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -182,7 +182,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
     Ok(())
 }
 
-/// Shows everything about a department, its shares by node pool.
+/// Prints all details of a department, with its shares by node pool.
 async fn describe(client: &Client, name: &str, one: One) -> Result<(), Error> {
     let how = OutputOptions::from(one);
     let look = async |out: &mut dyn Write| {
@@ -331,7 +331,7 @@ fn pools_table(pools: &[Nodepool]) -> Table {
             false => format!("{}={}", pool.label_key, pool.label_value),
         };
         let nodes = pool.status.nodes.join(",");
-        // A dash where it is as the server was started.
+        // A dash stands for the default of the server.
         let shown = |set: &Option<String>| set.clone().unwrap_or_else(|| "-".to_owned());
         let (time_slicing, fractions) = (shown(&pool.gpu_time_slicing), shown(&pool.gpu_fractions));
         table.row([pool.name.clone(), label, pool.phase.clone(), time_slicing, fractions, nodes]);

@@ -1,5 +1,5 @@
-//! `elastane down`: stops every workload, then the server. When no server runs, what an earlier
-//! one left running is stopped all the same.
+//! `elastane down`: stops every workload, then the server. Without a server, stops the runs that an
+//! earlier one has left.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep};
 use super::{runtime, up};
 use cli_kit::exit::{Error, chain};
 
-/// Between SIGTERM and SIGKILL for runs without a server.
+/// Milliseconds between SIGTERM and SIGKILL for runs without a server.
 const GRACE_MS: u64 = 30_000;
-/// Longer than any grace most workloads ask for.
+/// Maximum wait: longer than the grace period of most workloads.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
@@ -23,12 +23,13 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
     match found.client.down().await {
         Ok(()) => {}
         Err(client::Error::NotRunning { url }) => return without_server(&state_dir, &url).await,
-        // It may have ended before its answer was through.
+        // It may have ended before its response was complete.
         Err(client::Error::Dropped { .. }) if pid.is_some_and(|pid| !lives(pid)) => {}
         Err(error) => return Err(error.into()),
     }
     let deadline = Instant::now() + GONE_WAIT_MAX;
-    // The file goes when everything is released; a server that died in between leaves it behind.
+    // The server removes the file after releasing everything; a server that died before leaves it
+    // behind.
     while client::read_server_file(&state_dir)?.is_some_and(|file| lives(file.pid)) {
         if Instant::now() >= deadline {
             return Err(Error::Failed(
@@ -41,10 +42,10 @@ pub(super) async fn run(state_dir: PathBuf) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if the process exists and has not ended; one that only waits for its parent has.
+/// True if the process exists and is not a zombie.
 fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name is in brackets and may contain anything.
+    // The name is in brackets and may contain any character.
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
@@ -56,7 +57,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
         return Ok(());
     };
     up::check_private(&state_dir)?;
-    // Held until the end: no server may start while its runs are being stopped.
+    // Held until the end: no server may start while the runs are being stopped.
     let _lock = store::Lock::take(&state_dir).map_err(|error| Error::Failed(chain(&error)))?;
     let Some(runtime::Opened { engine, .. }) = runtime::open_last(&state_dir).await? else {
         writeln!(out, "{nothing}")?;
@@ -86,11 +87,11 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which workloads do not end, by name and process, and what to do.
+/// Text that names the remaining workloads and their processes, with advice.
 async fn still_there(engine: &dyn Engine, left: &[ListedRun]) -> String {
     let mut named = Vec::new();
     for ListedRun { key, state, .. } in left {
-        // The name is a help only; a run whose files are gone has its key.
+        // The name is for information only; a run whose files are gone is shown by its key.
         let name = engine.pod_name(*key).await.unwrap_or_else(|| format!("run {key}"));
         let pid = if let RunState::Running { pid, .. } = state { *pid } else { None };
         named.push(describe(&name, pid));

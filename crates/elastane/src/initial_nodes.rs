@@ -1,5 +1,5 @@
-//! The nodes a server starts with: GPUs that a driver reports, or simulated ones, loudly. Owns: the
-//! name this machine has as a node, which does not change with the name of the host.
+//! Initial nodes of a server: GPUs that a driver reports, or simulated ones, which are announced as
+//! such. Owns: the name of this machine as a node, which does not change with the host name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,30 +16,30 @@ use super::config::Machines;
 use super::settings::SettingText;
 use cli_kit::exit::Error;
 
-/// Simulated when the machine has no GPU and nothing else is said.
+/// Simulated GPUs of a machine without GPUs, by default.
 const SIMULATED_DEFAULT: &str = "4x16GiB";
-/// The file in the state directory with the name of this machine as a node.
+/// File in the state directory with the name of this machine as a node.
 const NAME_FILE: &str = "node-name";
 
-/// The file in the state directory with the simulated nodes of the last server, as a flag and its
+/// File in the state directory with the simulated nodes of the last server, as a flag and its
 /// value.
 const LAYOUT_FILE: &str = "nodes";
 
-/// The nodes, and how it came to them.
+/// The nodes, and their source.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) nodes: Vec<NodeSpec>,
-    /// The flag and value that say so; none where the machine itself does.
+    /// Flag and value of the simulated nodes; `None` if the nodes are those of the machine.
     layout: Option<String>,
-    /// Why GPUs are simulated without being requested.
+    /// Reason why GPUs are simulated without a request.
     because: Option<&'static str>,
     /// The MIG instances of GPUs in MIG mode, by UUID of the GPU.
     pub(crate) instances: BTreeMap<String, Vec<MigInstance>>,
 }
 
 impl Found {
-    /// The nodes for the server, and where they came from. `gives_instances`: whether it gives out MIG
-    /// instances.
+    /// The nodes for the server, and their source. `gives_instances` is true if MIG instances are
+    /// allocated.
     pub(crate) fn list(&mut self, gives_instances: bool) -> NodeList {
         self.give_instances(gives_instances);
         let simulated = || format!("gpus {SIMULATED_DEFAULT}, because there are none");
@@ -48,7 +48,7 @@ impl Found {
         NodeList { nodes: self.nodes.clone(), origin }
     }
 
-    /// The real GPUs that work and are not in MIG mode.
+    /// UUIDs of the real GPUs that work and are not in MIG mode.
     pub(crate) fn whole_gpus(&self) -> Vec<String> {
         let real = self.nodes.iter().filter(|node| node.has_real_gpus());
         let works = real.flat_map(|node| &node.gpus).filter(|gpu| gpu.fault.is_none());
@@ -56,8 +56,8 @@ impl Found {
         whole.map(|gpu| gpu.uuid.clone()).collect()
     }
 
-    /// Has GPUs out of service that are of no use where MIG instances are given out, or are not, and puts
-    /// the instances that are given out in the places of their GPUs.
+    /// Marks GPUs as out of service that are unusable with, or without, the allocation of MIG
+    /// instances, and replaces GPUs by their instances if these are allocated.
     pub(crate) fn give_instances(&mut self, gives: bool) {
         for node in self.nodes.iter_mut().filter(|node| node.has_real_gpus()) {
             for (at, gpu) in node.gpus.iter_mut().enumerate().filter(|(_, gpu)| gpu.fault.is_none())
@@ -74,8 +74,8 @@ impl Found {
     }
 }
 
-/// Finds the nodes. Where nothing is said of them they are those of the last server (`replaced`:
-/// not even then). Blocks while the driver wakes up.
+/// Finds the nodes. Without a setting they are those of the last server, unless `replaced` is true.
+/// Blocks while the driver wakes up.
 pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Result<Found, Error> {
     let stored = match machines {
         Machines::Found if !replaced => last(state_dir)?,
@@ -95,12 +95,12 @@ pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Res
     Ok(Found { nodes, layout, because: None, instances: BTreeMap::new() })
 }
 
-/// Checks the nodes that a setting asks for; those that the machine has are not looked at.
+/// Validates the nodes of a setting; those of the machine are not checked.
 pub(crate) fn check(machines: &Machines) -> Result<(), Error> {
     simulated(machines, || Ok("node".to_owned())).map(|_| ())
 }
 
-/// The simulated nodes that a text asks for; none where the machine itself says which there are.
+/// The simulated nodes of a text; `None` if the nodes are those of the machine.
 fn simulated(
     machines: &Machines,
     own_name: impl FnOnce() -> Result<String, Error>,
@@ -125,7 +125,7 @@ fn simulated(
     Ok(Some(asked_for))
 }
 
-/// The simulated nodes of the last server; none if it had none, or there was none.
+/// The simulated nodes of the last server; `None` if there were none.
 fn last(state_dir: &Path) -> Result<Option<Machines>, Error> {
     let path = state_dir.join(LAYOUT_FILE);
     let text = match fs::read_to_string(&path) {
@@ -147,7 +147,7 @@ fn last(state_dir: &Path) -> Result<Option<Machines>, Error> {
     }
 }
 
-/// Keeps the nodes for the next server.
+/// Stores the nodes for the next server.
 pub(crate) fn remember(found: &Found, state_dir: &Path) -> Result<(), Error> {
     let path = state_dir.join(LAYOUT_FILE);
     let done = match &found.layout {
@@ -160,7 +160,7 @@ pub(crate) fn remember(found: &Found, state_dir: &Path) -> Result<(), Error> {
     done.map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Under another name first: a text cut short would be another text.
+/// Writes to a temporary file first, so that the text is never incomplete.
 pub(super) fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
     let fresh = path.with_extension(std::process::id().to_string());
     let mut file =
@@ -170,7 +170,7 @@ pub(super) fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// This machine, with the GPUs that the driver has, else with simulated ones.
+/// This machine, with the GPUs that the driver reports, else with simulated ones.
 pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, Error> {
     let because = match driver {
         None => "no NVIDIA driver is installed here",
@@ -205,9 +205,9 @@ fn instances(at: u32, gpu: &NodeGpu, own: &[MigInstance]) -> Vec<NodeGpu> {
     own.into_iter().map(device).collect()
 }
 
-/// Why a GPU in MIG mode with these instances, or in none, cannot be used. Programs have nothing of one
-/// in MIG mode but its instances, and nothing keeps parts of the others: so all that a server uses have
-/// some, or none has.
+/// Reason why a GPU in MIG mode with these instances, or in none, cannot be used. On a GPU in MIG
+/// mode programs can use only its instances, and fractions of other GPUs would not be enforced: so
+/// either all GPUs of a server have instances, or none.
 fn mig_fault(at: usize, instances: Option<&Vec<MigInstance>>, gives: bool) -> Option<String> {
     let divide = format!("`nvidia-smi mig -i {at} -cgi PROFILES -C`");
     match (instances, gives) {
@@ -231,8 +231,8 @@ fn failed(error: gpu::Error) -> Error {
     Error::Failed(error.to_string())
 }
 
-/// The name this machine got when the state directory was made: places are kept by the name of
-/// their node, and what runs in them must outlive a new name of the host.
+/// Node name of this machine, set when the state directory is created: places refer to nodes by
+/// name, and running pods must survive a change of the host name.
 pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
     let path = state_dir.join(NAME_FILE);
     let failed = |what: &str, error: &dyn std::fmt::Display| {
@@ -255,8 +255,7 @@ pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
     Ok(host.to_owned())
 }
 
-/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are
-/// simulated.
+/// One line per node and per lost GPU, and a prominent one if GPUs are simulated.
 pub(crate) fn announce(found: &Found) -> String {
     let mut text = String::new();
     if found.nodes.iter().any(|node| node.simulated) {

@@ -1,4 +1,4 @@
-//! `elastane`: the operator's command line. Owns which words there are and where each leads.
+//! `elastane`: the operator's command line. Owns the list of commands and their dispatch.
 
 mod accounts;
 mod addresses;
@@ -54,8 +54,8 @@ use cli_kit::message::with_progress;
 
 /// Runs a command line, the program's name included.
 ///
-/// The words that stand for a process of a workload are looked at first: they must not start any
-/// thread, and their arguments are not ours.
+/// The words of workload processes are handled first: these processes must not start any thread,
+/// and their arguments are those of the workload.
 #[must_use]
 pub fn main(argv: Vec<OsString>) -> ExitCode {
     let rest = || argv.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
@@ -147,7 +147,7 @@ fn run(cli: Cli) -> Result<(), Error> {
             cli_kit::complete::script(shell, "elastane", &mut std::io::stdout())
         }
         Command::Man { dir } => man::run(&dir),
-        // Looked at before; here for the help page.
+        // Handled before; listed here for the help page.
         Command::QuickstartWorkload => Ok(()),
     }
 }
@@ -163,7 +163,7 @@ fn state_dir(flag: Option<PathBuf>) -> Result<PathBuf, Error> {
     })
 }
 
-/// Client commands need one thread and no more.
+/// Runs a client command, with a single thread.
 fn with_client(command: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,5 +1,4 @@
-//! The settings that say at which provider people log in. Touches nothing but the file with the
-//! secret.
+//! Settings of the login provider. Accesses no file except the one with the client secret.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use oidc::{BadSettings, Provider, Settings};
 use super::settings::{self, ALL, Error, Find, LOGIN_PROVIDER, fault};
 use cli_kit::exit;
 
-/// At which provider people log in.
+/// Settings of the login provider, and of logins by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) settings: Settings,
@@ -18,7 +17,7 @@ pub(crate) struct Login {
     pub(crate) exchanges_tokens: bool,
 }
 
-/// What the settings say; none without an issuer.
+/// The settings of the login provider; `None` without an issuer.
 pub(super) fn login(values: &settings::Settings, find: Find<'_>) -> Result<Option<Login>, Error> {
     let Some(issuer) = &values.oidc_issuer else {
         let mut others = ALL.iter().filter(|setting| setting.heading == Some(LOGIN_PROVIDER));
@@ -58,7 +57,7 @@ fn secret(file: &Path, find: Find<'_>) -> Result<String, Error> {
     }
 }
 
-/// The provider. It is contacted at a login, so that the server starts without it.
+/// Opens the provider. It is contacted only by logins, so that the server starts without it.
 pub(super) fn open(login: &Login) -> Result<Arc<iam::LoginProvider>, exit::Error> {
     let provider = Provider::new(login.settings.clone())
         .map_err(|error| exit::Error::Failed(format!("cannot set up TLS: {error}")))?;

@@ -1,5 +1,5 @@
-//! `elastane man DIR`: manual pages of both programs. Owns: where they go; what they say is the
-//! tree that reads command lines.
+//! `elastane man DIR`: manual pages of both programs. Owns: their destination; their content is
+//! that of the command tree.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use cli_kit::exit::Error;
 /// `runai-training-submit.1`.
 ///
 /// # Errors
-/// The folder cannot be written to.
+/// The pages cannot be written to the folder.
 pub(super) fn run(dir: &Path) -> Result<(), Error> {
     let failed = |error| Error::Failed(format!("cannot write to {}: {error}", dir.display()));
     fs::create_dir_all(dir).map_err(failed)?;

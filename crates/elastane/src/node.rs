@@ -1,4 +1,4 @@
-//! `elastane node …`: what people give nodes, in the words of kubectl.
+//! `elastane node …`: settings of nodes, in the words of kubectl.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -66,12 +66,12 @@ pub(crate) enum Node {
     },
 }
 
-/// A taint to give, or to take back.
+/// A taint to add or to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TaintWord {
-    /// To give.
+    /// Taint to add.
     Given(Taint),
-    /// To take back.
+    /// Taint to remove.
     Removed(TaintKey),
 }
 
@@ -93,7 +93,7 @@ fn taint(text: &str) -> Result<TaintWord, String> {
             Some((key, of)) => (key, Some(effect(of)?)),
             None => (removed, None),
         };
-        // As in kubectl the value does not matter.
+        // The value is ignored, as in kubectl.
         let key = key.split_once('=').map_or(key, |(key, _)| key);
         let key = TaintKey { key: key.to_owned(), effect: of };
         return if key.key.is_empty() { Err(form.to_owned()) } else { Ok(TaintWord::Removed(key)) };
@@ -105,7 +105,7 @@ fn taint(text: &str) -> Result<TaintWord, String> {
     Ok(TaintWord::Given(Taint { key, value, effect: effect(of)? }))
 }
 
-/// A label to give, or to take back where there is no value.
+/// A label to set, or to remove if there is no value.
 fn label(text: &str) -> Result<(String, Option<String>), String> {
     match (text.split_once('='), text.strip_suffix('-')) {
         (Some((key, value)), _) => {
@@ -143,7 +143,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
     Ok(())
 }
 
-/// The node that is changed, how, and what is said of it then; or how a list is printed.
+/// The node to change, the change, and the message afterwards; or the output format of a list.
 pub(super) fn changed(verb: Node) -> Result<(String, NodePatch, &'static str), Format> {
     let schedule = |scheduling| NodePatch { scheduling: Some(scheduling), ..NodePatch::default() };
     Ok(match verb {

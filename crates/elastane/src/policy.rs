@@ -1,6 +1,6 @@
 //! `elastane policy …`: defaults and rules for submissions, from YAML files. Owns: which policies
-//! apply to a project, the nearest first. Does not know what a policy may say; that is the
-//! server's.
+//! apply to a project, the nearest first. Does not know the valid content of a policy, which the
+//! server checks.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,7 +24,7 @@ use cli_kit::suggest;
 use cli_kit::table::Table;
 use cli_kit::yaml;
 
-/// Longest file.
+/// Maximum size of a file in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// `policy …`.
@@ -108,7 +108,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// As policies are listed by it.
+    /// Its name in lists of policies.
     const fn word(self) -> &'static str {
         match self {
             Self::Training => "training",
@@ -128,13 +128,13 @@ impl Kind {
     }
 }
 
-/// A scope with the ids by which the server knows it.
+/// A scope with its ids on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Scope {
     kind: ScopeType,
     project: Option<u64>,
     department: Option<String>,
-    /// In words.
+    /// Text of the scope.
     words: String,
 }
 
@@ -158,7 +158,7 @@ impl Scope {
         Ok(Self { kind: ScopeType::Tenant, project: None, department: None, words })
     }
 
-    /// How far out a policy is that applies in this scope; none if it does not. 0 is its own.
+    /// Distance of a policy from this scope; 0 = its own, `None` = it does not apply.
     fn distance(&self, entry: &PolicyListEntry) -> Option<u8> {
         let (own, meta) = (self.kind, &entry.meta);
         let rank = |kind: ScopeType| match kind {
@@ -176,7 +176,7 @@ impl Scope {
         (applies && self.has(meta.scope)).then_some(distance)
     }
 
-    /// True if this kind of scope is around it, or is it.
+    /// True if this kind of scope contains it, or is its own.
     const fn has(&self, kind: ScopeType) -> bool {
         match kind {
             ScopeType::Project => self.project.is_some(),
@@ -382,7 +382,7 @@ fn table(all: &[PolicyListEntry], places: &Places, is_exact: bool) -> Table {
     table
 }
 
-/// True if a part of a policy is left out, or left empty.
+/// True if a part of a policy is missing or empty.
 fn says_nothing(part: &Option<Value>) -> bool {
     match part {
         None | Some(Value::Null) => true,

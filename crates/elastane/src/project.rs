@@ -1,4 +1,4 @@
-//! `elastane project …`: what an administrator does with projects.
+//! `elastane project …`: management of projects.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -151,7 +151,7 @@ fn quota(project: &wire::Project, pool: Option<&str>) -> String {
     quotas::gpu_quota(&project.resources, pool, project.total_resources.gpu_quota)
 }
 
-/// Says what is odd about a project as it is now.
+/// Prints warnings about the current state of a project.
 fn warn(project: &wire::Project) {
     match project.status.phase_message.as_str() {
         "" => {}
@@ -164,14 +164,14 @@ fn creation(name: &str, share: &Share, given: Option<ShareRequest>) -> ProjectCr
         name: name.to_owned(),
         description: share.description.clone(),
         default_node_pools: share.default_node_pools.clone(),
-        // One entry is needed, if only for the default pool.
+        // The request needs one entry, if only for the default pool.
         resources: vec![given.unwrap_or_default()],
         scheduling_rules: rules(&share.limits, None),
         ..ProjectCreationRequest::default()
     }
 }
 
-/// Changes what is given, and nothing else.
+/// Changes only the given values.
 async fn change(
     client: &client::Client,
     now: wire::Project,

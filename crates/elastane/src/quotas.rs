@@ -1,6 +1,6 @@
-//! Quotas by node pool. Owns: that the effects of a change on them are shown before it is made, that one
-//! which leaves a project less than it holds needs `--yes`, and how a quota is printed. Does not know
-//! about: how shares are typed.
+//! Quotas by node pool. Owns: that the effects of a change on them are shown before it is made,
+//! that a quota below the allocation of a project requires `--yes`, and how a quota is printed.
+//! Does not know about: the flags of shares.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use client::Client;
 
 use super::share::{Share, given};
 
-/// Shows the effects of a change of node pools; refuses it where a project would have less than it
-/// holds and `--yes` is not given.
+/// Prints the effects of a change of node pools; refuses it if a quota would be below the
+/// allocation of its project, without `--yes`.
 pub(super) async fn show_effects(
     client: &Client,
     change: &QuotaChange,
@@ -27,7 +27,7 @@ pub(super) async fn show_effects(
     agreed(&effects, yes)
 }
 
-/// Effects of other shares, shown only where a project would have less than it holds.
+/// Effects of new shares, printed only if a quota would be below the allocation of its project.
 pub(super) async fn check_shares(
     client: &Client,
     change: &QuotaChange,
@@ -51,7 +51,7 @@ fn agreed(effects: &QuotaEffects, yes: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The shares that are given, in the node pool that is named; none where none are given.
+/// The given shares in the named node pool; `None` if none are given.
 pub(super) async fn request(client: &Client, share: &Share) -> Result<Option<ShareRequest>, Error> {
     let asked = given(share);
     let Some(name) = &share.node_pool else { return Ok(asked) };
@@ -65,8 +65,8 @@ pub(super) async fn request(client: &Client, share: &Share) -> Result<Option<Sha
     Ok(Some(ShareRequest { node_pool, ..asked }))
 }
 
-/// The GPU quota in the node pool that was named, or in `default`; beside others with its name and the
-/// sum of all.
+/// The GPU quota in the named node pool, or in `default`; with several pools, with the name of the
+/// pool and the sum of all.
 pub(super) fn gpu_quota(
     resources: &[Resources],
     pool: Option<&str>,

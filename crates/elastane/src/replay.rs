@@ -1,5 +1,5 @@
-//! `elastane record` and `elastane replay`: what the server has done as a file, and playing it.
-//! Owns: how far it is played and what of it is printed.
+//! `elastane record` and `elastane replay`: a recording of the server's inputs as a file, and its
+//! replay. Owns: the end of a replay and its printed part.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -48,7 +48,7 @@ pub(crate) struct Play {
     submit: Vec<String>,
 }
 
-/// Where to stop.
+/// End of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     Batch(u64),
@@ -78,7 +78,7 @@ impl Stop {
     }
 }
 
-/// Saves what is recorded in the state directory.
+/// Saves the recording of the state directory to a file.
 pub(super) fn record(state_dir: &Path, file: &Path) -> Result<(), Error> {
     let dir = state_dir.join(FOLDER);
     if !dir.is_dir() {
@@ -111,7 +111,7 @@ pub(super) fn record(state_dir: &Path, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was played.
+/// Totals of a replay.
 #[derive(Default)]
 struct Sums {
     batches: u64,
@@ -120,7 +120,7 @@ struct Sums {
     notices: Vec<String>,
 }
 
-/// Plays a recording.
+/// Replays a recording.
 pub(super) fn replay(flags: &Play, out: &mut dyn Write) -> Result<(), Error> {
     let read: Box<dyn BufRead> = if flags.file == Path::new("-") {
         Box::new(BufReader::new(std::io::stdin()))
@@ -208,7 +208,7 @@ fn differs(outcome: &Outcome, then: &str, now: &str) {
     ));
 }
 
-/// What is asked for of a batch.
+/// Prints the requested parts of a batch.
 fn show(flags: &Play, outcome: &Outcome, out: &mut dyn Write) -> Result<(), Error> {
     let Outcome { number, at, inputs, came, failed, .. } = outcome;
     if flags.json {
@@ -253,7 +253,7 @@ impl Sums {
     }
 }
 
-/// The state where it stopped, or what would be if something were submitted there.
+/// Prints the state at the end of the replay, or the predicted outcome of submissions to it.
 fn ask<R: BufRead>(flags: &Play, replay: &Replay<R>, out: &mut dyn Write) -> Result<(), Error> {
     let seen = replay.machine().and_then(recording::Machine::scheduler);
     let Some((cluster, policy, now)) = seen else {

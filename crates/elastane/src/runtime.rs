@@ -1,5 +1,5 @@
-//! Which engine runs the workloads of a state directory. Owns: the choice, remembering it, and
-//! refusing another while workloads run under the last one. Does not know what engines do.
+//! Engine of the workloads of a state directory. Owns: the choice, its storage, and the refusal of
+//! another engine while workloads run under the last one. Does not know how engines work.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,18 +16,18 @@ use super::env;
 use super::settings::{self, SettingText};
 use cli_kit::exit::{Error, chain};
 
-/// The file in the state directory that says under which engine its workloads were last.
+/// File in the state directory with the engine of its workloads.
 const FILE: &str = "runtime";
 
-/// Most of the output of a run that is kept.
+/// Maximum size of the stored output of a run, in bytes.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 
-/// What is requested.
+/// Requested engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// What it was last; at first containers where a daemon answers, else processes.
+    /// The last engine; without one, containers if a Docker daemon answers, else processes.
     Auto,
-    /// This one.
+    /// A given engine.
     Only(Runtime),
 }
 
@@ -48,7 +48,7 @@ impl Runtime {
         }
     }
 
-    /// What workloads are under it.
+    /// Form of its workloads, for messages.
     const fn of_workloads(self) -> &'static str {
         match self {
             Self::Process => "as processes",
@@ -57,7 +57,7 @@ impl Runtime {
     }
 }
 
-/// Reads a choice.
+/// Reads the requested engine.
 pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
     match given.text.as_str() {
         "auto" => Ok(Choice::Auto),
@@ -74,12 +74,12 @@ pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
     }
 }
 
-/// Reads what keeps fractions of GPUs.
+/// Reads the enforcement of GPU fractions.
 pub(super) fn fractions(given: &SettingText) -> Result<FractionPolicy, settings::Error> {
     FractionPolicy::named(&given.text).map_err(|why| given.fault(why))
 }
 
-/// Reads what is done about memory of GPUs that was not granted.
+/// Reads the action on GPU memory beyond a limit.
 pub(super) fn memory_over(given: &SettingText) -> Result<MemoryOver, settings::Error> {
     match given.text.as_str() {
         "report" => Ok(MemoryOver::Report),
@@ -88,12 +88,12 @@ pub(super) fn memory_over(given: &SettingText) -> Result<MemoryOver, settings::E
     }
 }
 
-/// Reads how compute time of GPUs is divided.
+/// Reads the time slicing of GPUs.
 pub(super) fn time_slicing(given: &SettingText) -> Result<TimeSlicing, settings::Error> {
     TimeSlicing::named(&given.text).map_err(|why| given.fault(why))
 }
 
-/// What masters and parameter servers run in containers; none: that of their image.
+/// Program of masters and parameter servers in containers; `None` = that of their image.
 fn job_program() -> Option<Program> {
     let name = spec::JOB_PROGRAM;
     let none = |error: &std::io::Error| {
@@ -105,37 +105,37 @@ fn job_program() -> Option<Program> {
     Program::beside(name).inspect_err(none).ok()
 }
 
-/// An engine, and what to say of it.
+/// An open engine, and its description.
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) said: String,
-    /// The socket of the daemon that starts containers.
+    /// Socket of the daemon that starts containers.
     pub(super) socket: Option<PathBuf>,
 }
 
-/// What an engine is opened with.
+/// Options with which an engine is opened.
 #[derive(Debug)]
 pub(super) struct Setup<'a> {
-    /// Given from the root.
+    /// Absolute path.
     pub(super) state_dir: &'a Path,
-    /// That of processes; none for this one's.
+    /// Umask of processes; `None` = that of this one.
     pub(super) umask: Option<u32>,
-    /// How processes are kept apart; none for an engine that starts nothing.
+    /// Isolation of processes; `None` for an engine that starts nothing.
     pub(super) separation: Option<Separation>,
     pub(super) copy_bytes_max: u64,
-    /// What keeps fractions of GPUs; none for an engine that starts nothing.
+    /// Enforcement of GPU fractions; `None` for an engine that starts nothing.
     pub(super) fractions: Option<FractionOptions>,
 }
 
 impl<'a> Setup<'a> {
-    /// For an engine that starts nothing.
+    /// Options of an engine that starts nothing.
     const fn at_rest(state_dir: &'a Path) -> Self {
         Self { state_dir, umask: None, separation: None, copy_bytes_max: 0, fractions: None }
     }
 }
 
-/// Opens the engine of a state directory; the caller holds the store's lock. `real_gpus`: whether
-/// GPUs have to be handed on.
+/// Opens the engine of a state directory; the caller holds the store's lock. `real_gpus` is true if
+/// workloads need real GPUs.
 pub(super) async fn open(
     choice: Choice,
     setup: Setup<'_>,
@@ -146,7 +146,7 @@ pub(super) async fn open(
     let installation = installation(state_dir, last)?;
     let wanted = match (choice, last) {
         (Choice::Only(runtime), _) => runtime,
-        // What its workloads have left, volumes and output, is there.
+        // The volumes and output of its workloads are there.
         (Choice::Auto, Some(last)) => last,
         (Choice::Auto, None) => best(real_gpus).await,
     };
@@ -177,7 +177,7 @@ pub(super) async fn open(
     Ok(opened)
 }
 
-/// The engine under which workloads were last; none if there never were any.
+/// The last engine of the workloads; `None` if there was none.
 pub(super) async fn open_last(state_dir: &Path) -> Result<Option<Opened>, Error> {
     let Some(runtime) = last(state_dir)? else { return Ok(None) };
     let installation = installation(state_dir, Some(runtime))?;
@@ -190,7 +190,7 @@ fn installation(state_dir: &Path, last: Option<Runtime>) -> Result<Installation,
     opened.map_err(|error| Error::Failed(chain(&error)))
 }
 
-/// Refuses a state directory that was moved under processes that still write to where it was.
+/// Refuses a moved state directory whose processes still write to the old place.
 async fn check_moved(engine: &dyn Engine, installation: &Installation) -> Result<(), String> {
     let Some(from) = installation.moved_from() else { return Ok(()) };
     let living = living(engine).await.map_err(|error| error.to_string())?.len();
@@ -205,7 +205,7 @@ async fn check_moved(engine: &dyn Engine, installation: &Installation) -> Result
     ))
 }
 
-/// The runs that have not ended.
+/// Runs that have not ended.
 pub(super) async fn living(engine: &dyn Engine) -> Result<Vec<ListedRun>, Error> {
     let mut runs = engine.list().await.map_err(|error| Error::Failed(chain(&error)))?;
     runs.retain(|run| !matches!(run.state, RunState::Exited { .. }));
@@ -221,7 +221,7 @@ fn last(state_dir: &Path) -> Result<Option<Runtime>, Error> {
             "{} says neither process nor docker; write what runs the workloads into it",
             path.display()
         ))),
-        // From before there was a choice.
+        // The state directory is older than the choice of an engine.
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Ok(state_dir.join("runs").is_dir().then_some(Runtime::Process))
         }
@@ -229,7 +229,7 @@ fn last(state_dir: &Path) -> Result<Option<Runtime>, Error> {
     }
 }
 
-/// Containers, where a daemon answers that can do what is needed.
+/// Containers, if a suitable daemon answers, else processes.
 async fn best(real_gpus: bool) -> Runtime {
     match Daemon::find(&env).await {
         Ok(daemon) if !real_gpus || daemon.has_gpus() => Runtime::Docker,
@@ -247,7 +247,7 @@ async fn best(real_gpus: bool) -> Runtime {
     }
 }
 
-/// The text says why not.
+/// On failure, the text has the reason.
 async fn open_one(
     runtime: Runtime,
     Setup { state_dir, umask, separation, copy_bytes_max, fractions }: Setup<'_>,

@@ -1,4 +1,4 @@
-//! The share of a project or department. Owns: its flags, and what they become in requests.
+//! The share of a project or department. Owns: its flags, and their conversion to requests.
 
 use api_types::{
     ResourceShare, ResourcesMemory, SchedulingRules, ShareRequest, Units, number_from_millis,
@@ -61,16 +61,16 @@ pub(crate) struct TimeLimits {
     pub(crate) workspace_idle_limit: Option<Limit>,
 }
 
-/// An amount, or none at all.
+/// An amount, or no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// Unlimited.
     None,
-    /// In the unit of the flag.
+    /// Amount in the unit of the flag.
     At(u64),
 }
 
-/// Names of one flag. A name of its own, or the parser takes it for a flag that repeats.
+/// Names of one flag. A named type, as the parser would treat a `Vec` as a repeated flag.
 pub(crate) type Pools = Vec<String>;
 
 fn pools(text: &str) -> Result<Pools, String> {
@@ -84,7 +84,7 @@ fn pools(text: &str) -> Result<Pools, String> {
     }
 }
 
-/// A quota counts GPUs of many workloads, so 1.5 is as good as 2.
+/// A number of GPUs, which may have a fraction: a quota is for many workloads.
 fn amount(text: &str) -> Result<u64, String> {
     if text.ends_with('m') {
         return Err(units::Error::NotANumber(text.to_owned()).to_string());
@@ -118,14 +118,14 @@ fn unless_none(
     }
 }
 
-/// True if something is given that is no share.
+/// True if a value other than the shares is given.
 pub(super) fn has_more(share: &Share) -> bool {
     share.description.is_some()
         || share.default_node_pools.is_some()
         || share.limits != TimeLimits::default()
 }
 
-/// The share that is given, without its node pool; none where nothing of it is given.
+/// The given share, without its node pool; `None` if nothing of it is given.
 pub(super) fn given(share: &Share) -> Option<ShareRequest> {
     let gpu = ResourceShare {
         deserved: share.gpu_quota.map(number_from_millis),
@@ -147,7 +147,8 @@ pub(super) fn given(share: &Share) -> Option<ShareRequest> {
     (given != ShareRequest::default()).then_some(given)
 }
 
-/// Limits in time replace all there are: those not given stay as they are. None if none is given.
+/// Time limits, which are replaced as a whole: those not given keep their current value. `None` if
+/// none is given.
 pub(super) fn rules(limits: &TimeLimits, now: Option<&SchedulingRules>) -> Option<SchedulingRules> {
     if *limits == TimeLimits::default() {
         return None;
@@ -158,7 +159,7 @@ pub(super) fn rules(limits: &TimeLimits, now: Option<&SchedulingRules>) -> Optio
         Some(Limit::None) => None,
         Some(Limit::At(seconds)) => Some(seconds),
     };
-    // A workspace may be idle for as long, whether it is preemptible or not.
+    // The limit applies to preemptible and other workspaces.
     let idle = limits.workspace_idle_limit;
     let (non_preemptible, preemptible) = (
         now.interactive_job_max_idle_duration_seconds,
@@ -182,7 +183,7 @@ pub(super) fn rules(limits: &TimeLimits, now: Option<&SchedulingRules>) -> Optio
     })
 }
 
-/// The limits in time that there are, or `-`.
+/// Text of the time limits, or `-`.
 pub(super) fn description_of_rules(rules: &SchedulingRules) -> String {
     let limits = [
         ("training", rules.training_job_time_limit_seconds),
@@ -214,7 +215,7 @@ fn unlimited() -> Number {
     Number::from(-1)
 }
 
-/// Bytes in a unit of the interface, to the thousandth.
+/// Bytes in a unit of the API, with three decimals.
 fn in_units(bytes: u64, units: Units) -> Number {
     let millis = u128::from(bytes) * 1000 / u128::from(units.bytes());
     number_from_millis(u64::try_from(millis).unwrap_or(u64::MAX))

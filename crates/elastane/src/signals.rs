@@ -1,4 +1,4 @@
-//! The signals of the server. Owns: which of them end it, and what SIGHUP means.
+//! The signals of the server. Owns: which of them end it, and the meaning of SIGHUP.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ pub(super) fn has_terminal() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// SIGHUP, if it is `wanted`.
+/// Receiver of SIGHUP, if it is `wanted`.
 pub(super) fn hangup(wanted: bool) -> Result<Option<Signal>, Error> {
     Ok(wanted.then(|| signal(SignalKind::hangup())).transpose()?)
 }
 
-/// Returns when the signal comes; never, if it is not waited for.
+/// Returns when the signal arrives; never for `None`.
 pub(super) async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
@@ -26,7 +26,7 @@ pub(super) async fn received(signal: &mut Option<Signal>) {
     }
 }
 
-/// The signals that end the server, and nothing else: Ctrl-C, SIGTERM, the end of its terminal.
+/// The signals that end the server: Ctrl-C, SIGTERM, and the end of its terminal.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -34,7 +34,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From now on they wait to be received.
+    /// Starts receiving the signals.
     pub(super) fn listen() -> Result<Self, Error> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -52,7 +52,7 @@ impl Signals {
     }
 }
 
-/// Ends the server at the first signal, which is noted in the result.
+/// Ends the server at the first signal, and then sets the returned flag.
 pub(super) fn stop_on(mut signals: Signals, shutdown: http_kit::Shutdown) -> Arc<AtomicBool> {
     let by_signal = Arc::new(AtomicBool::new(false));
     let noted = by_signal.clone();

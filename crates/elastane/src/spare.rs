@@ -1,6 +1,6 @@
-//! Spare files in the state directory. Owns: that a server can start where nothing is free on the
-//! disk, so that something can be deleted. Does not know about: the room within the database, by
-//! which a server that runs goes on (`store`), but for when it is made.
+//! Spare files in the state directory. Owns: that a server can start on a full disk, so that
+//! something can be deleted. Does not know about: the reserved room within the database, which a
+//! running server uses (`store`), except for the time of its reservation.
 
 use std::fs;
 use std::io;
@@ -10,18 +10,18 @@ use std::time::Duration;
 use cli_kit::exit::chain;
 use rustix::fs::statvfs;
 
-/// How often room is made, and how soon again if there was none.
+/// Interval of reservations, and wait after a failed one.
 const EVERY: Duration = Duration::from_secs(3600);
 const AGAIN: Duration = Duration::from_secs(60);
 const FOLDER: &str = "spare";
-/// As many files as a start makes, and as many bytes as it writes, several times over.
+/// Number of files: several times the files and the bytes that a start needs.
 const FILES: u64 = 32;
 const FILE_BYTES: usize = 256 << 10;
 /// Spare files are created only if this multiple of their size is free.
 const FREE_TIMES: u64 = 4;
 
-/// `true` if the given multiple of the size of the spare files is free. Some file systems do not
-/// limit the number of files.
+/// True if this multiple of the size of the spare files is free. Some file systems do not limit the
+/// number of files.
 fn is_free(dir: &Path, times: u64) -> io::Result<bool> {
     let disk = statvfs(dir)?;
     let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -29,20 +29,20 @@ fn is_free(dir: &Path, times: u64) -> io::Result<bool> {
     Ok(bytes >= times * FILES * FILE_BYTES as u64 && files >= times * FILES)
 }
 
-/// Deletes the files of a state directory where less is free than a start may need.
+/// Deletes the spare files of a state directory if less is free than a start may need.
 pub(super) fn give_up(dir: &Path) -> io::Result<()> {
     if is_free(dir, 1)? {
         return Ok(());
     }
-    // There is none before the first start.
+    // There are none before the first start.
     for file in fs::read_dir(dir.join(FOLDER)).into_iter().flatten() {
         fs::remove_file(file?.path())?;
     }
     Ok(())
 }
 
-/// Keeps room within the database and beside it for when the disk is full; again each hour, since it
-/// is used up then. Where little is free there is none to take.
+/// Reserves room within the database and outside it for a full disk; repeated each hour, as it is
+/// used up then. With little free space nothing is reserved.
 pub(super) async fn keep_room(store: store::Store, dir: PathBuf) {
     loop {
         let kept = keep_both(&store, &dir).await;
@@ -53,7 +53,7 @@ pub(super) async fn keep_room(store: store::Store, dir: PathBuf) {
     }
 }
 
-/// False where little is free.
+/// Returns false if little is free.
 async fn keep_both(store: &store::Store, dir: &Path) -> Result<bool, String> {
     if !is_free(dir, FREE_TIMES).map_err(|error| error.to_string())? {
         return Ok(false);
@@ -65,7 +65,7 @@ async fn keep_both(store: &store::Store, dir: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Makes the files that are missing.
+/// Creates the missing files.
 fn keep(dir: &Path) -> io::Result<()> {
     let folder = dir.join(FOLDER);
     fs::create_dir_all(&folder)?;

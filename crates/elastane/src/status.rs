@@ -12,7 +12,7 @@ use cli_kit::exit::Error;
 use cli_kit::output::{One, OutputOptions, show};
 use cli_kit::table::Table;
 
-/// How often, and how many times, it is looked whether a server has replaced a revoked token.
+/// Interval and number of checks whether a server has replaced a revoked token.
 const REVOKED_LOOK: Duration = Duration::from_millis(100);
 const REVOKED_LOOKS: u32 = 100;
 
@@ -44,7 +44,7 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
             OutageKind::DiskFull => writeln!(out, "             *** since {since}")?,
         }
     }
-    // A server of an earlier version says nothing of it.
+    // Servers of earlier versions do not send it.
     if !status.isolation.kind.is_empty() {
         let api_types::Isolation { kind, meaning, missing } = &status.isolation;
         write!(out, "{}", isolation(kind, meaning, missing.as_deref().unwrap_or_default()))?;
@@ -95,7 +95,7 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-/// How much of each GPU is used.
+/// Usage of each GPU.
 fn uses(status: &Status) -> Table {
     let mut table = Table::new(&["Node", "GPU Type", "GPUs", "Use of each"]);
     for node in &status.nodes {
@@ -143,8 +143,8 @@ pub(super) fn token(state_dir: &Path, revoke: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// A server that runs ends those before as soon as it sees that there is none, then writes a new
-/// one.
+/// Waits for a new token: a running server revokes the earlier ones as soon as the file is missing,
+/// then writes a new one.
 fn await_token(path: &Path, read: &dyn Fn() -> Result<String, Error>) -> Result<String, Error> {
     for _ in 0..REVOKED_LOOKS {
         std::thread::sleep(REVOKED_LOOK);

@@ -1,4 +1,4 @@
-//! Where values come from, and what is said about wrong ones.
+//! Origins of values, and errors about invalid ones.
 
 mod advice;
 
@@ -15,7 +15,7 @@ use super::initial_nodes::announce;
 use super::runtime::Choice;
 use super::settings::{ALL, Error, SettingText, Settings, Sources};
 
-/// What these words after `elastane up` and these variables say.
+/// Values of these words after `elastane up` and these variables.
 fn sources(words: &[&str], env: &[(&str, &str)]) -> Result<Sources, Error> {
     let lookup = |name: &str| {
         let found = env.iter().find(|(key, _)| *key == name);
@@ -29,17 +29,17 @@ fn sources(words: &[&str], env: &[(&str, &str)]) -> Result<Sources, Error> {
     Sources::collect(state_dir.as_deref(), flags.typed, &lookup)
 }
 
-/// What would run with them.
+/// Configuration with these words and variables.
 fn up(words: &[&str], env: &[(&str, &str)]) -> Result<Config, Error> {
     check(&sources(words, env)?)
 }
 
-/// The same with variables alone.
+/// Configuration with these variables and no words.
 fn with(env: &[(&str, &str)]) -> Result<Config, Error> {
     up(&[], env)
 }
 
-/// A file with settings.
+/// Creates a settings file.
 fn file(dir: &Path, text: &str) -> String {
     let path = dir.join("elastane.toml");
     std::fs::write(&path, text).unwrap();

@@ -1,4 +1,4 @@
-//! `elastane ui`: the web interface in a browser of this machine.
+//! `elastane ui`: the web interface in a local browser.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use cli_kit::browser::{has_display, opens};
 use cli_kit::exit::Error;
 use cli_kit::message::print_note;
 
-/// Prints a link that logs in, and opens it unless it is only to be printed.
+/// Prints a login link, and opens it unless `print` is true.
 pub(super) async fn run(state_dir: &Path, print: bool) -> Result<(), Error> {
     let client = client::find(None, None, Some(state_dir), None)?.client;
     let link = client.login_link(&LinkRequest::default()).await?;

@@ -1,5 +1,5 @@
-//! All that is known of a project or a department, as text. Owns: its lines, by node pool where there
-//! are several. Does not know about: requests.
+//! Details of a project or a department, as text. Owns: its lines, by node pool if there are
+//! several. Does not know about: requests.
 
 use api_types::{Millis, NodePoolQuota, Nodepool, QuotaStatus, Resources, SchedulingRules, Time};
 use cli_kit::local_time::moment;
@@ -15,7 +15,7 @@ pub(super) struct UnitText<'a> {
     pub(super) description: &'a str,
     /// Its namespace or its projects, with the key of the line.
     pub(super) belongs: (&'static str, String),
-    /// When, and by which user.
+    /// Time of its creation, and the user who created it.
     pub(super) created: (Time, &'a str),
     /// GPU quota in all node pools.
     pub(super) quota: Millis,
@@ -27,7 +27,7 @@ pub(super) struct UnitText<'a> {
 }
 
 impl UnitText<'_> {
-    /// The lines. `pools`: all node pools, where quotas are divided among several.
+    /// The lines; `pools` has all node pools if quotas are divided among several.
     pub(super) fn text(&self, pools: &[Nodepool], is_exact: bool) -> String {
         let mut text = String::new();
         let mut line = |key: &str, value: String| {

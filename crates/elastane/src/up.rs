@@ -1,4 +1,4 @@
-//! `elastane up`: puts the parts of the server together, and takes them apart again.
+//! `elastane up`: starts the parts of the server, and stops them.
 //!
 //! ```text
 //! values -> state directory -> token -> listener -> engine -> control -> interface -> server.json
@@ -27,16 +27,15 @@ use super::signals::{Signals, stop_on};
 use super::{addresses, certificate, initial_nodes, login, runtime, spare};
 use cli_kit::exit::{Error, chain};
 
-/// How long a start goes on after a signal to stop: what was begun ends in order.
+/// Maximum time from a signal to the end of a start, in which started work ends in order.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 const STOPPED_EARLY: &str = "the server was stopped while it started\n";
 
-/// Threads that serve; the rest of the machine belongs to the workloads.
+/// Number of serving threads; the rest of the machine is for the workloads.
 const WORKERS: usize = 2;
-/// How often it is looked whether the local administrator's token needs to be renewed, or was
-/// revoked.
+/// Interval of checks whether the local administrator's token needs to be renewed, or was revoked.
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
-/// How often the server looks whether it has grown.
+/// Interval of checks of the server's memory.
 const MEMORY_LOOK: Duration = Duration::from_secs(5);
 
 pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<(), Error> {
@@ -45,7 +44,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
         .enable_all()
         .build()
         .map_err(|error| Error::Failed(format!("failed to start: {error}")))?;
-    // Before anything else: a signal that comes meanwhile ends the server in order, too.
+    // Before anything else, so that a signal during the start ends the server in order, too.
     let signals = {
         let _inside = runtime.enter();
         Signals::listen()?
@@ -67,30 +66,30 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
     Ok(())
 }
 
-/// Serves to the end; the text is what to say then.
+/// Serves until the end; returns the text to print then.
 fn serve_on(
     runtime: tokio::runtime::Runtime,
     config: &Config,
     signals: Signals,
 ) -> Result<String, Error> {
-    // The files of the server are its user's business, those of workloads theirs.
+    // Files of the server are private to its user; those of workloads have the usual mode.
     let umask = umask(Mode::RWXG | Mode::RWXO).as_raw_mode();
     let served = runtime.block_on(async {
         let shutdown = http_kit::Shutdown::default();
         let by_signal = stop_on(signals, shutdown.clone());
         serve(config, umask, shutdown, by_signal).await
     });
-    // Whatever still holds the store lets go of it now, so that a process that waits for
-    // `server.json` to vanish may start the next server at once.
+    // Ends the remaining users of the store now, so that a process that waits for the end of
+    // `server.json` may start the next server at once.
     runtime.shutdown_timeout(Duration::from_secs(2));
     let withdrawn = withdraw(&config.settings.state_dir);
-    // A fault of the server matters more than one of tidying up after it.
+    // An error of the server is more important than one of the cleanup.
     let farewell = served?;
     withdrawn?;
     Ok(farewell)
 }
 
-/// Takes `server.json` away, unless another server has written its own by now.
+/// Removes `server.json`, unless another server has written its own by now.
 fn withdraw(state_dir: &Path) -> Result<(), Error> {
     let own = |file: client::ServerFile| file.pid == std::process::id();
     if client::read_server_file(state_dir)?.is_some_and(own) {
@@ -99,21 +98,21 @@ fn withdraw(state_dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A server with everything in place.
+/// The parts of an open server.
 struct Server {
     listener: TcpListener,
     tls: Option<http_kit::Tls>,
     service: control::Service,
     state: api::State,
-    /// Where it is reached on this machine.
+    /// Its address on this machine.
     local_url: String,
     engine: Arc<dyn Engine>,
     store: store::Store,
-    /// What workloads run as, for people.
+    /// Description of the engine, for people.
     runtime: String,
 }
 
-/// Serves until `shutdown`; the text is what to say at the end.
+/// Serves until `shutdown`; returns the text to print at the end.
 async fn serve(
     config: &Config,
     umask: u32,
@@ -124,14 +123,14 @@ async fn serve(
     let opening = async {
         let mut found = find_machines(config, &dir).await?;
         let server = open(config, &dir, &mut found, umask, shutdown.clone()).await?;
-        // Some may have been added or removed since the server was first started with these.
+        // Nodes may have been added or removed since the first start with these settings.
         let view = server.state.control.view();
         found.nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
         Ok::<_, Error>((found, server))
     };
     let (found, server) = tokio::select! {
         opened = opening => opened?,
-        // What it waits for may never come, such as a database.
+        // The start may wait for ever, for instance for a database.
         () = too_late(&shutdown) => return Ok(STOPPED_EARLY.to_owned()),
     };
     initial_nodes::remember(&found, &dir)?;
@@ -161,7 +160,7 @@ async fn serve(
         let stop = shutdown.clone();
         service.run(async move { stop.wait().await })
     };
-    // Whichever part ends first, by a fault, takes the other with it.
+    // An error of one part ends the other as well.
     let interface = async {
         interface.await;
         shutdown.trigger();
@@ -172,7 +171,7 @@ async fn serve(
         ended
     };
     let ((), deciding) = tokio::join!(interface, deciding);
-    // Requests that are still answered have had their time; replicas go on.
+    // Open requests have had their time; replicas continue.
     serving.abort();
     training.abort();
     deciding.map_err(|error| Error::Failed(chain(&error)))?;
@@ -185,7 +184,7 @@ async fn serve(
     Ok(farewell(by_signal, pods.map(|pod| pod.state)))
 }
 
-/// Keeps the server as small as what it does: after its start, and after each burst of work.
+/// Returns free memory to the system after the start, and after each peak of load.
 async fn release_memory() {
     let mut footprint = engine_local::Footprint::default();
     loop {
@@ -196,8 +195,8 @@ async fn release_memory() {
     }
 }
 
-/// Keeps the token in the state directory fresh, by the clock of the machine: it may have been
-/// asleep.
+/// Renews the token in the state directory in time, by the system clock, as the machine may have
+/// been suspended.
 async fn renew_token(authority: Arc<auth::Authority>) {
     loop {
         tokio::time::sleep(TOKEN_LOOK).await;
@@ -207,8 +206,8 @@ async fn renew_token(authority: Arc<auth::Authority>) {
     }
 }
 
-/// The state directory, made if need be. It is an argument of other processes, which start
-/// elsewhere, so it is given from the root.
+/// The state directory, created if needed, as an absolute path: it is an argument of other
+/// processes, which have other working directories.
 fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
         Error::Failed(format!("cannot create the state directory {}: {error}", dir.display()))
@@ -240,7 +239,7 @@ async fn open(
     let tls = certificate::open(config)?;
     let store = store::Store::open_in(dir, &config.database).await.map_err(|e| failed(&e))?;
     let clock = Arc::new(SystemClock);
-    // Before anybody can connect: who does finds the token of this start.
+    // Before the first connection: its client finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
     let authority = authority.map_err(|error| failed(&error))?;
     let listener = listen(config.settings.listen).await?;
@@ -261,7 +260,7 @@ async fn open(
         cluster_name: config.settings.cluster_name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         nodes: found.list(fractions.installed.mechanism == Mechanism::Mig),
-        // Hardware that was found is a fact and no slip: what was on a lost GPU goes elsewhere.
+        // A change of real hardware is no mistake: workloads of a lost GPU are moved.
         replaces_nodes: config.settings.replace_nodes || real_gpus,
         engine: opened.engine.clone(),
         store: store.clone(),
@@ -300,7 +299,7 @@ async fn open(
     Ok(Server { listener, tls, service, state, local_url, engine, store, runtime })
 }
 
-/// What keeps runs of the local engine apart.
+/// Isolation of the runs of the local engine.
 fn separation(config: &Config) -> engine_local::Separation {
     engine_local::Separation {
         accounts: config.accounts(),
@@ -308,7 +307,7 @@ fn separation(config: &Config) -> engine_local::Separation {
     }
 }
 
-/// What records. A server that cannot record works all the same.
+/// Writer of the recording. A server that cannot record works nevertheless.
 fn recording(dir: &Path, bytes_max: u64) -> recording::Writer {
     if bytes_max == 0 {
         return recording::Writer::default();
@@ -320,7 +319,7 @@ fn recording(dir: &Path, bytes_max: u64) -> recording::Writer {
     })
 }
 
-/// Says what this machine cannot keep apart, or refuses to start there.
+/// Logs the isolation that this machine lacks, or refuses to start because of it.
 fn check_isolation(config: &Config, found: &Isolation) -> Result<(), Error> {
     let Isolation { kind, missing } = found;
     if config.settings.require_isolation && *kind == IsolationKind::None {
@@ -330,14 +329,14 @@ fn check_isolation(config: &Config, found: &Isolation) -> Result<(), Error> {
         )));
     }
     if *kind == IsolationKind::None {
-        // The announcement shows the kind.
+        // The announcement shows the kind of isolation.
         tracing::info!("workloads are not kept apart ({}): {missing}", kind.meaning());
     }
     Ok(())
 }
 
-/// What of this machine workloads may have: of what the server keeps for itself, and of the daemon
-/// that would give them all the rest, nothing.
+/// Access of workloads to this machine: none to the private files of the server, nor to the daemon,
+/// which would give access to all others.
 fn node_access(
     config: &Config,
     dir: &Path,
@@ -352,7 +351,7 @@ fn node_access(
     Ok(access)
 }
 
-/// The program `runai` that was installed with this one, to be handed out.
+/// The program `runai` installed with this one, for downloads.
 fn client_program() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok()?.with_file_name("runai");
     beside.is_file().then_some(beside)
@@ -363,12 +362,12 @@ fn vault(config: &Config, dir: &Path) -> Result<auth::Vault, Error> {
     auth::Vault::open(&vault_file(config, dir)).map_err(|error| Error::Failed(chain(&error)))
 }
 
-/// Where the keys of credentials are.
+/// File with the keys of credentials.
 pub(super) fn vault_file(config: &Config, dir: &Path) -> PathBuf {
     config.settings.credentials_key_file.clone().unwrap_or_else(|| dir.join(auth::VAULT_FILE))
 }
 
-/// Refuses a state directory in which others could put commands that would run as this user.
+/// Refuses a state directory in which other users could place commands that run as this user.
 pub(super) fn check_private(state_dir: &Path) -> Result<(), Error> {
     let mode = fs::metadata(state_dir)?.permissions().mode();
     if mode & 0o022 == 0 {
@@ -390,7 +389,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     if error.kind() != std::io::ErrorKind::AddrInUse {
         return Err(Error::Failed(format!("cannot listen on {address}: {error}")));
     }
-    // A port that is free at this moment, as an example that can be pasted.
+    // A port that is free now, as an example to paste.
     let free = TcpListener::bind((address.ip(), 0)).await.and_then(|free| free.local_addr());
     let example = free.map_or_else(|_| "127.0.0.1:7171".to_owned(), |free| free.to_string());
     Err(Error::Failed(format!(
@@ -408,13 +407,13 @@ async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::Fou
     found.map_err(|error| Error::Failed(format!("failed to find the nodes: {error}")))?
 }
 
-/// Returns when a start goes on although the server is to stop.
+/// Returns `STOP_WAIT` after a shutdown during the start.
 async fn too_late(shutdown: &http_kit::Shutdown) {
     shutdown.wait().await;
     tokio::time::sleep(STOP_WAIT).await;
 }
 
-/// A link that logs in the local administrator. Without the interface nothing would open there.
+/// A login link for the local administrator; `None` without the web interface.
 fn login_link(authority: &auth::Authority, url: &str) -> Result<Option<String>, Error> {
     let made = authority.local_link(SystemClock.now());
     let made = made.map_err(|error| Error::Failed(chain(&error)))?;
@@ -430,7 +429,7 @@ fn banner(
     control: &control::Handle,
 ) -> String {
     let view = control.view();
-    // What this start has just placed is not taken over.
+    // Pods that this start has just placed are not counted as taken over.
     let runs = |workload: &&Arc<WorkloadView>| {
         workload.pods.iter().any(|pod| pod.state == PodState::Running)
     };
@@ -444,7 +443,7 @@ fn banner(
             format!("  Workloads  {running} running, taken over; {waiting} waiting\n")
         }
     };
-    // Commands find it by this variable where it is not the usual one.
+    // Commands need this variable if the state directory is not the default one.
     let elsewhere = client::state_dir(&super::env).is_none_or(|usual| usual != state_dir);
     let Isolation { kind, missing } = control.capabilities().isolation;
     let details = if missing.is_empty() { "" } else { "; `elastane status` says why" };
@@ -472,7 +471,7 @@ fn banner(
     )
 }
 
-/// What keeps fractions of the real GPUs.
+/// Enforcement of fractions of the real GPUs.
 fn fractions(config: &Config, found: &initial_nodes::Found) -> engine_fractions::FractionOptions {
     let mut mps = engine_fractions::MpsPlace::default();
     if let Some(pipes) = super::env("CUDA_MPS_PIPE_DIRECTORY").filter(|pipes| !pipes.is_empty()) {
@@ -489,7 +488,7 @@ fn fractions(config: &Config, found: &initial_nodes::Found) -> engine_fractions:
     }
 }
 
-/// How workloads are kept apart, and what is not.
+/// Text about the isolation of workloads, and its gaps.
 pub(super) fn isolation(kind: &str, meaning: &str, missing: &str) -> String {
     let more = match missing {
         "" => String::new(),
@@ -498,7 +497,7 @@ pub(super) fn isolation(kind: &str, meaning: &str, missing: &str) -> String {
     format!("  Isolation  {kind}: {meaning}\n{more}")
 }
 
-/// What is left behind: whatever has a process, one that is being ended included.
+/// Text about the remaining workloads: those with a process, even if it is being ended.
 fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
     use PodState::{Running, Starting, Terminating};
     if !by_signal {
@@ -517,7 +516,7 @@ fn farewell(by_signal: bool, pods: impl Iterator<Item = PodState>) -> String {
     }
 }
 
-/// Prints. A closed terminal and a full disk are no reasons to stop serving.
+/// Prints. A closed terminal or a full disk does not stop the server.
 fn say(text: &str) {
     let mut out = std::io::stdout();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -525,7 +524,7 @@ fn say(text: &str) {
     }
 }
 
-/// Name of the user this process runs as: what the machine calls it, else its number.
+/// Name of the user of this process, else its number.
 fn local_user() -> String {
     let uid = rustix::process::getuid().as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

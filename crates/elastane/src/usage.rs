@@ -52,13 +52,13 @@ fn table(rows: &[GpuUsageRow], currency: Option<&str>) -> Table {
     table
 }
 
-/// The table, and what it leaves open.
+/// The table, and notes on what it does not cover.
 fn shown(usage: &GpuUsage, how: &OutputOptions, span: &str) -> String {
     let mut table = table(&usage.rows, usage.currency.as_deref());
     if usage.rows.len() != 1 {
         table.row(cells(&usage.total, "all"));
     }
-    // Hours stay longest.
+    // Columns of hours are dropped last.
     let drop_first = ["GPU Type", "User", "Memory", "Memory Used", "Measured", "Idle"];
     let table = how.text(table, Style::Ruled, &drop_first);
     if how.no_headers {

@@ -1,15 +1,15 @@
-//! Where the time comes from. Owns: the source. Does not know about: what is timed.
+//! The source of time. Owns: the source. Does not know about: what is timed.
 
 use std::time::{Instant, SystemTime};
 
 /// A source of time.
 pub trait Clock: Send + 'static {
-    /// Milliseconds since any moment. It never goes back, and goes forward as fast as time does.
+    /// Milliseconds since an arbitrary moment. The clock never goes back, and runs as fast as time.
     fn now_ms(&self) -> u64;
 }
 
-/// The clock of the machine as it was once, and what has passed since: that it is set meanwhile, which
-/// would make all workers silent at once or none for ever, changes nothing.
+/// The clock of the machine as it was once, and what has passed since: that it is set meanwhile,
+/// which would make all workers silent at once or none for ever, changes nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Steady {
     began_ms: u64,

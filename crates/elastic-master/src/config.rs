@@ -1,5 +1,5 @@
-//! What a master is started with. Owns: the settings, and the training that they mean. Does not
-//! know about: how they are typed.
+//! Settings of a master. Owns: the settings, and the training that they describe. Does not know
+//! about: the command line.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,37 +9,37 @@ use elastic::{Epochs, Kind, Limits, Order, Plan, Shard, Training, WorldLimits};
 use elastic_proto::v1::{JobKind, JobSettings, ServerSettings, UpdateMode};
 use serde::{Deserialize, Serialize};
 
-/// What a master is started with.
+/// Settings of a master.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
-    /// Where it listens; port 0 takes a free one.
+    /// Address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The file with the token of the job.
     pub token_file: PathBuf,
-    /// The folder of its journal. A master that finds one there goes on from it.
+    /// The folder of its journal. A master that finds one there resumes from it.
     pub journal_dir: PathBuf,
-    /// When the journal is on the disk.
+    /// When the journal is written to the disk.
     #[serde(default)]
     pub journal_sync: Sync,
-    /// So long it answers after the end, for those who ask how it ended. It waits longer, for half
-    /// a minute at most, while workers have not left.
+    /// How long it answers after the end, for callers that read the outcome, in milliseconds. It
+    /// waits longer, for half a minute at most, while workers have not left.
     #[serde(default = "linger")]
     pub linger_ms: u64,
     /// The job.
     pub job: JobConfig,
 }
 
-/// When the journal is on the disk.
+/// When the journal is written to the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
-    /// Before anything is answered. What arrives while it is written is the next write, so many
-    /// workers share one. A power cut loses nothing.
+    /// Before any answer. Entries that arrive during a write go into the next one, so many workers
+    /// share one. A power cut loses nothing.
     #[default]
     Always,
     /// When the operating system writes it. The death of the master loses nothing; a power cut can
-    /// lose the last seconds, and the job then has to begin again.
+    /// lose the last seconds, and the job then has to restart.
     Os,
 }
 
@@ -47,7 +47,7 @@ fn linger() -> u64 {
     2_000
 }
 
-/// What a job is. Does not change while it lives.
+/// Settings of a job. They do not change while it lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct JobConfig {
@@ -57,35 +57,35 @@ pub struct JobConfig {
     pub kind: Kind,
     /// `--minibatch_size`.
     pub minibatch_size: u32,
-    /// For the workers; not interpreted.
+    /// Arguments for the workers; not interpreted.
     pub arguments: BTreeMap<String, String>,
     /// The data; empty: the first worker reports them.
     pub shards: Vec<Shard>,
-    /// What a training is measured with; empty: the first worker reports them.
+    /// Data of the evaluations; empty: the first worker reports them.
     pub validation_shards: Vec<Shard>,
     /// The size of a task.
     pub records_per_task: u64,
     /// Passes over the data.
     pub epochs: Epochs,
-    /// Their order.
+    /// Order of the records.
     pub order: Order,
     /// `--max_step` times the minibatch.
     pub records_max: Option<u64>,
     /// True if a worker exports the model at the end.
     pub saves: bool,
-    /// What the job puts up with.
+    /// Limits of failures and of work at a time.
     pub limits: Limits,
-    /// So many workers in a row may fail outside of tasks; if none is left after that, the job
+    /// How many workers in a row may fail outside of tasks; if none is left after that, the job
     /// fails.
     pub worker_crashes_max: u32,
-    /// `--evaluation_steps`: measure every so many versions; 0: never.
+    /// `--evaluation_steps`: number of versions between two evaluations; 0: never.
     pub evaluation_steps: u64,
     /// The sizes of the world, if workers train together. Its first worker then takes the place of
     /// the one parameter server: it attends, and makes the checkpoints.
     pub world: Option<WorldLimits>,
     /// See [`Training::silent_ms`].
     pub silent_ms: Option<u64>,
-    /// A worker that does not call for so long is given up.
+    /// Milliseconds without a call after which a worker is given up.
     pub worker_timeout_ms: u64,
     /// `--num_ps_pods`.
     pub parameter_servers: u32,
@@ -95,8 +95,8 @@ pub struct JobConfig {
     pub grads_to_wait: u32,
     /// `--sync_version_tolerance`.
     pub sync_version_tolerance: u64,
-    /// `--staleness_max`: a gradient of the asynchronous modes may be so many versions old; 0: any
-    /// number.
+    /// `--staleness_max`: age in versions that a gradient of the asynchronous modes may have; 0:
+    /// any age.
     pub staleness_max: u64,
     /// `--lr_staleness_modulation`.
     pub lr_staleness_modulation: bool,
@@ -114,14 +114,14 @@ pub struct JobConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Nothing is rejected.
+    /// Each update is the mean of several gradients; none is rejected.
     #[default]
     Synchronous,
-    /// As published.
+    /// Synchronous as published: stale gradients are rejected.
     SynchronousReject,
-    /// Each gradient is an update.
+    /// Each gradient is an update; none is rejected.
     Asynchronous,
-    /// The same, and what is too old is rejected.
+    /// Each gradient is an update; gradients that are too old are rejected.
     AsynchronousReject,
 }
 

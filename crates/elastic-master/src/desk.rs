@@ -22,25 +22,26 @@ use crate::state::{Ended, State, StateError};
 type Work = Box<dyn FnOnce(&mut Desk) -> Deliver + Send>;
 type Deliver = Box<dyn FnOnce() + Send>;
 
-/// So much is done between two writes of the journal.
+/// Most calls between two writes of the journal.
 const BATCH_MAX: usize = 1024;
-/// How often time alone is looked at.
+/// Interval between two ticks.
 const TICK: Duration = Duration::from_millis(200);
-/// So long workers have to leave after the end, or where the master has them leave by itself.
+/// How long workers have to leave after the end, or when the master makes them leave by itself, in
+/// milliseconds.
 pub(crate) const LEAVE_MS: u64 = 30_000;
 
 pub(crate) struct Desk {
     pub state: State,
     journal: Journal,
     clock: Box<dyn Clock>,
-    /// The clock of an earlier master was ahead of this one by so much.
+    /// Milliseconds that the clock of an earlier master was ahead of this one.
     ahead_ms: u64,
     outside: Box<dyn Outside>,
     now: Instant,
     next_tick: Instant,
     /// Calls that wait for a task.
     takers: BTreeMap<u32, oneshot::Sender<GetTaskReply>>,
-    /// Workers that have asked, for the training, and have got nothing.
+    /// Workers whose requests for a task the training has, and has not answered.
     asking: BTreeSet<u32>,
     watchers: Vec<(u32, oneshot::Sender<WatchReply>)>,
     attends: Vec<(u32, oneshot::Sender<AttendReply>)>,
@@ -53,15 +54,15 @@ pub(crate) struct Desk {
     wanted: Vec<Want>,
     /// The leader of the parameter servers has stopped, and saved the model before.
     pub saved: bool,
-    /// How many the leader has accepted and rejected since it started.
+    /// Numbers of gradients that the leader has accepted and rejected since it started.
     pub gradients: (u64, u64),
-    /// Records whose gradients are in the model, as the leader says.
+    /// Records whose gradients are in the model, as the leader reports.
     pub applied_records: u64,
     /// Stored rows of embedding tables, by server.
     pub rows: BTreeMap<u32, u64>,
-    /// The end was said.
+    /// The end was published.
     has_said_end: bool,
-    /// Since when nothing is left to do.
+    /// When the job ended; `None` while it runs.
     ended_at: Option<Instant>,
 }
 
@@ -99,7 +100,7 @@ impl Desk {
     ) -> Self {
         let seen = state.workers.keys().map(|worker| (*worker, now)).collect();
         Self {
-            // Another one than that of an earlier master.
+            // A revision that no earlier master has used.
             revision: now.0,
             state,
             journal,
@@ -159,7 +160,7 @@ impl Desk {
         }
     }
 
-    /// How the job ended; a training on parameter servers with what their model has.
+    /// Outcome of the job; for a training on parameter servers with the records in their model.
     fn ended(&self) -> Ended {
         let trains = self.state.config.kind == elastic::Kind::Train;
         let applied = (trains && self.applied_records > 0).then_some(self.applied_records);
@@ -170,7 +171,7 @@ impl Desk {
         self.now
     }
 
-    /// Says this once the journal has what it follows from.
+    /// Publishes this once the journal has its cause.
     pub(crate) fn want(&mut self, want: Want) {
         self.wanted.push(want);
     }
@@ -203,7 +204,7 @@ impl Desk {
         }
     }
 
-    /// What cannot be refused: it was looked up just now.
+    /// Applies an entry that cannot be refused: it was checked just now.
     fn put_quietly(&mut self, entry: Entry) {
         if let Err(status) = self.put(entry) {
             tracing::error!(%status, "an entry of the master itself was refused");
@@ -257,12 +258,12 @@ impl Desk {
         Ok(effects)
     }
 
-    /// What people want to see of an entry, before it is applied.
+    /// Event to show to people for an entry, before it is applied.
     fn shown(&self, entry: &Entry) -> Option<Want> {
         let (worker, message) = match entry {
             Entry::Gone { worker, reason: Reason::CodeError, message } => (*worker, message),
             Entry::Job(Input::Failed(worker, _, message)) => (worker.0, message),
-            // One that was asked to leave is released by the training.
+            // The training releases a worker that has to leave.
             Entry::Gone { worker, reason: Reason::Preempted, .. } => {
                 let known = self.state.workers.get(worker).filter(|one| one.leaves_at.is_none())?;
                 return Some(Want::Release { pods: vec![known.pod.clone()] });
@@ -304,7 +305,7 @@ impl Desk {
         }
     }
 
-    /// All who wait for a task of a job that is over.
+    /// Answers all workers that wait for a task of a job that is over.
     fn dismiss(&mut self) {
         for (_, taker) in std::mem::take(&mut self.takers) {
             self.deliveries.push(Box::new(move || drop(taker.send(done()))));
@@ -366,7 +367,7 @@ impl Desk {
         Ok(())
     }
 
-    /// It will not ask in this life of it.
+    /// The worker does not call again under this number.
     pub(crate) fn forget(&mut self, worker: u32) {
         self.asking.remove(&worker);
         self.takers.remove(&worker);

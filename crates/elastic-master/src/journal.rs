@@ -18,34 +18,34 @@ use crate::config::Sync;
 /// A file is replaced when it has so many bytes, and four times as many as its first line.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Why there is no journal.
+/// Error of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The disk.
+    /// A file or folder cannot be read or written.
     #[error("journal {path}: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Another master has it.
+    /// Another master has the journal.
     #[error("journal {path}: another master of this job is running; stop it first")]
     Locked {
         /// The folder.
         path: PathBuf,
     },
-    /// Something else than the end is damaged.
+    /// A line before the last one is damaged.
     #[error("journal {path}, line {line}: {what}; restore the file, or begin with an empty folder")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// How.
+        /// Description of the damage.
         what: String,
     },
-    /// It is of another job.
+    /// The journal is of another job.
     #[error("journal {path} is of another job; give an empty folder, or the settings of that job")]
     OtherJob {
         /// The folder.
@@ -60,7 +60,7 @@ pub(crate) struct Timed<E> {
     pub entry: E,
 }
 
-/// What was found on the disk.
+/// State and entries read from the disk.
 pub(crate) struct Found<S, E> {
     pub state: S,
     pub entries: Vec<Timed<E>>,
@@ -133,7 +133,7 @@ impl Journal {
         let mut content = Vec::new();
         file.read_to_end(&mut content).map_err(at(&path))?;
         let (found, (first, whole)) = read(&path, &content)?;
-        // What a master did not finish writing it did not answer either.
+        // The master sent no answer for an entry that it did not finish writing.
         file.set_len(whole).map_err(at(&path))?;
         file.seek(SeekFrom::Start(whole)).map_err(at(&path))?;
         file.sync_all().map_err(at(&path))?;
@@ -223,7 +223,7 @@ fn create<S: Serialize>(
 
 type Read<S, E> = (Found<S, E>, (u64, u64));
 
-/// What is in a file, the length of its first line, and of all lines that count.
+/// Contents of a file, the length of its first line, and of all valid lines.
 fn read<S: DeserializeOwned, E: DeserializeOwned>(
     path: &Path,
     content: &[u8],

@@ -1,14 +1,14 @@
-//! The master of an elastic training: hands out data, knows who is there, survives its own death.
+//! The master of an elastic training: hands out data, knows its workers, survives its own death.
 //!
 //! ```text
 //!   workers, parameter servers, outside --gRPC--> service --> desk, ONE thread
-//!                                                             1 apply entries to the state   (pure)
+//!                                                             1 apply entries to the state (pure)
 //!                                                             2 append them to the journal, sync
-//!                                                             3 answer, and say what is wanted
+//!                                                             3 answer, publish requests
 //! ```
 //!
-//! Owns: the order of what happens in a job, and its journal. Does not know about: tensors, models,
-//! or how a pod is started; what it wants of pods it says to [`Outside`].
+//! Owns: the order of events in a job, and its journal. Does not know about: tensors, models, or
+//! how a pod is started; its requests about pods go to [`Outside`].
 
 mod clock;
 mod config;

@@ -1,5 +1,5 @@
-//! What a master wants of the world around it. Owns: the words. Does not know about: who carries
-//! it out; a scheduler, a program that starts processes, a person.
+//! Requests of a master to its surroundings. Owns: the words. Does not know about: the receiver: a
+//! scheduler, a program that starts processes, a person.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,57 +7,57 @@ use std::io::Write as _;
 use elastic_proto::v1::Evaluation;
 use serde::Serialize;
 
-/// What is to be done with the pods of the job. It is said once; after the death of the master
-/// `Status` has what is still to be done.
+/// A request or a notice about the pods of the job. Each is sent once; after the death of the
+/// master `Status` has the requests that are still open.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "want", rename_all = "snake_case")]
 pub enum Want {
-    /// These have handed back what they had: their places can be taken.
+    /// These pods have handed back their tasks: their places can be taken.
     Release {
         /// Names of pods.
         pods: Vec<String>,
     },
-    /// These did not answer in time: stop them.
+    /// These pods did not answer in time: stop them.
     Stop {
         /// Names of pods.
         pods: Vec<String>,
     },
-    /// These are silent: stop them, and start others.
+    /// These pods are silent: stop them, and start others.
     Replace {
         /// Names of pods.
         pods: Vec<String>,
     },
-    /// One cannot connect to another, and both answer: the younger hands back and leaves. Nothing is to
-    /// be done, but people want to see it.
+    /// One pod cannot connect to another, and both answer: the younger hands back and leaves. A
+    /// notice for people; no action is needed.
     Part {
         /// Name of the pod that cannot connect.
         pod: String,
-        /// And of the one that it does not reach.
+        /// Name of the pod that it does not reach.
         unreached: String,
         /// The one of the two that leaves.
         leaves: String,
-        /// For so long.
+        /// Milliseconds for which the connection has failed.
         for_ms: u64,
     },
-    /// The code of this one failed: nothing is to be done, but people want to see why.
+    /// The code of this pod failed. A notice for people; no action is needed.
     Show {
         /// Name of the pod.
         pod: String,
         /// The trace.
         message: String,
     },
-    /// A version of the model was measured: nothing is to be done, but people want to see it.
+    /// A version of the model was measured. A notice for people; no action is needed.
     Measured {
         /// The version; 0 for that of a job that only evaluates.
         version: u64,
-        /// With so many records.
+        /// Records that it was measured with.
         records: u64,
-        /// Each metric that is a mean.
+        /// Metrics that are means, by name.
         metrics: BTreeMap<String, f64>,
     },
     /// The job has ended.
     Ended {
-        /// Why it failed; nothing if it has not.
+        /// Error of a failed job; `None` if it succeeded.
         failure: Option<String>,
     },
 }
@@ -73,7 +73,7 @@ impl Want {
 
 /// Carries out what a master wants. Called by the thread that owns the job, so it must not block.
 pub trait Outside: Send + 'static {
-    /// This is wanted.
+    /// Receives a request or a notice.
     fn want(&mut self, want: &Want);
 }
 

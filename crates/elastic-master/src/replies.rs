@@ -1,5 +1,5 @@
-//! What workers, servers and people see of a job. Owns: these messages. Does not know about: when
-//! they are sent.
+//! Replies about a job to workers, servers and people. Owns: these messages. Does not know about:
+//! when they are sent.
 
 use elastic::{Epochs, Job, WorkerId};
 use elastic_proto::v1::{
@@ -38,7 +38,7 @@ impl Desk {
             model_generation: self.state.generation,
             parameter_servers: self.servers(),
             world: self.rank(worker).and_then(|rank| self.world(rank)),
-            // One that was given up has to leave too.
+            // A worker that was given up has to leave too.
             leaving: leaves_at.is_some() || known.is_none(),
             leave_within_ms: leaves_at.map(|at| at.since_ms(self.now())).unwrap_or_default(),
             ended: self.state.is_over(),

@@ -21,29 +21,29 @@ use crate::outside::Outside;
 use crate::service::Service;
 use crate::state::{Ended, State};
 
-/// Why a master ends early.
+/// Error that ends a master early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It has no token.
+    /// The master has no token.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// It has no journal, or cannot write it any more.
+    /// The master has no journal, or cannot write it any more.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// It cannot listen.
+    /// The master cannot listen.
     #[error("cannot listen on {address}: {source}; give another address or port 0")]
     Listen {
-        /// Where.
+        /// Address to listen on.
         address: SocketAddr,
-        /// Why not.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// What the journal has cannot be.
+    /// The journal has an entry that the state refuses.
     #[error("entry {number} of the journal is refused: {what}; it is of another build")]
     Entry {
-        /// Which, from 1.
+        /// Number of the entry, from 1.
         number: usize,
-        /// Why.
+        /// Error of the state.
         what: String,
     },
     /// The data in the settings cannot be used.
@@ -52,7 +52,7 @@ pub enum Error {
     /// The connection of the server broke.
     #[error("serving failed: {0}")]
     Serve(#[from] tonic::transport::Error),
-    /// Its thread is gone.
+    /// The thread of the job is gone.
     #[error("the thread of the job ended: {0}")]
     Thread(String),
 }
@@ -63,7 +63,7 @@ pub struct Master {
     credentials: Credentials,
     listener: TcpListener,
     desk: Desk,
-    /// Where it listens.
+    /// Address that it listens on.
     pub address: SocketAddr,
 }
 
@@ -86,7 +86,7 @@ impl Master {
         Self::with_clock(settings, outside, Steady::new()).await
     }
 
-    /// With another clock.
+    /// Starts a master with another clock.
     ///
     /// # Errors
     ///
@@ -144,10 +144,10 @@ impl Master {
     }
 }
 
-/// The state when the last master died, or that of a job that begins.
+/// State that the last master journaled, or that of a job that begins.
 fn recover(settings: &Settings) -> Result<(State, Journal), Error> {
     let begin = || {
-        // Without a meaning but to differ from that of any other job.
+        // A number that only has to differ from that of any other job.
         let unique = RandomState::new().hash_one(std::process::id());
         let job_id = format!("{}-{unique:016x}", settings.job.name);
         State::new(settings.job.clone(), job_id)

@@ -41,8 +41,8 @@ fn reason(reason: v1::LeaveReason) -> Reason {
     }
 }
 
-/// True if a worker has what it reports about. What it does not have is no fault of it: the task
-/// was taken back, or the report arrives again.
+/// True if a worker has the task that it reports about. If not, the worker made no mistake: the
+/// task was taken back, or the report arrives again.
 fn held(desk: &Desk, worker: u32, task: u64) -> bool {
     let job = desk.state.job.as_ref();
     job.is_some_and(|job| job.held_by(WorkerId(worker)).any(|held| held.id.0 == task))
@@ -98,8 +98,8 @@ fn is_reachable(host: &str) -> bool {
     })
 }
 
-/// The model of a world that has lost all its workers before the last checkpoint was made. While a job
-/// goes on, its next worker finds that out by itself; one that has no work left would not.
+/// The model of a world that has lost all its workers before the last checkpoint was made. While a
+/// job goes on, its next worker finds that out by itself; one that has no work left would not.
 fn restore_lost_world(desk: &mut Desk) -> Result<(), Status> {
     let state = &desk.state;
     let is_lost = state.config.world.is_some() && state.workers.is_empty();
@@ -177,7 +177,8 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
     let is_lost = known.is_some() && is_new && !desk.state.servers_done;
     let is_elsewhere = known.is_some_and(|known| known.address != attend.address);
     let unreadable = attend.unreadable_version.filter(|version| *version == desk.state.restored);
-    // Before the server counts as known: a journal that is cut between the two restores twice.
+    // The restore comes before the server is recorded: a journal that is cut between the two
+    // restores twice.
     if is_lost || unreadable.is_some() {
         desk.put(Entry::Restore { unreadable, message: attend.message.clone() })?;
     }
@@ -202,8 +203,9 @@ fn attend(desk: &mut Desk, attend: &v1::AttendRequest) -> Result<(), Status> {
     Ok(())
 }
 
-/// Two workers of a world do not reach each other, and both reach the master: nothing else ends that. One
-/// that is only slow has its handshakes by a thread of its own, and one that is gone is silent before.
+/// Two workers of a world do not reach each other, and both reach the master: only the master can
+/// end that. A slow worker handles its handshakes in a thread of its own, and a worker that is gone
+/// is silent before.
 fn part(desk: &mut Desk, worker: u32, unreached: v1::Unreached) -> Result<(), Status> {
     let v1::Unreached { generation, worker_id: other, for_ms } = unreached;
     let world = desk.state.world.as_ref().filter(|world| world.generation == generation);

@@ -15,9 +15,9 @@ use units::Instant;
 use crate::config::JobConfig;
 use crate::entry::{Entry, Parting, Reason, Report};
 
-/// Evaluations that are kept for people.
+/// Most evaluations that are kept for people.
 const EVALUATIONS_MAX: usize = 100;
-/// And pairs of workers that did not reach each other.
+/// Most kept pairs of workers that did not reach each other.
 const PARTINGS_MAX: usize = 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,12 +25,12 @@ pub(crate) struct Worker {
     pub pod: String,
     pub instance: u64,
     pub host: String,
-    /// It can train together with others.
+    /// The worker can train together with others.
     #[serde(default)]
     pub is_ready: bool,
-    /// It is to leave until then.
+    /// End of its time to leave.
     pub leaves_at: Option<Instant>,
-    /// It leaves because it and another do not reach each other.
+    /// The worker leaves because it and another do not reach each other.
     #[serde(default)]
     pub is_parted: bool,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Server {
     pub address: String,
 }
 
-/// Why an entry is refused. The state is as it was.
+/// Error of an entry. The state is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StateError {
     #[error(transparent)]
@@ -54,18 +54,18 @@ pub(crate) enum StateError {
     NoData,
 }
 
-/// How a job ended.
+/// Outcome of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// All was trained.
+    /// All records were trained on.
     Succeeded {
-        /// So many records, and what became of the tasks.
+        /// Records visited, and counts of tasks.
         progress: Progress,
-        /// Records whose gradients are in the model, as its parameter servers say; nothing where there
-        /// are none.
+        /// Records whose gradients are in the model, as its parameter servers report; `None` if
+        /// there are none.
         applied: Option<u64>,
     },
-    /// It failed for this reason.
+    /// The job failed, with this message.
     Failed(String),
 }
 
@@ -74,15 +74,15 @@ pub enum Ended {
 pub(crate) struct State {
     pub config: JobConfig,
     pub job_id: String,
-    /// Nothing before the data are known.
+    /// The training; `None` before the data are known.
     pub job: Option<Job<Report>>,
     pub workers: BTreeMap<u32, Worker>,
-    /// How many workers there ever were.
+    /// Number of all workers so far.
     pub numbered: u32,
     pub servers: BTreeMap<u32, Server>,
     /// The leader has made the last checkpoint.
     pub servers_done: bool,
-    /// Of the model.
+    /// Generation of the model.
     pub generation: u64,
     /// The checkpoint that the generation began with.
     pub restored: u64,
@@ -91,15 +91,15 @@ pub(crate) struct State {
     pub checkpoints: Vec<u64>,
     pub world: Option<World>,
     pub evaluations: Vec<Evaluation>,
-    /// What a job that only evaluates has measured so far.
+    /// Measurements so far of a job that only evaluates.
     pub measured: Evaluation,
     pub counters: BTreeMap<String, u64>,
-    /// The newest that did not reach each other, with the number of the worker that left.
+    /// The newest pairs that did not reach each other, with the number of the worker that left.
     #[serde(default)]
     pub partings: Vec<(u32, Parting)>,
     /// Workers in a row that failed outside of tasks.
     crashes: u32,
-    /// Why the job failed, if it is not its training that did.
+    /// Error of the job, if it is not one of its training.
     failure: Option<String>,
     /// The time of the last entry.
     #[serde(default)]
@@ -153,7 +153,7 @@ impl State {
         }
     }
 
-    /// Why the job failed, if it has.
+    /// Error of the job; `None` if it has not failed.
     pub(crate) fn failure(&self) -> Option<String> {
         let of_training = || match self.job.as_ref()?.outcome()? {
             Outcome::Finished => None,
@@ -173,7 +173,7 @@ impl State {
         self.failure.clone().or_else(of_training)
     }
 
-    /// How it ended, if it has.
+    /// Outcome of the job.
     pub(crate) fn ended(&self, applied: Option<u64>) -> Ended {
         let progress = || self.job.as_ref().map(Job::progress).unwrap_or_default();
         let succeeded = || Ended::Succeeded { progress: progress(), applied };
@@ -343,7 +343,7 @@ impl State {
         now: Instant,
     ) -> Result<Vec<Effect<Report>>, StateError> {
         let job = self.job.as_mut().ok_or(StateError::NoData)?;
-        // What changes here as well, once the training has taken it.
+        // Input that also changes fields here, after the training has accepted it.
         let again = match &input {
             Input::Measured(worker, task, _) => {
                 let task = job.held_by(*worker).find(|held| held.id == *task);
@@ -396,7 +396,7 @@ impl State {
         Ok(effects)
     }
 
-    /// What the effects change of what people and workers see.
+    /// Applies the effects to the fields that people and workers see.
     fn absorb(&mut self, effects: &[Effect<Report>]) {
         for effect in effects {
             match effect {

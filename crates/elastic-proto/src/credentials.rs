@@ -1,6 +1,6 @@
-//! What every call carries: the token of the job and the version of the protocol. Owns: the file of
-//! the token, adding both to a call, and refusing calls that lack them. Does not know about: who made
-//! the token.
+//! Credentials of every call: the token of the job and the version of the protocol. Owns: the file
+//! of the token, adding both to a call, and refusing calls that lack them. Does not know about: the
+//! origin of the token.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ pub const PROTOCOL: u32 = 1;
 const TOKEN: &str = "authorization";
 const VERSION: &str = "elastane-protocol";
 
-/// Why there is no token.
+/// Error of the token file.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The file cannot be read.
@@ -27,10 +27,10 @@ pub enum CredentialsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Nothing that can be a token.
+    /// The first line is no token.
     #[error("token file {path}: a token is at least 16 visible ASCII characters in the first line")]
     Form {
         /// The file.
@@ -38,7 +38,7 @@ pub enum CredentialsError {
     },
 }
 
-/// The token of a job, and what its parts encrypt with. As an interceptor of a server it refuses
+/// The token of a job, and the certificate of its parts. As an interceptor of a server it refuses
 /// calls without the token.
 #[derive(Clone)]
 pub struct Credentials {
@@ -68,9 +68,9 @@ impl Credentials {
         Self::new(&fs::read_to_string(path).map_err(read)?).ok_or_else(form)
     }
 
-    /// Those of the text of such a file: the token in the first line and, where the parts of the
-    /// job encrypt what they send, its certificate and the key of that as PEM in the others. None if
-    /// the first line can be no token.
+    /// Credentials from the text of such a file: the token in the first line and, if the parts of
+    /// the job encrypt their messages, a certificate and its key as PEM in the others. `None` if
+    /// the first line is no token.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let (token, pem) = text.split_once('\n').unwrap_or((text, ""));
@@ -95,11 +95,11 @@ impl Credentials {
         }
     }
 
-    /// What serves a part.
+    /// A server with the certificate of the job, if it has one.
     ///
     /// # Errors
     ///
-    /// If the file has a certificate or a key that is none.
+    /// If the certificate or the key in the file is invalid.
     pub fn server(&self) -> Result<Server, transport::Error> {
         match &self.tls {
             Some(tls) => Server::builder().tls_config(tls.server()),

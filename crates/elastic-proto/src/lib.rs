@@ -14,8 +14,8 @@ pub mod v1 {
     tonic::include_proto!("elastane.elastic.v1");
 }
 
-/// So many bytes of a message may be under way; with the 64 KiB of HTTP/2 a gradient waits for each
-/// piece to be acknowledged.
+/// HTTP/2 window: how many bytes of a message may be unacknowledged. With the default of 64 KiB a
+/// gradient waits for each piece to be acknowledged.
 pub const WINDOW_BYTES: u32 = 8 << 20;
 
 pub use credentials::{Credentials, CredentialsError, PROTOCOL, Sign};

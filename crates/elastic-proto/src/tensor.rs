@@ -6,32 +6,32 @@ use sha2::{Digest as _, Sha256};
 
 use crate::v1::{DType, Tensor, Variable};
 
-/// Why a variable of a message is refused. The text names it.
+/// Error of a variable in a message. The text names it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// It has no value.
+    /// The variable has no value.
     #[error("{name}: value is missing; send dtype, shape and content")]
     Missing {
         /// The variable.
         name: String,
     },
-    /// A type that is not known.
+    /// The type is unknown.
     #[error("{name}: dtype {dtype} is not one of the protocol: {}", known())]
     DType {
         /// The variable.
         name: String,
-        /// As sent.
+        /// Type, as sent.
         dtype: i32,
     },
-    /// A type that gradients and trainable variables do not have.
+    /// The type is not that of gradients and trainable variables.
     #[error("{name}: dtype {dtype}; trainable variables and gradients are DTYPE_FLOAT32")]
     NotFloat {
         /// The variable.
         name: String,
-        /// As sent.
+        /// Type, as sent.
         dtype: &'static str,
     },
-    /// Not as many bytes as its shape says.
+    /// The number of bytes does not match the shape.
     #[error(
         "{name}: {dtype} of shape {shape:?} has {} bytes of content; it came with {found}",
         expected.map_or_else(|| "more than 2^64".to_owned(), |bytes| bytes.to_string())
@@ -43,9 +43,9 @@ pub enum TensorError {
         dtype: &'static str,
         /// Its shape.
         shape: Vec<u64>,
-        /// So many bytes it has.
+        /// Bytes that its shape requires; `None` if more than 2^64.
         expected: Option<u64>,
-        /// So many were sent.
+        /// Bytes that were sent.
         found: usize,
     },
 }
@@ -122,6 +122,6 @@ pub fn tensor(shape: &[u64], values: &[f32]) -> Tensor {
 pub fn server_of(name: &str, servers: u32) -> u32 {
     let digest = Sha256::digest(name.as_bytes());
     let number = digest.iter().take(8).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    // It fits: it is below `servers`.
+    // The number fits: it is below `servers`.
     u32::try_from(number % u64::from(servers.max(1))).unwrap_or_default()
 }

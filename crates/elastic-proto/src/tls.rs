@@ -1,7 +1,7 @@
-//! Encryption between the parts of a job. Owns: who is believed to be a part. Does not know about: who
-//! made the certificate.
+//! Encryption between the parts of a job. Owns: the proof that a process is a part. Does not know
+//! about: the origin of the certificate.
 //!
-//! All parts of a job have one certificate and its key. A client believes this certificate alone, so
+//! All parts of a job have one certificate and its key. A client accepts this certificate alone, so
 //! it sends the token of the job to no process that lacks the key.
 
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
@@ -16,7 +16,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Those of a text with both; none if it has nothing.
+    /// Certificate and key from a text; `None` if the text is empty.
     pub(crate) fn of(pem: &str) -> Option<Self> {
         let pem = pem.trim();
         (!pem.is_empty()).then(|| Self { pem: pem.to_owned() })
@@ -27,7 +27,7 @@ impl Tls {
         ClientTlsConfig::new().ca_certificate(only).domain_name(TLS_NAME)
     }
 
-    /// Each of the two is found by its kind.
+    /// The library finds certificate and key by their kinds.
     pub(crate) fn server(&self) -> ServerTlsConfig {
         ServerTlsConfig::new().identity(Identity::from_pem(&self.pem, &self.pem))
     }

@@ -1,10 +1,10 @@
-//! Checkpoints on a disk. Owns: the files, that one is whole or not there, which are removed. Does
-//! not know about: when one is taken, or which one a job goes back to.
+//! Checkpoints on a disk. Owns: the files, that one is complete or absent, the removal of old ones.
+//! Does not know about: when one is taken, or which one a job restores.
 //!
 //! A file is written beside its place, synced, and renamed. Servers may have a folder each, or one
-//! for all. A server that goes back reads its own file, and removes what it wrote later, so no
-//! attempt at a version is taken together with another one. A job that begins from a folder takes it
-//! only if the files of all servers are in it, valid, and of the same job, generation and version.
+//! for all. A server that restores a version reads its own file, and removes its later ones, so no
+//! attempt at a version is combined with another. A job that starts from a folder takes it only if
+//! the files of all servers are in it, valid, and of the same job, generation and version.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,43 +16,43 @@ use sha2::{Digest as _, Sha256};
 use crate::files;
 use crate::model::{Model, ModelError, Place};
 
-/// The form of files without embedding tables, and the one of files that may have some: a build that
-/// knows only the first would drop them.
+/// The form of files without embedding tables, and the one of files that may have some: a build
+/// that knows only the first would drop them.
 pub(crate) const FORM: u32 = 1;
 pub(crate) const FORM_WITH_TABLES: u32 = 2;
 const DIGEST: usize = 32;
-/// As much of a file as has its header for certain.
+/// Bytes of a file that contain its header for certain.
 const HEADER_BYTES_MAX: u64 = 4096;
 
-/// Why a checkpoint cannot be read or written.
+/// Error of a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// The disk.
+    /// The file cannot be read or written.
     #[error("checkpoint {path}: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A file that is none.
+    /// The file is not a valid checkpoint.
     #[error("checkpoint {path}: {what}")]
     Invalid {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         what: String,
     },
-    /// Nothing to begin with.
+    /// The folder has no complete checkpoint to start from.
     #[error("{path} has no whole checkpoint (version-V with variables-I-of-N.ckpt for each I)")]
     None {
         /// The folder.
         path: PathBuf,
     },
-    /// None can be read or written without a folder.
+    /// The server has no folder for checkpoints.
     #[error("version {version} cannot be restored: this server has no folder of checkpoints")]
     NoFolder {
-        /// As ordered.
+        /// Version that the master ordered.
         version: u64,
     },
 }
@@ -73,19 +73,19 @@ fn folder(root: &Path, version: u64) -> PathBuf {
     root.join(format!("version-{version}"))
 }
 
-/// Whether checkpoints can be in this folder, as far as is known without a look.
+/// Checks the settings of a folder for checkpoints, without reading it.
 pub(crate) fn check(root: impl AsRef<Path>) -> Result<(), CheckpointError> {
     files::check(root.as_ref()).map_err(at(root.as_ref()))
 }
 
-/// Writes the part of one server. It is there whole, also after a power cut, or not at all.
+/// Writes the part of one server. The file is complete, also after a power cut, or absent.
 pub(crate) fn write(
     root: &Path,
     header: &CheckpointHeader,
     body: &CheckpointBody,
 ) -> Result<(), CheckpointError> {
     let path = file(&folder(root, header.version), (header.index, header.servers));
-    // Of its own for each attempt at a version.
+    // Each attempt at a version has its own partial file.
     let beside = path.with_extension(format!("{}.partial", header.model_generation));
     let head = header.encode_to_vec();
     // A header is a few numbers and the id of a job.
@@ -123,13 +123,13 @@ fn parts(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
-/// The header alone, without a look at the content.
+/// The header alone, without reading the content.
 fn header(path: &Path) -> Option<CheckpointHeader> {
     let start = files::read(path, Some(HEADER_BYTES_MAX)).ok()?;
     CheckpointHeader::decode(parts(start.get(DIGEST..)?)?.0).ok()
 }
 
-/// What a server of this job has written itself.
+/// Model that a server of this job has written itself.
 pub(crate) fn load_own(
     root: &Path,
     version: u64,
@@ -144,7 +144,7 @@ pub(crate) fn load_own(
     Model::of_bodies(vec![body], place).map_err(|error| invalid(&path, error.to_string()))
 }
 
-/// A file whose header says of it what its name says.
+/// Contents of a file whose header matches its name.
 fn read_as(
     path: &Path,
     version: u64,
@@ -157,7 +157,7 @@ fn read_as(
     Ok((header, body))
 }
 
-/// What belongs to a place of a checkpoint of any job and any number of servers.
+/// Part of a model for this place, from a checkpoint of any job and any number of servers.
 fn load(root: &Path, version: u64, place: Place) -> Result<Model, CheckpointError> {
     let folder = folder(root, version);
     let servers = servers_of(&folder)?;
@@ -177,7 +177,7 @@ fn load(root: &Path, version: u64, place: Place) -> Result<Model, CheckpointErro
     Model::of_bodies(bodies, place).map_err(wrong)
 }
 
-/// How many servers have written a folder.
+/// Number of servers that have written a folder.
 fn servers_of(folder: &Path) -> Result<u32, CheckpointError> {
     let servers = names(folder)?.iter().find_map(|name| {
         let (_, servers) =
@@ -229,7 +229,7 @@ pub(crate) fn written(root: &Path, job_id: &str, place: Place) -> Vec<u64> {
     versions(root).unwrap_or_default().into_iter().filter(is_own).collect()
 }
 
-/// Removes the file of a server, and the folder with the last one. What is not there is removed.
+/// Removes the file of a server, and the folder with the last one. A missing file is no error.
 pub(crate) fn remove(root: &Path, version: u64, place: Place) -> Result<(), CheckpointError> {
     let path = file(&folder(root, version), place);
     files::remove(&path).map_err(at(&path))

@@ -17,14 +17,14 @@ use crate::model::{Gradients, Model};
 /// Tasks of a worker whose position is kept: it may hold two, and reports each soon after its end.
 const POSITIONS_MAX: usize = 16;
 
-/// What a worker has sent and the leader has not decided about.
+/// Message of a worker that the leader has not decided about.
 #[derive(Debug)]
 pub(crate) enum Staged {
     Init(Model),
     Push(Gradients),
 }
 
-/// Why a message is refused.
+/// Error of a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("this server waits for its orders from the master; repeat the call")]
@@ -53,15 +53,15 @@ pub(crate) struct Core {
     pub settings: ServerSettings,
     /// The leader only: pushes that wait for others to make an update with.
     pub held: Vec<PushId>,
-    /// The leader only: how far the newest tasks of each worker are.
+    /// The leader only: visited records of the newest tasks of each worker.
     positions: BTreeMap<u32, BTreeMap<u64, u64>>,
     staged: BTreeMap<(u32, u64), Staged>,
     workers: BTreeSet<u32>,
     workers_numbered: u32,
-    /// The reply to a pull of this version, once one has asked for it.
+    /// The reply to a pull of this version, once a worker has pulled it.
     pulled: Option<PullReply>,
-    /// The reply to a pull of the version before, of a server behind the leader in a synchronous mode:
-    /// the leader may have answered a worker with it just before the update.
+    /// The reply to a pull of the version before, of a server behind the leader in a synchronous
+    /// mode: the leader may have answered a worker with it just before the update.
     before: Option<PullReply>,
     /// Versions whose rows workers read.
     kept: BTreeMap<u32, u64>,
@@ -86,7 +86,7 @@ impl Core {
         }
     }
 
-    /// Serves a generation that begins with this model.
+    /// Serves a generation that starts with this model.
     pub(crate) fn open(
         &mut self,
         generation: u64,
@@ -120,8 +120,8 @@ impl Core {
         };
     }
 
-    /// The workers that are there; the places of others are free. What these have sent stays: the
-    /// leader may hold it for an update, and says when it does not.
+    /// Sets the present workers; the places of others become free. Staged messages of the others
+    /// stay: the leader may hold them for an update, and orders their removal when it does not.
     pub(crate) fn know_workers(&mut self, orders: &AttendReply) {
         let before = std::mem::take(&mut self.workers);
         self.workers = orders.workers.iter().copied().collect();
@@ -133,24 +133,24 @@ impl Core {
         }
     }
 
-    /// Who may still push at the leader, and how many it has known.
+    /// Workers that may still push to the leader, and how many it has known.
     pub(crate) fn pushing(&self) -> (Vec<u32>, u32) {
         (self.workers.iter().copied().collect(), self.workers_numbered)
     }
 
-    /// Drops what workers have sent that may not push at the leader any more.
+    /// Drops staged messages of workers that may no longer push to the leader.
     pub(crate) fn drop_gone(&mut self, workers: &[u32], workers_numbered: u32) {
         self.staged
             .retain(|(worker, _), _| *worker >= workers_numbered || workers.contains(worker));
     }
 
-    /// Whether a worker may write now.
+    /// Checks that a worker may write now.
     pub(crate) fn admit(&self, worker: u32, generation: u64) -> Result<(), Refused> {
         if self.generation == 0 {
             return Err(Refused::Closed);
         }
         self.is_present(generation)?;
-        // One that is newer than the last orders is there.
+        // A worker newer than the last orders is present.
         let gone = worker < self.workers_numbered && !self.workers.contains(&worker);
         if gone { Err(Refused::Gone(worker)) } else { Ok(()) }
     }
@@ -268,8 +268,7 @@ impl Core {
         Some(reply.clone())
     }
 
-    /// Rows of a table, and whether there are more that are stored. `room` is how many bytes they may
-    /// have.
+    /// Rows of a table, and `true` if more are stored. `room` is the limit of their size in bytes.
     pub(crate) fn rows(
         &self,
         pull: &PullRowsRequest,
@@ -314,8 +313,8 @@ impl Core {
         Ok(PullRowsReply { rows, version, more: false, moved: false })
     }
 
-    /// A worker does something else than to compute a gradient: its place in the next update is free.
-    /// Returns whether it had one.
+    /// A worker does something else than to compute a gradient: its place in the next update is
+    /// free. Returns whether it had one.
     pub(crate) fn release(&mut self, worker: u32) -> bool {
         self.gate.release(WorkerId(worker))
     }

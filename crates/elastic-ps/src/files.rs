@@ -1,5 +1,5 @@
-//! Files of checkpoints, on a disk or in a bucket (`s3://BUCKET/KEY`). Owns: that one is there whole or
-//! not at all, wherever it is. Does not know about: what is in it.
+//! Files of checkpoints, on a disk or in a bucket (`s3://BUCKET/KEY`). Owns: that one is there
+//! whole or not at all, wherever it is. Does not know about: what is in it.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -8,18 +8,18 @@ use std::path::Path;
 use buckets::Store;
 use tokio::runtime::Handle;
 
-/// Where an object is; none: the path is one of a disk.
+/// Bucket and key of an object; `None` if the path is on a disk.
 fn in_bucket(path: &Path) -> Option<(&str, &str)> {
     buckets::parts(path.to_str()?)
 }
 
-/// Asks the server of a bucket, from a thread that may wait.
+/// Calls the server of a bucket, from a thread that may block.
 fn ask<T>(bucket: &str, what: impl AsyncFnOnce(Store) -> io::Result<T>) -> io::Result<T> {
     let store = Store::of(bucket, |name| std::env::var(name).ok())?;
     Handle::current().block_on(what(store))
 }
 
-/// Whether there is a login for a path in a bucket.
+/// Checks that there is a login for a path in a bucket.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     match in_bucket(path) {
         Some((bucket, _)) => Store::of(bucket, |name| std::env::var(name).ok()).map(drop),
@@ -70,7 +70,7 @@ pub(crate) fn names(folder: &Path) -> io::Result<Vec<String>> {
     fs::read_dir(folder)?.map(name).collect()
 }
 
-/// Removes a file, and its folder with the last one. What is not there is removed.
+/// Removes a file, and its folder with the last one. A missing file is no error.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     if let Some((bucket, key)) = in_bucket(path) {
         return ask(bucket, async |store| store.remove(key).await);

@@ -1,9 +1,9 @@
-//! What server 0 decides: which pushes are an update, when a checkpoint is taken. Owns: that an
-//! update is made on all servers or on none, and that a checkpoint and the ledger of the master are
-//! one cut. Does not know about: how a message arrives.
+//! Decisions of server 0: which pushes become an update, when a checkpoint is taken. Owns: an
+//! update is made on all servers or on none; a checkpoint and the ledger of the master are one cut.
+//! Does not know about: how a message arrives.
 //!
-//! Everything here holds the state for as long as it takes, calls to other parts included: no push
-//! is judged meanwhile. It gives up only when the master wants another generation.
+//! Each decision holds the state to its end, calls to other servers included: no push is decided
+//! meanwhile. It is given up only when the master wants another generation.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -171,7 +171,7 @@ impl Connected {
         let this = Arc::clone(self);
         tokio::spawn(async move {
             let report = ReportVersionRequest { model_generation, model_version };
-            // Given up only with its generation.
+            // The report is given up only with its generation.
             let _ = this
                 .insist(model_generation, || {
                     let mut master = this.master.clone();
@@ -185,7 +185,7 @@ impl Connected {
         !std::mem::replace(&mut lock(&self.checkpoints).writing, true)
     }
 
-    /// Tells the master what is in the model, and takes a copy of it.
+    /// Reports the contents of the model to the master, and takes a copy of the model.
     async fn begin_checkpoint(
         &self,
         core: &Core,
@@ -223,7 +223,8 @@ impl Connected {
         body: CheckpointBody,
     ) -> Result<(), String> {
         let result = self.write_and_keep(header, body).await;
-        // Not before the master knows it and old ones are gone: the end of the job waits for that.
+        // Not before the master has confirmed it and old ones are removed: the end of the job waits
+        // for that.
         lock(&self.checkpoints).writing = false;
         result
     }
@@ -259,7 +260,8 @@ impl Connected {
         });
         ended.await.map_err(text)?;
         self.counts.checkpoint.store(version, Ordering::Relaxed);
-        // Only now: until the master knows the new one, it may go back to an old one.
+        // Old files are removed only now: until the master knows the new one, it may restore an old
+        // one.
         let servers = self.settings.servers;
         self.remove(removed, (0..servers).map(|index| (index, servers)).collect()).await
     }

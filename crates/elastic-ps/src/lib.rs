@@ -33,17 +33,17 @@ use serde::{Deserialize, Serialize};
 pub use checkpoint::CheckpointError;
 pub use run::{Server, run, run_until};
 
-/// What a parameter server is started with. What a job decides comes from its master.
+/// Settings of a parameter server. The settings of the job come from its master.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
     /// Its number, from 0. Server 0 leads.
     pub index: u32,
-    /// How many there are.
+    /// Number of servers.
     pub servers: u32,
-    /// Where it listens; port 0 takes a free one.
+    /// Address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where workers reach it, as host or host:port; nothing: where it listens.
+    /// Address for workers, as host or host:port; `None`: the address it listens on.
     pub advertise: Option<String>,
     /// The master, as host:port.
     pub master: String,
@@ -52,57 +52,57 @@ pub struct Settings {
     /// Where checkpoints are written and restored from: a folder of its own, or one for all servers
     /// of a job. Both folders may be in a bucket (`s3://BUCKET/KEY`).
     pub checkpoint_dir: Option<PathBuf>,
-    /// A training begins with the newest checkpoint in this folder. It may be of another job and of
+    /// Folder whose newest checkpoint a training starts from. It may be of another job and of
     /// another number of servers.
     pub init_dir: Option<PathBuf>,
     /// The largest message, in bytes.
     pub message_bytes_max: usize,
 }
 
-/// What became of the gradients that were pushed to a server since it started; only the leader judges.
+/// Counts of the gradients that were pushed to a server since it started; only the leader counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pushes {
-    /// They are in the model, or wait to be.
+    /// Gradients that are in the model, or wait for an update.
     pub accepted: u64,
-    /// They were too old, and were computed again.
+    /// Gradients that were too old, and were computed again.
     pub rejected: u64,
 }
 
-/// Why a parameter server ends early.
+/// Error that ends a parameter server early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Its number is none.
+    /// The index is not below the number of servers.
     #[error("index {index}: {servers} parameter servers have the numbers 0 to {servers} - 1")]
     Index {
-        /// As given.
+        /// Index, as given.
         index: u32,
-        /// As given.
+        /// Number of servers, as given.
         servers: u32,
     },
-    /// It has no token.
+    /// The server has no token.
     #[error(transparent)]
     Credentials(#[from] elastic_proto::CredentialsError),
-    /// It cannot listen.
+    /// The server cannot listen.
     #[error("cannot listen on {address}: {source}; give another address or port 0")]
     Listen {
-        /// Where.
+        /// Address to listen on.
         address: SocketAddr,
-        /// Why not.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The address of the master is none.
+    /// The address of the master is invalid.
     #[error("master {master:?} is not an address: give host:port")]
     Master {
-        /// As given.
+        /// Address, as given.
         master: String,
     },
-    /// A bucket of checkpoints that cannot be reached for want of a login.
+    /// There is no login for a bucket of checkpoints.
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
-    /// The master refuses it.
+    /// The master refuses the server.
     #[error("the master refuses this server: {0}")]
     Refused(String),
-    /// It has to stop and could not save the model.
+    /// The server has to stop and could not save the model.
     #[error("the last checkpoint was not written: {0}")]
     Unsaved(String),
     /// The connection of the server broke.

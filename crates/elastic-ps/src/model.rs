@@ -1,5 +1,5 @@
-//! The part of a model that a server has. Owns: its variables and tables, and what a set of gradients
-//! makes of them. Does not know about: versions, or which gradients count.
+//! The part of a model that a server has. Owns: its variables and tables, and what a set of
+//! gradients makes of them. Does not know about: versions, or which gradients count.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -35,7 +35,7 @@ pub(crate) struct Model {
     place: Place,
 }
 
-/// What a step of a worker pushes.
+/// Gradients and state that a worker pushes after a step.
 #[derive(Debug, Clone)]
 pub(crate) struct Gradients {
     trainable: BTreeMap<String, (Vec<u64>, Vec<f32>)>,
@@ -71,7 +71,7 @@ impl Gradients {
 }
 
 impl Model {
-    /// As its first worker has made it.
+    /// Model from the values of its first worker.
     pub(crate) fn begin(init: &InitModelRequest, place: Place) -> Result<Self, ModelError> {
         let optimizer = init.optimizer.ok_or(ModelError::NoOptimizer)?;
         optimizer::check(&optimizer)?;
@@ -153,7 +153,8 @@ impl Model {
         self.records
     }
 
-    /// A job begins with the model of another: none of its own records are in it.
+    /// The model for another job than the one that trained it: none of the new job's records are in
+    /// it.
     pub(crate) fn without_records(self) -> Self {
         Self { records: 0, ..self }
     }
@@ -162,7 +163,7 @@ impl Model {
         self.optimizer.learning_rate
     }
 
-    /// Whether gradients are of this model.
+    /// Checks that gradients match this model.
     pub(crate) fn check(&self, gradients: &Gradients) -> Result<(), ModelError> {
         for (name, (found, _)) in &gradients.trainable {
             let parameter = self.trainable.get(name).ok_or_else(|| self.unknown(name))?;
@@ -187,8 +188,8 @@ impl Model {
     /// Makes an update of these, which [`Self::check`] has let pass: of gradients the mean, of
     /// floating-point state the mean, of other state the last, of rows of tables the sum.
     ///
-    /// `was` is the version that it makes a new one of, and `keeps_from` the oldest version whose rows
-    /// stay readable.
+    /// `was` is the version that it makes a new one of, and `keeps_from` the oldest version whose
+    /// rows stay readable.
     pub(crate) fn update(
         &mut self,
         pushes: &[Gradients],
@@ -248,7 +249,7 @@ impl Model {
         }
     }
 
-    /// What belongs to this place of the parts of a checkpoint.
+    /// The model of this place, from the parts of a checkpoint.
     pub(crate) fn of_bodies(bodies: Vec<CheckpointBody>, place: Place) -> Result<Self, ModelError> {
         let optimizer = bodies.iter().find_map(|body| body.optimizer);
         let optimizer = optimizer.ok_or(ModelError::NoOptimizer)?;
@@ -405,7 +406,8 @@ mod tests {
         pushes.iter().for_each(|push| model.check(push).expect("of this model"));
         model.update(&pushes, 0.5, (0, 1));
         assert_eq!(state(&model), (vec![2.0, 4.0], 9));
-        // One that has none, as of a model that is evaluated, changes nothing; nor does its order.
+        // A push without state, as of a model that is evaluated, changes nothing; nor does its
+        // order.
         model.update(&[push(vec![variable(MEAN, &[5.0, 5.0])]), push(Vec::new())], 0.5, (1, 2));
         assert_eq!(state(&model), (vec![5.0, 5.0], 9));
     }

@@ -1,11 +1,11 @@
-//! Why a message about a model is refused. Owns: the words, which name the variable or table. Does not
+//! Errors of messages about a model. Owns: the words, which name the variable or table. Does not
 //! know about: the checks.
 
 use elastic_proto::TensorError;
 
 use crate::optimizer::OptimizerError;
 
-/// Why a message about a model is refused.
+/// Error of a message about a model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ModelError {
     #[error(transparent)]

@@ -7,7 +7,7 @@
 use elastic_proto::v1::Optimizer;
 use elastic_proto::v1::optimizer::Rule;
 
-/// Why an optimizer is refused.
+/// Error of an optimizer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum OptimizerError {
     #[error("optimizer: rule is missing; one of sgd, adam, adagrad")]
@@ -42,7 +42,7 @@ pub(crate) fn check(optimizer: &Optimizer) -> Result<(), OptimizerError> {
     }
 }
 
-/// What the rule keeps of a variable of this length, before the first update.
+/// Slots of the rule for a variable of this length, before the first update.
 pub(crate) fn slots(optimizer: &Optimizer, length: usize) -> Vec<Vec<f32>> {
     let (count, start) = match &optimizer.rule {
         Some(Rule::Sgd(sgd)) => (usize::from(sgd.momentum > 0.0), 0.0),
@@ -61,7 +61,7 @@ pub(crate) fn rate(optimizer: &Optimizer, (steps, rate): (u64, f32)) -> f32 {
     }
 }
 
-/// Changes a variable by a gradient, at what [`rate`] says.
+/// Changes a variable by a gradient, at the rate of [`rate`].
 pub(crate) fn update(
     optimizer: &Optimizer,
     rate: f32,
@@ -112,7 +112,7 @@ pub(crate) fn update(
     }
 }
 
-/// Both means begin at 0 and are too small at first.
+/// Both means start at 0 and are too small at first.
 fn bias_correction((b1, b2): (f32, f32), steps: u64) -> f32 {
     let power = |base: f32| f64::from(base).powf(as_float(steps));
     #[expect(clippy::cast_possible_truncation, reason = "a factor near 1")]
@@ -132,7 +132,7 @@ mod tests {
 
     use super::{check, rate, slots, update};
 
-    /// The value of a variable that begins at 1 and gets these gradients, with rate 0.1.
+    /// The value of a variable that starts at 1 and gets these gradients, with rate 0.1.
     fn after(rule: Rule, gradients: &[f32]) -> f32 {
         let optimizer = Optimizer { learning_rate: 0.1, rule: Some(rule) };
         assert_eq!(check(&optimizer), Ok(()));

@@ -1,5 +1,5 @@
-//! What the master wants of a server. Owns: asking, and going to the generation and checkpoint that
-//! it names. Does not know about: why the master decides so.
+//! Orders of the master to a server. Owns: the requests for them, and the switch to the generation
+//! and checkpoint that they name. Does not know about: why the master decides so.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ const WAIT_MS: u64 = 5_000;
 /// A reply takes at most the time to wait, and some more.
 const PATIENCE: Duration = Duration::from_millis(3 * WAIT_MS);
 const AGAIN: Duration = Duration::from_millis(200);
-/// The revision of no orders: those that there are come without waiting.
+/// A revision that no orders have: the reply comes without waiting.
 const AT_ONCE: u64 = 0;
 
-/// What a server that listens at an address says of itself.
+/// First message of a server that listens at an address.
 pub(crate) fn introduction(server: &Connected, address: String) -> AttendRequest {
-    // Without a meaning but to differ from that of any other process.
+    // A number that only has to differ from that of any other process.
     let instance = RandomState::new().hash_one(std::process::id());
     AttendRequest { index: server.settings.index, address, instance, ..Default::default() }
 }
 
-/// Says that a server which has to stop has saved the model, as long as the master answers.
+/// Reports to the master, if it answers, that a server which has to stop has saved the model.
 pub(crate) async fn say_saved(server: &Connected, introduction: AttendRequest) {
     let mut request = Request::new(AttendRequest { saved: true, ..introduction });
     request.set_timeout(PATIENCE);
@@ -46,8 +46,8 @@ struct Finishing {
 
 /// Follows the master until the job has ended.
 ///
-/// Asking never waits for the state of the server: an update or the last checkpoint may hold it
-/// until another server is there, and only the next orders say where that is, or end it.
+/// A request never waits for the state of the server: an update or the last checkpoint may hold it
+/// until another server is there, and only the next orders name that server, or end the wait.
 pub(crate) async fn follow(
     server: Arc<Connected>,
     introduction: AttendRequest,
@@ -63,7 +63,7 @@ pub(crate) async fn follow(
             orders = master.attend(request) => orders.map(Response::into_inner),
             (generation, done) = finished(&mut finishing) => {
                 finishing = None;
-                // One of a generation that is over counts for nothing.
+                // The last checkpoint of an ended generation does not count.
                 let is_over = *server.wanted.borrow() != generation;
                 attend.done = done && !is_over;
                 if done || is_over {
@@ -116,7 +116,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// Says how the model is, as far as it is known without waiting.
+/// Adds the state of the model to the message, if it is free to read.
 fn describe(server: &Connected, attend: &mut AttendRequest) {
     if let Ok(core) = server.core.try_lock() {
         attend.model_generation = core.generation;
@@ -128,7 +128,7 @@ fn describe(server: &Connected, attend: &mut AttendRequest) {
     attend.applied_records = server.counts.applied.load(Ordering::Relaxed);
 }
 
-/// What no repetition changes.
+/// True for errors that a repetition cannot change.
 fn refuses(code: Code) -> bool {
     matches!(code, Code::Unauthenticated | Code::FailedPrecondition | Code::InvalidArgument)
 }
@@ -143,8 +143,8 @@ async fn finish(server: Arc<Connected>) -> bool {
     result.is_ok()
 }
 
-/// The generation of the last checkpoint that was begun, and whether it is there. Never returns if none
-/// was begun.
+/// The generation of the last checkpoint that was begun, and `true` if it was written. Never
+/// returns if none was begun.
 async fn finished(finishing: &mut Option<Finishing>) -> (u64, bool) {
     let Some(Finishing { generation, task }) = finishing else {
         return std::future::pending().await;
@@ -156,8 +156,8 @@ async fn finished(finishing: &mut Option<Finishing>) -> (u64, bool) {
     (*generation, done)
 }
 
-/// Goes to the generation that is ordered. Returns false if the state is held so long that it may be for
-/// lack of other orders.
+/// Goes to the generation that is ordered. Returns false if the state is held so long that it may
+/// be for lack of other orders.
 async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<bool, CheckpointError> {
     server.wanted.send_if_modified(|wanted| {
         std::mem::replace(wanted, orders.model_generation) != orders.model_generation
@@ -185,7 +185,7 @@ async fn restore(
     server: &Arc<Connected>,
     orders: &AttendReply,
 ) -> Result<(u64, Option<Model>), CheckpointError> {
-    // What an earlier generation still writes must not come after what is done here.
+    // Writes of an earlier generation must not come after the ones here.
     let _writes = server.writer.lock().await;
     let (settings, place) = (server.settings.clone(), server.place());
     let (version, job_id) = (orders.checkpoint_version, orders.job_id.clone());
@@ -203,7 +203,7 @@ async fn restore(
                 (version, Some(checkpoint::load_own(root, version, &job_id, place)?))
             }
         };
-        // What came after is another past now.
+        // Later checkpoints belong to a discarded history.
         let written = |root| checkpoint::written(root, &job_id, place);
         let mut kept = settings.checkpoint_dir.as_deref().map(written).unwrap_or_default();
         for later in kept.extract_if(.., |kept| *kept > version) {

@@ -1,7 +1,7 @@
-//! Which server has which row. Does not know about: which has which variable, which clients have to
-//! know as well (`elastic_proto::server_of`).
+//! Assignment of rows to servers. Does not know about: the assignment of variables, which clients
+//! need as well (`elastic_proto::server_of`).
 
-/// Which of how many servers.
+/// Index of a server, and the number of servers.
 pub(crate) type Place = (u32, u32);
 
 /// The server of a row.

@@ -20,7 +20,7 @@ pub struct Server {
     settings: Settings,
     credentials: Credentials,
     listener: TcpListener,
-    /// Where it listens.
+    /// Address that it listens on.
     pub address: SocketAddr,
 }
 

@@ -49,24 +49,24 @@ pub(crate) struct Connected {
     pub peers: std::sync::Mutex<Vec<(String, Peer)>>,
     /// Rises when a pull that waits may succeed.
     pub changed: watch::Sender<u64>,
-    /// The model generation that the master wants; what is done for another is given up.
+    /// The model generation that the master wants; work for another is given up.
     pub wanted: watch::Sender<u64>,
     /// Held while a file of a checkpoint is written.
     pub writer: Arc<Mutex<()>>,
-    /// What checkpoints the leader writes, and which it keeps.
+    /// Checkpoints of the job that this server writes and keeps.
     pub checkpoints: std::sync::Mutex<Checkpoints>,
     pub counts: Counts,
 }
 
-/// What a server knows of the checkpoints of this job.
+/// Checkpoints of this job, as far as this server knows them.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
     pub job_id: String,
-    /// One is being written.
+    /// True while one is being written.
     pub writing: bool,
     /// Versions of which this server has its file, oldest first.
     pub kept: Vec<u64>,
-    /// Not the leader: the one that was taken and not written yet.
+    /// Servers other than the leader: the checkpoint that was taken and not written yet.
     pub taken: Option<(CheckpointHeader, CheckpointBody)>,
 }
 
@@ -225,7 +225,7 @@ fn channel(credentials: &Credentials, address: &str) -> Option<Channel> {
     Some(endpoint.connect_lazy())
 }
 
-/// What no panic leaves half-done: each holder changes one value.
+/// Locks data that no panic leaves inconsistent: each holder changes one value.
 pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! The calls of a server. Owns: what each checks, waiting, and that a call that was begun is
-//! finished although its caller is gone. Does not know about: what is decided.
+//! The calls of a server. Owns: the checks of each, waiting, and that a call continues to its end
+//! without its caller. Does not know about: the decisions.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The part of an embedding table that a server has: the rows whose id modulo the number of servers
-//! is its index. Owns: rows and what the optimizer keeps of them, and what a row is before its first
-//! update. Does not know about: which gradients count, other variables.
+//! is its index. Owns: rows and their optimizer slots, and the initial values of a row. Does not
+//! know about: which gradients count, other variables.
 //!
 //! A row is stored when it gets its first gradient. Until then its numbers follow from the name of
-//! the table, the id and the initializer alone, so they do not depend on who asks first, on the
-//! number of servers, or on a restart; and asking stores nothing.
+//! the table, the id and the initializer alone, so they do not depend on the order of the pulls, on
+//! the number of servers, or on a restart; and a pull stores nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::f64::consts::TAU;
@@ -37,7 +37,7 @@ pub(crate) struct Table {
     info: EmbeddingTable,
     dim: usize,
     name_hash: u64,
-    /// What the optimizer keeps of a number, before its first update.
+    /// Optimizer slots of a number, before its first update.
     slots: Vec<f32>,
     /// The numbers of the row, then those of each slot.
     rows: BTreeMap<u64, Box<[f32]>>,
@@ -50,7 +50,7 @@ pub(crate) struct Table {
 struct Past {
     /// The version before the update.
     version: u64,
-    /// Their numbers in it, without slots; nothing for one that was not stored.
+    /// Numbers of the rows in it, without slots; `None` for a row that was not stored.
     rows: BTreeMap<u64, Option<Box<[f32]>>>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn ids(table: &str, bytes: &[u8]) -> Result<Vec<u64>, ModelError> {
 }
 
 impl Table {
-    /// Without a row.
+    /// A table without rows.
     pub(crate) fn new(info: EmbeddingTable, optimizer: &Optimizer) -> Result<Self, ModelError> {
         let refused = |what: String| ModelError::Table { table: info.name.clone(), what };
         if info.name.is_empty() {
@@ -146,7 +146,7 @@ impl Table {
         self.parameters() * 4 * (1 + self.slots.len() as u64)
     }
 
-    /// Whether gradients are of this table and of this server.
+    /// Checks that gradients are of this table and of this server.
     pub(crate) fn check(&self, rows: &RowGradients, place: Place) -> Result<(), ModelError> {
         self.same_dim(u32::try_from(rows.dim).unwrap_or(u32::MAX))?;
         self.are_here(&rows.ids, place)
@@ -171,7 +171,7 @@ impl Table {
         (oldest..=present).contains(&version)
     }
 
-    /// Before an update of the version `was`: keeps what it changes, and drops what is older than
+    /// Keeps the rows that an update of version `was` will change, and drops those older than
     /// `from`.
     pub(crate) fn keep(&mut self, pushes: &[&RowGradients], (was, from): (u64, u64)) {
         while self.past.front().is_some_and(|past| past.version < from) {

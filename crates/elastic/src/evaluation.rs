@@ -27,7 +27,7 @@ struct Round<R> {
 /// come due only the newest waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluations<R> {
-    /// Every so many versions.
+    /// Number of versions between two measurements; 0 for never.
     every: u64,
     newest: u64,
     waiting: Option<u64>,
@@ -35,14 +35,14 @@ pub struct Evaluations<R> {
 }
 
 impl<R> Evaluations<R> {
-    /// Every so many versions; 0 for never.
+    /// Measures every `every` versions; 0 for never.
     #[must_use]
     pub fn new(every: u64) -> Self {
         Self { every, newest: 0, waiting: None, round: None }
     }
 
-    /// The model has reached a version. Returns one that is to be measured now: the caller makes
-    /// tasks of it and says [`Self::begin`].
+    /// Records that the model has reached a version. Returns the version to measure now, if one is
+    /// due: the caller makes tasks of it and calls [`Self::begin`].
     pub fn reach(&mut self, version: u64) -> Option<u64> {
         if self.every == 0 || version / self.every <= self.newest / self.every {
             self.newest = self.newest.max(version);

@@ -1,6 +1,6 @@
-//! Which updates of the model count. Owns: versions, what is stale, what came twice, when an update
-//! is made of several gradients. Does not know about: the gradients; the server of parameters adds
-//! them up and does what the verdict says.
+//! Gate for updates of the model. Owns: versions, which gradients are stale or duplicates, when
+//! several gradients become an update. Does not know about: the gradients; the parameter server
+//! adds them up and acts on the verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::task::WorkerId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The mean of so many gradients is an update. A gradient of a version that is more than
+    /// The mean of `gradients` gradients is an update. A gradient of a version more than
     /// `tolerance` behind is refused.
     Synchronous {
         /// Gradients to an update (`--grads_to_wait`), at least 1.
@@ -22,17 +22,17 @@ pub enum Mode {
     },
     /// Each gradient is an update.
     Asynchronous {
-        /// A gradient that is more versions behind is refused (`--staleness_max`); nothing: none is.
+        /// A gradient that is more versions behind is refused (`--staleness_max`); `None`: none is.
         staleness_max: Option<u64>,
     },
 }
 
-/// What identifies a push: the same one may arrive twice, and one of a worker's earlier life late.
+/// Identity of a push: it may arrive twice, and one of a worker's earlier life late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Push {
-    /// Who pushes.
+    /// Worker that pushes.
     pub worker: WorkerId,
-    /// Its life: a worker that connects again begins a new one.
+    /// Its life: a worker that reconnects starts a new one.
     pub generation: u32,
     /// Its number in this life, rising from 1.
     pub sequence: u64,
@@ -40,12 +40,12 @@ pub struct Push {
     pub version: u64,
 }
 
-/// What is to be done with a push.
+/// Decision about a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Add it; an update follows when there are enough. `held` gradients wait, this one included.
     Held {
-        /// So many wait.
+        /// Gradients that wait.
         held: u32,
     },
     /// Add it and update: the mean of `of` gradients makes this version. `staleness` is how many
@@ -53,9 +53,9 @@ pub enum Verdict {
     Update {
         /// The new version.
         version: u64,
-        /// So many gradients are in it.
+        /// Gradients in the update.
         of: u32,
-        /// At least 0.
+        /// Versions that the gradient was behind, at least 0.
         staleness: u64,
     },
     /// Compute it again, on this version at least.
@@ -63,17 +63,17 @@ pub enum Verdict {
         /// The version now.
         version: u64,
     },
-    /// It arrived before and counts already.
+    /// The push arrived before and counts already.
     Duplicate {
         /// The version now.
         version: u64,
     },
-    /// It is of an earlier life of its worker, whose work was given to another.
+    /// The push is of an earlier life of its worker, whose work was given to another.
     Superseded {
         /// The life that counts.
         generation: u32,
     },
-    /// It claims a version that does not exist.
+    /// The push names a version that does not exist.
     FromTheFuture {
         /// The version now.
         version: u64,
@@ -96,7 +96,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Before a model of this version.
+    /// Gate for a model of this version.
     #[must_use]
     pub fn new(mode: Mode, version: u64) -> Self {
         let (last, stale, admitted) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
@@ -123,7 +123,7 @@ impl Gate {
                 }
                 Mode::Asynchronous { staleness_max: None } => return true,
                 Mode::Asynchronous { staleness_max: Some(max) } => {
-                    // Of each that computes, all others may push first, this worker with them.
+                    // All other admitted workers, and this one, may push before each of them.
                     let others = self.admitted.len() as u64;
                     self.admitted.values().all(|begun| self.version - begun + others <= max)
                 }
@@ -194,8 +194,8 @@ impl Gate {
         (of > 0).then(|| (self.update(), of))
     }
 
-    /// The pushes that wait are lost with the server that held them. Their records are not in the
-    /// model and have to be opened again.
+    /// Takes the waiting pushes, which are lost with the server that held them. Their records are
+    /// not in the model and have to be opened again.
     pub fn reopen(&mut self) -> Vec<Push> {
         std::mem::take(&mut self.held)
     }

@@ -17,46 +17,46 @@ use crate::rendezvous::{Rendezvous, RendezvousError, World, WorldLimits};
 use crate::resize::{Resize, ResizeStep};
 use crate::task::{Task, TaskId, WorkerId};
 
-/// What a training is. Does not change while it lives.
+/// Specification of a training. Does not change while it lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Training {
-    /// What it reads.
+    /// Data of the training.
     pub plan: Plan,
-    /// What it puts up with.
+    /// Limits of failures and of work at a time.
     pub limits: Limits,
-    /// What it is measured with, and every how many versions of the model.
+    /// Data of the evaluation, and the number of versions of the model between two evaluations.
     pub evaluation: Option<(Plan, u64)>,
     /// The sizes of the world of workers, if they train together and not each for itself.
     pub world: Option<WorldLimits>,
-    /// A worker that says nothing about its task for so long is given up, if it is also three times
-    /// as slow as the slowest. Nothing: never.
+    /// Milliseconds without a report after which a worker with a task is given up; never less than
+    /// three times the longest task of its kind. `None`: never.
     pub silent_ms: Option<u64>,
 }
 
-/// Why a training cannot be.
+/// Error of the specification of a training.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrainingError {
-    /// Its data.
+    /// The plan of its data is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// What it is measured with.
+    /// The plan of the evaluation is invalid.
     #[error("evaluation: {0}")]
     Evaluation(PlanError),
-    /// Its sizes.
+    /// The sizes of its world are invalid.
     #[error(transparent)]
     World(#[from] RendezvousError),
 }
 
-/// What a training gets to know. With the time of each, a list of them is its journal.
+/// An input of a training. With the time of each, a list of them is its journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input<R> {
-    /// A worker is there.
+    /// A worker has joined.
     Joined(WorkerId),
-    /// A worker that is there can train together with others.
+    /// A joined worker is ready to train together with others.
     Ready(WorkerId),
-    /// A worker is gone, whatever the cause; what it had and had not reported is done again.
+    /// A worker is gone, whatever the cause; its unreported records are done again.
     Left(WorkerId),
     /// A worker wants a task, and waits for it.
     Asked(WorkerId),
@@ -64,7 +64,7 @@ pub enum Input<R> {
     Advanced(WorkerId, TaskId, u64),
     /// See [`Ledger::finish`].
     Finished(WorkerId, TaskId),
-    /// See [`Ledger::hand_back`]. It does not want another task.
+    /// See [`Ledger::hand_back`]. The worker does not want another task.
     HandedBack(WorkerId, TaskId, u64),
     /// See [`Ledger::fail`].
     Failed(WorkerId, TaskId, String),
@@ -74,35 +74,35 @@ pub enum Input<R> {
     Measured(WorkerId, TaskId, R),
     /// The model has reached a version.
     Version(u64),
-    /// A checkpoint of a version begins: no update is under way, and each worker has visited so
-    /// many records of its tasks.
+    /// A checkpoint of a version begins: no update is under way; `positions` has the visited
+    /// records of tasks.
     Held {
         /// The version.
         version: u64,
-        /// Records that were visited of each task, where it is more than was reported.
+        /// Visited records of each task, if more than reported.
         positions: BTreeMap<TaskId, u64>,
     },
-    /// The checkpoint that began last is whole. What was reported since it began is not in it.
+    /// The checkpoint that began last is complete. It does not contain reports since its beginning.
     Checkpointed {
         /// The version.
         version: u64,
         /// The oldest version of which a checkpoint is kept.
         oldest: u64,
     },
-    /// The model is one of a checkpoint again; of version 0 if it begins from nothing.
+    /// The model was restored from the checkpoint of this version; 0 if it starts without one.
     Restored(u64),
-    /// The scheduler takes the place of this worker: it leaves until then, or is stopped.
+    /// The scheduler takes the place of this worker: it leaves before this time, or is stopped.
     Leaving(WorkerId, Instant),
-    /// Nothing but time.
+    /// Only time has passed.
     Tick,
 }
 
-/// What is to be done.
+/// An action for the master.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect<R> {
     /// A worker that asked gets this task.
     Give(WorkerId, Task),
-    /// A worker drops this task: it counts no more what it does with it.
+    /// A worker drops this task: its further work on it does not count.
     Drop(WorkerId, TaskId),
     /// A worker that asked may leave: there will be nothing more.
     Leave(WorkerId),
@@ -118,30 +118,30 @@ pub enum Effect<R> {
     Ended(Outcome),
 }
 
-/// Why an input is refused. The training is as it was.
+/// Error of an input. The training is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// By the ledger.
+    /// The ledger refuses it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// Nothing is known of what is in it.
+    /// No cut is known for this checkpoint.
     #[error("no checkpoint of version {version} is known; known are {known:?}")]
     Checkpoint {
-        /// Of this version.
+        /// Version of the checkpoint.
         version: u64,
-        /// These are.
+        /// Versions of the known checkpoints.
         known: Vec<u64>,
     },
-    /// A task that measures, finished without what it measured.
+    /// A measuring task was finished without a measurement.
     #[error("{0} measures the model: report what it measured")]
     Unmeasured(TaskId),
-    /// A worker that is not of the training, or not any more.
+    /// The worker has not joined the training, or has left it.
     #[error("{0} is not known: join first; one that has left joins under a new number")]
     Unknown(WorkerId),
 }
 
-/// A training that is under way. As a document it is whole: a master goes on from it, and from what
-/// its journal has after it.
+/// A training that is under way. Its document is complete: a master resumes from it and from the
+/// journal entries after it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Job<R> {
@@ -150,25 +150,25 @@ pub struct Job<R> {
     evaluations: Evaluations<R>,
     rendezvous: Option<Rendezvous>,
     resize: Resize,
-    /// All workers that are there, the oldest first.
+    /// All joined workers, the oldest first.
     workers: BTreeSet<WorkerId>,
-    /// The last number that a worker had.
+    /// Highest number that a worker has had.
     newest: Option<WorkerId>,
-    /// Those who wait for a task.
+    /// Workers that wait for a task.
     asking: BTreeSet<WorkerId>,
-    /// What each checkpoint has, by version.
+    /// Cut of each checkpoint, by version.
     cuts: BTreeMap<u64, Cut>,
-    /// What the checkpoint has that is being taken.
+    /// Version and cut of the checkpoint that is being taken.
     unconfirmed: Option<(u64, Cut)>,
     ended: bool,
 }
 
 impl<R: Clone> Job<R> {
-    /// One that begins.
+    /// Creates a training that begins.
     ///
     /// # Errors
     ///
-    /// [`TrainingError`], if it cannot be.
+    /// [`TrainingError`], if it cannot run.
     pub fn new(training: Training) -> Result<Self, TrainingError> {
         let ledger = Ledger::new(training.plan.clone(), training.limits)?;
         if let Some((plan, _)) = &training.evaluation {
@@ -190,13 +190,13 @@ impl<R: Clone> Job<R> {
         })
     }
 
-    /// What it is.
+    /// Its specification.
     #[must_use]
     pub fn training(&self) -> &Training {
         &self.training
     }
 
-    /// How far it is.
+    /// Progress of the training.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.ledger.progress()
@@ -208,7 +208,7 @@ impl<R: Clone> Job<R> {
         self.ledger.epoch()
     }
 
-    /// How it ended, if it has.
+    /// Outcome; `None` while the training runs.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         self.ledger.outcome()

@@ -15,15 +15,15 @@ use crate::task::{Kind, Records, Task, TaskId, WorkerId};
 
 pub use cut::Cut;
 
-/// What a job puts up with.
+/// Limits of failures and of work at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// So often the code of a worker may fail on the same records; once more and the job fails.
-    /// That a worker is killed or preempted does not count.
+    /// How often the code of workers may fail on the same records; one more failure fails the job.
+    /// The kill or preemption of a worker does not count.
     pub failures_max: u32,
-    /// So many records may be unreadable; with one more the job fails.
+    /// How many records may be unreadable; one more fails the job.
     pub bad_records_max: u64,
-    /// So many tasks a worker may have in its hands: 2 lets it read ahead.
+    /// How many tasks a worker may hold: 2 lets it read ahead.
     pub held_max: u32,
 }
 
@@ -33,44 +33,44 @@ impl Default for Limits {
     }
 }
 
-/// What a worker gets that asks for work.
+/// Answer to a worker's request for a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// This.
+    /// A task.
     Task(Task),
-    /// Nothing now. There will be something, or the job ends: what others have may come back.
+    /// No task now. One follows, or the job ends: tasks of other workers may come back.
     Wait,
     /// The job has ended.
     Ended,
 }
 
-/// How a job ended.
+/// Outcome of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All records were visited as often as the plan says.
+    /// All records were visited as often as the plan requires.
     Finished,
     /// The code of workers failed too often on the same records.
     Failed {
         /// The records.
         records: Records,
-        /// In which pass.
+        /// Pass over the data, from 0.
         epoch: u32,
-        /// What the last of them said.
+        /// Error message of the last worker.
         message: String,
     },
     /// Too many records could not be read.
     BadRecords {
-        /// How many.
+        /// Number of unreadable records.
         count: u64,
-        /// The last of them: its position.
+        /// Position of the last of them.
         record: u64,
-        /// Why it could not be read.
+        /// Error of its reader.
         message: String,
     },
 }
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Records that count as visited, over all epochs.
@@ -87,47 +87,47 @@ pub struct Progress {
     pub failed: u64,
 }
 
-/// Why the ledger refuses what a worker reports.
+/// Error of a worker's report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    /// It was given to another since, or never.
+    /// The task was given to another worker, or never to this one.
     #[error("{worker} does not have {task}: it was taken back; drop it and ask for another")]
     NotHeld {
-        /// Who reports.
+        /// Worker that reports.
         worker: WorkerId,
-        /// About what.
+        /// The task.
         task: TaskId,
     },
-    /// It reads too far ahead.
+    /// The worker reads too far ahead.
     #[error("{worker} has {held} tasks and may have {held_max}: finish or hand back one first")]
     TooMany {
-        /// Who asks.
+        /// Worker that asks for a task.
         worker: WorkerId,
-        /// What it has.
+        /// Number of its tasks.
         held: u32,
-        /// What it may have.
+        /// Most tasks that it may hold.
         held_max: u32,
     },
-    /// More than there is.
+    /// More records than the task has.
     #[error("{task} has {count} records; {finished} cannot be finished")]
     Finished {
-        /// About what.
+        /// The task.
         task: TaskId,
-        /// Its size.
+        /// Number of its records.
         count: u64,
-        /// What was reported.
+        /// Reported number of records.
         finished: u64,
     },
-    /// A record of another task.
+    /// The record is not in the task.
     #[error("record {record} is not in {task} (records {start} to {end}, the end not included)")]
     Record {
-        /// About what.
+        /// The task.
         task: TaskId,
-        /// What was reported.
+        /// Reported position.
         record: u64,
-        /// Where the task begins.
+        /// First position of the task.
         start: u64,
-        /// Where it ends.
+        /// End of the task, not included.
         end: u64,
     },
 }
@@ -139,13 +139,13 @@ struct Held {
     task: Task,
     /// Records from its start on that count as visited already.
     finished: u64,
-    /// When it was given out.
+    /// Time at which it was given out.
     since: Instant,
-    /// When the worker last said something about it.
+    /// When the worker last reported about it.
     heard: Instant,
 }
 
-/// The ledger of a job. As a document it is whole: a job goes on from it.
+/// The ledger of a job. Its document is complete: a job resumes from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ledger {
     plan: Plan,
@@ -153,11 +153,11 @@ pub struct Ledger {
     limits: Limits,
     /// The pass whose tasks are given out for the first time.
     epoch: u32,
-    /// How many of its tasks were.
+    /// Number of tasks of this pass given out so far.
     given: u64,
     /// Records that were given out for the first time, over all passes.
     given_records: u64,
-    /// What came back, and is given out before anything new.
+    /// Returned tasks, which are given out before new ones.
     returned: VecDeque<Task>,
     /// Evaluations that no worker has yet.
     evaluations: VecDeque<Task>,
@@ -176,7 +176,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a job that begins.
+    /// Creates the ledger of a job that begins.
     ///
     /// # Errors
     ///
@@ -205,19 +205,19 @@ impl Ledger {
         })
     }
 
-    /// What the job reads.
+    /// Data that the job reads.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// How far the job is.
+    /// Progress of the job.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// How it ended, if it has.
+    /// Outcome; `None` while the job runs.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
@@ -241,8 +241,8 @@ impl Ledger {
         self.held.values().filter(of_worker).map(|held| &held.task)
     }
 
-    /// Workers that have a task and have said nothing, about any, for longer than three times the
-    /// longest task of its kind, and longer than `silent_ms`.
+    /// Workers that have a task and have not reported, about any task, for longer than three times
+    /// the longest task of its kind, and longer than `silent_ms`.
     pub fn silent(&self, silent_ms: u64, now: Instant) -> impl Iterator<Item = (WorkerId, TaskId)> {
         let mut heard = BTreeMap::<WorkerId, Instant>::new();
         for held in self.held.values() {

@@ -1,5 +1,5 @@
-//! Elastic training: which records are trained by which worker, and what happens when workers come,
-//! go and die.
+//! Elastic training: which worker trains which records, and the effect of workers that join, leave
+//! and die.
 //!
 //! ```text
 //!   Job: one state machine of all this; its inputs are the journal of a master
@@ -11,13 +11,13 @@
 //!         evaluation           rendezvous, resize              gate (versions of the model)
 //! ```
 //!
-//! Owns: the ledger of data, membership, the conversation about a new size, which updates count,
+//! Owns: the ledger of data, membership, the steps of a resize, the choice of updates that count,
 //! the collecting of evaluations, priorities of workers. Does not know about: sockets, files,
-//! clocks, tensors, or who runs the workers.
+//! clocks, tensors, or the processes of workers.
 //!
-//! The guarantee: a worker that hands its work back loses nothing and repeats nothing; one that is
-//! killed repeats at most what it had not reported; a model that is restored from a checkpoint is
-//! trained again on exactly the records that are not in that checkpoint.
+//! The guarantee: a worker that hands its work back loses nothing and repeats nothing; a killed
+//! worker repeats at most the records it had not reported; a model that is restored from a
+//! checkpoint is trained again on exactly the records that are not in that checkpoint.
 
 mod evaluation;
 mod gate;

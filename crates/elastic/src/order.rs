@@ -1,5 +1,5 @@
 //! The order of records as a permutation that needs no memory. Owns: the permutation. Does not know
-//! about: what its numbers stand for.
+//! about: the meaning of its numbers.
 
 /// A pseudo-random order of the numbers below a length, from a seed. Each position is computed on
 /// its own, so that a task carries a range of positions instead of a list of records, however large
@@ -16,7 +16,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// Of the numbers `0..length`.
+    /// Permutation of the numbers `0..length`.
     #[must_use]
     pub fn new(length: u64, seed: u64) -> Self {
         let bits = u64::BITS - length.saturating_sub(1).leading_zeros();

@@ -1,5 +1,5 @@
-//! What a job reads: shards, passes over them, and how they are cut into tasks. Owns: the checks
-//! and the cutting. Does not know about: who works on what.
+//! The plan of a job: shards, passes over them, and how they are cut into tasks. Owns: the checks
+//! and the cutting. Does not know about: workers.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,21 @@ use crate::task::{Kind, Records};
 /// A file or table, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
-    /// As the reader of the data knows it: a path, usually.
+    /// Name for the reader of the data, usually a path.
     pub name: String,
     /// Its first record.
     pub start: u64,
-    /// How many records it has.
+    /// Number of its records.
     pub count: u64,
 }
 
-/// How often the data are visited.
+/// Number of passes over the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Epochs {
-    /// So often.
+    /// This number of passes.
     Count(u32),
-    /// Until a person ends the job, or it has seen as many records as it may.
+    /// Until a person ends the job, or it has reached `records_max`.
     Endless,
 }
 
@@ -35,12 +35,12 @@ pub enum Order {
     Given,
     /// Tasks shuffled, records inside a task as given.
     Tasks {
-        /// Each epoch derives its own from it.
+        /// Seed; each epoch derives its own from it.
         seed: u64,
     },
     /// All records shuffled over all shards.
     Records {
-        /// Each epoch derives its own from it.
+        /// Seed; each epoch derives its own from it.
         seed: u64,
     },
 }
@@ -48,7 +48,7 @@ pub enum Order {
 /// The data of a job and how it visits them. Does not change while the job lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What is done with each record.
+    /// Processing of each record.
     pub kind: Kind,
     /// The data.
     pub shards: Vec<Shard>,
@@ -56,7 +56,7 @@ pub struct Plan {
     pub records_per_task: u64,
     /// Passes over the data.
     pub epochs: Epochs,
-    /// Their order.
+    /// Order of the records.
     pub order: Order,
     /// No more records than these in all, over all epochs (`--max_step` times the minibatch).
     pub records_max: Option<u64>,
@@ -64,10 +64,10 @@ pub struct Plan {
     pub saves: bool,
 }
 
-/// Why a plan cannot be carried out.
+/// Error of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Nothing to read.
+    /// There are no records to read.
     #[error("the data have no records: give at least one shard that has some")]
     Empty,
     /// A task of no records.
@@ -118,7 +118,7 @@ impl Plan {
         }
     }
 
-    /// How many records one pass visits.
+    /// Number of records that one pass visits.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl Plan {
 /// pass over a billion records costs as much memory as its shards.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cuts {
-    /// How many tasks come before each shard, and after all of them the number of tasks.
+    /// Number of tasks before each shard, and after all of them the number of tasks.
     before: Vec<u64>,
     /// Records of one pass.
     records: u64,
@@ -229,7 +229,7 @@ impl Cuts {
         }
         let Shard { start, count, .. } = plan.shards[shard];
         let range = start + from..start + count.min(to);
-        // It fits: a plan with more shards was refused.
+        // The number fits: a plan with more shards was refused.
         Records { shard: u32::try_from(shard).ok(), range }
     }
 }

@@ -1,13 +1,13 @@
-//! Which workers of a job have high priority. Owns: the published spellings and the assignment.
-//! Does not know about: what a scheduler makes of it.
+//! Workers of a job with high priority. Owns: the published spellings and the assignment. Does not
+//! know about: the effect of a priority in the scheduler.
 
 use std::str::FromStr;
 
-/// `--worker_pod_priority`: how many of the workers have high priority. One of high priority keeps
-/// a job going when all others are preempted.
+/// `--worker_pod_priority`: how many of the workers have high priority. One worker of high priority
+/// keeps a job running when all others are preempted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum High {
-    /// All of them have the priority of this name, which may be none.
+    /// All workers have the priority of this name; empty for none.
     Class(String),
     /// A part of them, in millionths, rounded up and spread over both ends: 0, N-1, 1, N-2 …
     Share(u32),
@@ -68,7 +68,7 @@ impl High {
         let exact = |part: &u32| u64::from(count) * u64::from(*part);
         let high = |index| match self {
             Self::Class(_) => true,
-            // Both fit: they are at most `count`.
+            // The numbers fit: they are at most `count`.
             Self::Share(part) => turn(index, count) < exact(part).div_ceil(u64::from(WHOLE)),
             Self::FirstShare(part) => u64::from(index) < exact(part) / u64::from(WHOLE),
         };

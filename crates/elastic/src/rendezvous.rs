@@ -1,41 +1,41 @@
-//! Which workers train together. Owns: generations of the world, ranks, when a world changes. Does
-//! not know about: addresses, or how a worker gets to know of it.
+//! Groups of workers that train together (worlds). Owns: generations of the world, ranks, when a
+//! world changes. Does not know about: addresses, or how a worker learns of a world.
 //!
 //! Unlike polling for a rank, a change is decided once and pushed. A world changes as soon as a
-//! member of it is gone, because the others cannot go on; those who join are gathered for a moment,
-//! so that two hundred joins make one change and not two hundred.
+//! member of it is gone, because the others cannot continue; joins are gathered for a moment, so
+//! that two hundred joins make one change and not two hundred.
 
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use crate::task::WorkerId;
 
-/// How large a world may be.
+/// Sizes of a world, and the waits before one changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorldLimits {
-    /// Fewer do not begin.
+    /// Minimum number of members.
     pub min: u32,
-    /// More are not taken in.
+    /// Maximum number of members.
     pub max: u32,
-    /// Sizes are multiples of it.
+    /// Sizes of a world are multiples of this number.
     pub unit: u32,
-    /// So long a first world waits for `max` once it has `min`.
+    /// How long the first rendezvous waits for `max` members once it has `min`, in milliseconds.
     pub first_ms: u64,
-    /// So long joins are gathered while a world is there.
+    /// How long joins are gathered while there is a world, in milliseconds.
     pub gather_ms: u64,
 }
 
 /// Limits that no world can keep to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RendezvousError {
-    /// None of the sizes between.
+    /// No allowed size lies between `min` and `max`.
     #[error("no multiple of unit {unit} lies between min {min} and max {max}, both at least 1")]
     Sizes {
-        /// As given.
+        /// Minimum, as given.
         min: u32,
-        /// As given.
+        /// Maximum, as given.
         max: u32,
-        /// As given.
+        /// Unit, as given.
         unit: u32,
     },
 }
@@ -45,8 +45,8 @@ pub enum RendezvousError {
 pub struct World {
     /// Rises with every change.
     pub generation: u64,
-    /// The member of rank 0 first. Who was there before keeps its place among the others, so rank 0
-    /// is always the one that has been there longest: it has the newest state to hand on.
+    /// Members by rank. Members of the previous world keep their order, so rank 0 is always the
+    /// oldest: it has the newest state to pass on.
     pub members: Vec<WorkerId>,
 }
 
@@ -55,14 +55,14 @@ pub struct World {
 pub struct Rendezvous {
     limits: WorldLimits,
     world: World,
-    /// In the order in which they joined, with the moment.
+    /// Workers in the order in which they joined, with the time.
     waiting: Vec<(WorkerId, Instant)>,
     /// True if a member of the world is gone.
     broken: bool,
 }
 
 impl Rendezvous {
-    /// Of a job that begins.
+    /// Creates the membership of a job that begins.
     ///
     /// # Errors
     ///
@@ -76,7 +76,8 @@ impl Rendezvous {
         Ok(Self { limits, world, waiting: Vec::new(), broken: false })
     }
 
-    /// A job whose world was decided elsewhere: these are those of its members that are still there.
+    /// A job whose world was decided elsewhere: these are those of its members that are still
+    /// there.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl Rendezvous {
         Ok(Self { world, broken: !is_whole, ..Self::new(limits)? })
     }
 
-    /// A member begins again, so all have to: the next world has the same members by the same ranks.
+    /// A member restarts, so all have to: the next world has the same members by the same ranks.
     pub fn renew(&mut self, worker: WorkerId) {
         self.broken |= self.world.members.contains(&worker);
     }
@@ -105,7 +106,7 @@ impl Rendezvous {
         self.waiting.iter().map(|(worker, _)| *worker)
     }
 
-    /// A worker is there and ready. One that is there already changes nothing.
+    /// A worker has joined and is ready. A known worker changes nothing.
     pub fn join(&mut self, worker: WorkerId, now: Instant) {
         let known = self.world.members.contains(&worker) || self.waiting().any(|w| w == worker);
         if !known {
@@ -130,7 +131,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// When [`Self::turn`] may change the world without anything else happening.
+    /// Time at which [`Self::turn`] may change the world without another event.
     #[must_use]
     pub fn wake_at(&self) -> Option<Instant> {
         let WorldLimits { min, unit, first_ms, gather_ms, .. } = self.limits;
@@ -161,7 +162,7 @@ impl Rendezvous {
         let size = self.size(self.there()) as usize;
         let joining: Vec<_> = self.waiting.drain(..).collect();
         let members = std::mem::take(&mut self.world.members);
-        // Who has to step back waits again in front of the others.
+        // Members that must step back wait again in front of the others.
         let all = members.into_iter().map(|member| (member, Instant(0))).chain(joining);
         let mut all: Vec<_> = all.collect();
         self.waiting = all.split_off(size.min(all.len()));

@@ -1,6 +1,6 @@
-//! The conversation about workers whose places the scheduler takes: each prepares and confirms.
-//! Owns: the order of the steps and the deadline. The job shapes how it changes, never whether: what
-//! does not answer in time is stopped. Does not know about: why the scheduler asks.
+//! Shrinking: each worker whose place the scheduler takes prepares and confirms. Owns: the order of
+//! the steps and the deadline. The job influences how it shrinks, but cannot refuse: a worker that
+//! does not answer in time is stopped. Does not know about: why the scheduler takes places.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,45 +9,46 @@ use units::Instant;
 
 use crate::task::WorkerId;
 
-/// What is to be done next.
+/// Next step of a resize.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResizeStep {
-    /// It finishes the step it is in, hands back its tasks, and says so until then.
+    /// The worker finishes its current step and hands back its tasks before the deadline.
     Prepare {
-        /// Who leaves.
+        /// Worker that leaves.
         worker: WorkerId,
-        /// Until when.
+        /// End of its time to hand back.
         deadline: Instant,
     },
-    /// It has handed back everything: its place can be taken.
+    /// The worker has handed back everything: its place can be taken.
     Release(WorkerId),
-    /// These have not answered in time and are stopped. What they had not reported is done again.
+    /// These workers did not answer in time and are stopped. Their unreported records are done
+    /// again.
     Stop(Vec<WorkerId>),
 }
 
 /// The conversation of a job with its scheduler.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Resize {
-    /// Those who prepare to leave, and until when.
+    /// Workers that prepare to leave, with their deadlines.
     leaving: BTreeMap<WorkerId, Instant>,
-    /// Those who did not answer in time, until they are gone.
+    /// Workers that did not answer in time, until they are gone.
     stopped: BTreeSet<WorkerId>,
 }
 
 impl Resize {
-    /// True if some are asked to leave and have not answered.
+    /// True if a worker has to leave and has not answered.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.leaving.is_empty()
     }
 
-    /// True if a worker is asked to leave, or stopped because it did not.
+    /// True if a worker has to leave, or was stopped because it did not.
     #[must_use]
     pub fn is_leaving(&self, worker: WorkerId) -> bool {
         self.leaving.contains_key(&worker) || self.stopped.contains(&worker)
     }
 
-    /// When the next of those who have not answered are stopped.
+    /// Earliest deadline of a worker that has not answered.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.leaving.values().min().copied()

@@ -26,7 +26,7 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// What is to be done with the records of a task.
+/// Processing of the records of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -43,14 +43,14 @@ pub enum Kind {
 /// Positions in the data, in the order in which they are visited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records {
-    /// Which shard of the plan, or none: positions of the whole data, shuffled.
+    /// Shard of the plan; `None`: positions of the whole data, shuffled.
     pub shard: Option<u32>,
     /// The positions.
     pub range: Range<u64>,
 }
 
 impl Records {
-    /// How many they are.
+    /// Number of positions.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.range.end.saturating_sub(self.range.start)
@@ -62,7 +62,7 @@ impl Records {
 pub struct Measure {
     /// The version.
     pub version: u64,
-    /// The place of the part among all of it, from 0.
+    /// Index of the part in the measurement, from 0.
     pub piece: u64,
 }
 
@@ -71,14 +71,14 @@ pub struct Measure {
 pub struct Task {
     /// Its number.
     pub id: TaskId,
-    /// What to do.
+    /// Processing of the records.
     pub kind: Kind,
-    /// With which records.
+    /// Records of the task.
     pub records: Records,
-    /// In which pass over the data, from 0.
+    /// Pass over the data, from 0.
     pub epoch: u32,
-    /// What it measures, if it measures a model that is trained meanwhile.
+    /// Measurement that the task is part of; `None` if it measures no model in training.
     pub measures: Option<Measure>,
-    /// How often code has failed on these records.
+    /// Number of failures of code on these records.
     pub failures: u32,
 }

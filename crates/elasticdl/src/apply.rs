@@ -1,5 +1,5 @@
-//! Priority classes from files, as `kubectl apply` takes them. Owns: what of such a file has a
-//! meaning here. Does not know about: what a class is worth to the scheduler.
+//! Priority classes from files, as `kubectl apply` takes them. Owns: the supported fields of such a
+//! file. Does not know about: the effect of a class on the scheduler.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::path::Path;
 use cli_kit::exit::Error;
 use serde_json::Value;
 
-/// What a server takes, and more than a person writes.
+/// Maximum size in bytes: the limit of the server, and more than a person writes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Adds the classes of a file.
+/// Creates or updates the classes of a file.
 pub(crate) async fn run(
     file: &Path,
     project: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The classes of a text, names and values; several documents are divided by `---`.
+/// Names and values of the classes in a text; several documents are separated by `---`.
 fn classes(text: &str) -> Result<Vec<(String, u32)>, String> {
     let mut documents = vec![String::new()];
     for line in text.lines() {

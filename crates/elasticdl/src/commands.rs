@@ -1,5 +1,5 @@
-//! The commands that were not published: looking at jobs, waiting for them and ending them, which
-//! people asked for; and the parts of a job, which no person starts. Owns their flags.
+//! Commands that were not published: listing jobs, waiting for them and ending them; and the parts
+//! of a job, which only the server starts. Owns their flags.
 
 use std::path::PathBuf;
 

@@ -1,27 +1,26 @@
-//! What a flag is. Owns: the forms of values, and what becomes of a flag that has no meaning here.
-//! Does not know about: which flags there are (`flags`), and how a command line is taken apart
-//! (`parse`).
+//! Description of a flag. Owns: the forms of values, and the treatment of a flag without effect.
+//! Does not know about: the list of flags (`flags`), and parsing (`parse`).
 
 use crate::values;
 
-/// A flag as it was published.
+/// A published flag.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Its name, without the dashes.
     pub name: &'static str,
-    /// What is written behind it.
+    /// Form of its value.
     pub takes: Takes,
-    /// Its value where it is not given; none: it has no value then.
+    /// Default value; `None` = no value.
     pub default: Option<&'static str>,
     /// True if it must be given.
     pub required: bool,
-    /// What it means here.
+    /// Its effect in this program.
     pub means: Means,
-    /// A line for its help.
+    /// Help text.
     pub help: &'static str,
 }
 
-/// What is written behind a flag.
+/// Form of a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Any text.
@@ -32,9 +31,10 @@ pub enum Takes {
     Count,
     /// A whole number from 1 on.
     Positive,
-    /// Nothing, which turns it over, or a word for yes or no; as published, any other means no.
+    /// No value, which inverts the switch, or a word for yes or no; as published, any other means
+    /// no.
     Switch,
-    /// Nothing, which turns it over, or true or false.
+    /// No value, which inverts the switch, or true or false.
     OnOff,
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -48,47 +48,47 @@ pub enum Takes {
     Variables,
     /// Volumes, such as `host_path=/data,mount_path=/data`.
     Volumes,
-    /// Which workers have high priority.
+    /// The workers with high priority.
     Priority,
 }
 
-/// What a flag means here.
+/// Effect of a flag in this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
-    /// What it was published to mean.
+    /// The published effect.
     Published,
-    /// Nothing, and the job is the same without it. Who gives it gets to read this.
+    /// No effect, and the job is the same without it. The user gets this note.
     Nothing(&'static str),
-    /// Nothing, and the job would be another one without it: it is refused with this.
+    /// No effect, but the job would differ from a published one: it is refused with this text.
     Refused(&'static str),
 }
 
 impl Flag {
-    /// One that need not be given and has no value then.
+    /// An optional flag without a default value.
     #[must_use]
     pub const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
         Self { name, takes, default: None, required: false, means: Means::Published, help }
     }
 
-    /// The same with a value where it is not given.
+    /// Adds a default value.
     #[must_use]
     pub const fn or(self, default: &'static str) -> Self {
         Self { default: Some(default), ..self }
     }
 
-    /// The same that must be given.
+    /// Makes it required.
     #[must_use]
     pub const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
-    /// The same without a meaning here.
+    /// Marks it as without effect, for this reason.
     #[must_use]
     pub const fn nothing(self, why: &'static str) -> Self {
         Self { means: Means::Nothing(why), ..self }
     }
 
-    /// The same, refused here.
+    /// Marks it as refused, for this reason.
     #[must_use]
     pub const fn refused(self, why: &'static str) -> Self {
         Self { means: Means::Refused(why), ..self }
@@ -96,10 +96,10 @@ impl Flag {
 }
 
 impl Takes {
-    /// Checks a value, and keeps it as it was typed; a word of a switch becomes `true` or `false`.
+    /// Validates a value, and returns it as typed; a word of a switch becomes `true` or `false`.
     ///
     /// # Errors
-    /// Says what is allowed.
+    /// The text lists the allowed values.
     pub fn check(self, text: &str) -> Result<String, String> {
         let kept = Ok(text.to_owned());
         match self {
@@ -140,7 +140,7 @@ impl Takes {
         }
     }
 
-    /// The word for it in the help.
+    /// Placeholder of the value in the help.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

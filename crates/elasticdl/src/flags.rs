@@ -1,5 +1,5 @@
-//! Which flags there are, as data: those of the first form, of the later commands, and of images.
-//! Does not know about: how a command line is taken apart, and what becomes of the values.
+//! List of the flags, as data: those of the first form, of the later commands, and of images. Does
+//! not know about: parsing, and the use of the values.
 
 mod job;
 mod seed;
@@ -11,17 +11,17 @@ pub use zoo::{BUILD, INIT};
 
 use crate::flag::{Flag, Takes};
 
-/// Where an image is pulled, and where not.
+/// Image pull policies.
 const PULL_POLICIES: &[&str] = &["Never", "IfNotPresent", "Always"];
-/// Levels of Python.
+/// Python log levels.
 const LOG_LEVELS: &[&str] = &["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 
 const LOG_LEVEL: &str = "Least level of what the code of the model logs with Python's logging";
-/// Why only the workers have a priority.
+/// Reason why the priority of the master and the servers cannot be set.
 const POD_PRIORITY: &str = "a job has one priority, that of --worker_pod_priority, and its master \
                             and parameter servers are never stopped without it";
 
-/// A flag that was not published: when a job fails because of its data.
+/// A flag that was not published: the number of unreadable records after which a job fails.
 const BAD_RECORDS_MAX: Flag = Flag::new(
     "bad_records_max",
     Takes::Count,
@@ -29,7 +29,7 @@ const BAD_RECORDS_MAX: Flag = Flag::new(
 )
 .or("0");
 
-/// A flag that was not published: how a job does without old gradients, or with them as published.
+/// A flag that was not published: the treatment of stale gradients.
 const GRADIENTS: Flag = Flag::new(
     "gradients",
     Takes::OneOf(&["wait", "reject"]),
@@ -37,7 +37,7 @@ const GRADIENTS: Flag = Flag::new(
      those again; the default, unless --sync_version_tolerance is given, is wait",
 );
 
-/// A flag that was not published: how old gradients may be where each is an update.
+/// A flag that was not published: the maximum staleness of gradients in asynchronous updates.
 const STALENESS_MAX: Flag = Flag::new(
     "staleness_max",
     Takes::Count,

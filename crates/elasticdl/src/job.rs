@@ -1,5 +1,5 @@
-//! What a job is, whichever form it was typed in. Owns: what the flags mean together. Does not
-//! know about: how a job is submitted.
+//! A job, independent of the form of its command line. Owns: the combined meaning of the flags.
+//! Does not know about: how a job is submitted.
 
 mod sharing;
 
@@ -13,98 +13,99 @@ pub(crate) use sharing::{is_all_reduced, processes};
 use crate::parse::{Form, Values};
 use crate::values::{self, Resources, Volume, VolumeSource};
 
-/// The claim that the first form mounts.
+/// Volume claim that the first form mounts.
 const SEED_CLAIM: &str = "fileserver-claim";
-/// The class of workers of which a part has another priority.
+/// Priority classes of workers that are divided by priority.
 const LOW: &str = "low";
 const HIGH: &str = "high";
-/// Python where no interpreter is named.
+/// Default Python interpreter.
 const PYTHON: &str = "python3";
-/// By it the server gives the parts of a job a certificate beside their token.
+/// Variable by which the server gives the parts of a job a certificate in addition to their token.
 const TLS_VARIABLE: &str = "ELASTANE_JOB_TLS";
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Which form it was typed in.
+    /// Form of its command line.
     pub form: Form,
     /// Name.
     pub name: String,
-    /// The project that its flags name.
+    /// Project from its flags; `None` = that of the settings.
     pub project: Option<String>,
     /// Image of the master.
     pub image: String,
     /// Image of the workers.
     pub worker_image: String,
-    /// What runs the workers.
+    /// Python interpreter of the workers.
     pub python: String,
-    /// The master.
+    /// Resources of the master.
     pub master: Part,
-    /// Each worker.
+    /// Resources of each worker.
     pub worker: Part,
-    /// The parameter servers that have pods of their own, and how many there are.
+    /// Number and resources of the parameter servers in pods of their own; `None` = there are no
+    /// server pods.
     pub servers: Option<(u32, Part)>,
-    /// How many there are at most.
+    /// Maximum number of workers.
     pub workers: u32,
-    /// So many of them it never goes on without; none: it waits for workers with its master alone.
+    /// Minimum number of workers; `None` = the job waits for workers with its master alone.
     pub workers_min: Option<u32>,
     /// The priority class of the job.
     pub priority: Option<String>,
-    /// That of the workers beyond these, if it is another.
+    /// Priority class of the workers beyond the minimum, if it differs.
     pub spare_priority: Option<&'static str>,
-    /// Folders of all pods.
+    /// Volumes of all pods.
     pub volumes: Vec<Volume>,
-    /// Variables of all pods.
+    /// Environment variables of all pods.
     pub variables: Vec<(String, String)>,
-    /// When images are pulled, if it was said: processes have none that could be.
+    /// Image pull policy; `None` if not given, as processes have no image.
     pub pull_policy: Option<String>,
-    /// The credential that pods have for checkpoints in a bucket.
+    /// Credential of the pods for checkpoints in a bucket.
     pub checkpoint_credential: Option<String>,
-    /// How often a worker begins again because it failed.
+    /// Number of restarts of a failed worker.
     pub relaunches: u32,
-    /// What the workers run in place of the loop of ElasticDL.
+    /// Command of the workers in place of ElasticDL's training loop.
     pub command: Option<String>,
-    /// What the master gets to know: flags of the form.
+    /// Flags of the form that the master and the servers get, with their values.
     pub told: Vec<(&'static str, String)>,
 }
 
-/// The flag that says how many GPUs a worker has.
+/// Flag with the resources of a worker, and so its number of GPUs.
 pub(crate) const WORKER_REQUEST: &str = "worker_resource_request";
 
-/// What a pod asks for, and the most it may use.
+/// Resource requests and limits of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Asked for.
+    /// Requests.
     pub request: Resources,
-    /// At most.
+    /// Limits.
     pub limit: Resources,
 }
 
-/// Why flags make no job together.
+/// Error of a combination of flags.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// A file that is not there.
+    /// A file that does not exist.
     #[error("--{flag}: {path} is not there; it is looked for from the present folder on")]
     NoFile {
-        /// The flag that names it.
+        /// Flag that names the file.
         flag: &'static str,
-        /// As it was typed.
+        /// Path as typed.
         path: String,
     },
-    /// Two flags that go together.
+    /// Two flags of which only the first is given.
     #[error("--{0} goes with --{1}; give both, or none")]
     Alone(&'static str, &'static str),
-    /// A flag is missing.
+    /// A missing flag.
     #[error("--{0} is missing: {1}")]
     Missing(&'static str, &'static str),
-    /// A value that cannot be had here.
+    /// A value that is not supported.
     #[error("--{flag}={value} cannot be had here: {why}")]
     NotHere {
-        /// The flag.
+        /// Flag.
         flag: &'static str,
-        /// Its value.
+        /// Value.
         value: String,
-        /// What to do instead.
+        /// Text that says what to do instead.
         why: &'static str,
     },
     /// A value of another form.
@@ -112,7 +113,7 @@ pub enum JobError {
     Value(&'static str, String),
 }
 
-/// Of which part of a job flags speak.
+/// Part of a job to which flags apply.
 #[derive(Debug, Clone, Copy)]
 enum Of {
     Master,
@@ -121,15 +122,15 @@ enum Of {
 }
 
 impl Job {
-    /// The job that flags describe, seen from this folder.
+    /// The job of these flags; relative paths start at `folder`.
     ///
     /// # Errors
-    /// They describe none.
+    /// The flags describe no valid job.
     pub fn new(form: Form, values: &Values, folder: &Path) -> Result<Self, JobError> {
         let seed = form == Form::Seed;
         let (base, name) = (values.text("image_base"), values.text("image_name"));
         let image = if seed || name.is_empty() { base } else { name };
-        // A path is a program of the machine; a name is an image.
+        // A path is a local program; a name is an image.
         let is_program = image.starts_with('/') || image.starts_with("./");
         if is_program {
             let flag = if seed || name.is_empty() { "image_base" } else { "image_name" };
@@ -182,7 +183,7 @@ impl Job {
         })
     }
 
-    /// What its master is called.
+    /// Name of its master.
     #[must_use]
     pub fn master_name(&self) -> String {
         match self.form {
@@ -191,7 +192,7 @@ impl Job {
         }
     }
 
-    /// What its workers are called, `{}` in place of the number.
+    /// Names of its workers, `{}` in place of the number.
     #[must_use]
     pub fn worker_names(&self) -> String {
         match self.form {
@@ -200,7 +201,7 @@ impl Job {
         }
     }
 
-    /// What its parameter servers are called, `{}` in place of the number.
+    /// Names of its parameter servers, `{}` in place of the number.
     #[must_use]
     pub fn server_names(&self) -> String {
         format!("elasticdl-{}-ps-{{}}", self.name)
@@ -233,24 +234,25 @@ fn exists(flag: &'static str, at: &Path, typed: &str) -> Result<(), JobError> {
     }
 }
 
-/// The project that a namespace belongs to; that of the settings for the usual one.
+/// The project of a namespace; `None` for the default namespace, which stands for the project of
+/// the settings.
 fn project(namespace: &str) -> Option<String> {
     let own = namespace.strip_prefix("runai-").unwrap_or(namespace);
     Some(own).filter(|name| !name.is_empty() && *name != "default").map(str::to_owned)
 }
 
-/// Who of a job has which priority.
+/// Priorities of the pods of a job.
 #[derive(Default)]
 struct Priorities {
     priority: Option<String>,
-    /// Of workers beyond the minimum.
+    /// Priority class of workers beyond the minimum.
     spare_priority: Option<&'static str>,
-    /// The workers that the job never goes on without.
+    /// Minimum number of workers.
     workers_min: Option<u32>,
 }
 
-/// The priorities of a job. The master is never taken alone, so it has that of the workers that the job
-/// needs. Which of the workers these are does not matter: a new one has the next number.
+/// The priorities of a job. The master is never evicted alone, so it has the priority of the
+/// required workers. Any of the workers can be these: a new one has the next number.
 fn priorities(values: &Values, workers: u32) -> Result<Priorities, JobError> {
     let flag = "worker_pod_priority";
     let typed = High::from_str(values.text(flag));
@@ -271,7 +273,7 @@ fn priorities(values: &Values, workers: u32) -> Result<Priorities, JobError> {
     })
 }
 
-/// Whether workers that failed stay away.
+/// True if failed workers are not restarted.
 fn aux(values: &Values) -> Result<bool, JobError> {
     let flag = "aux_params";
     let mut disabled = false;
@@ -287,7 +289,7 @@ fn aux(values: &Values) -> Result<bool, JobError> {
     Ok(disabled)
 }
 
-/// The first form has none: its master holds the model.
+/// Parameter servers in pods of their own. The first form has none: its master holds the model.
 fn servers(values: &Values, form: Form) -> Result<Option<(u32, Part)>, JobError> {
     match form {
         Form::Seed => Ok(None),
@@ -316,7 +318,7 @@ fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
             WORKER_REQUEST,
             "worker_resource_limit",
         ],
-        // The first form has none.
+        // The first form has no parameter servers.
         Of::Server => ["", "", "", "", "ps_resource_request", "ps_resource_limit"],
     };
     if form == Form::Seed {
@@ -337,7 +339,7 @@ fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
     Ok(Part { request: asked, limit })
 }
 
-/// Variables of all pods.
+/// Environment variables of all pods.
 fn variables(values: &Values) -> Result<Vec<(String, String)>, JobError> {
     let mut all = of("envs", values::variables(values.text("envs")))?;
     if values.is_on("tls") {
@@ -370,14 +372,14 @@ fn volumes(values: &Values, form: Form) -> Result<Vec<Volume>, JobError> {
     }
 }
 
-/// What the master gets to know: flags that say what is trained, and how.
+/// Flags for the master, which describe the training.
 fn told(
     form: Form,
     values: &Values,
     folder: &Path,
 ) -> Result<Vec<(&'static str, String)>, JobError> {
     const PATHS: [&str; 2] = ["model_file", "model_zoo"];
-    /// About pods, which the master does not make.
+    /// Flags about pods, which the master does not create.
     const OF_PODS: [&str; 16] = [
         "job_name",
         "image_base",
@@ -407,7 +409,7 @@ fn told(
     }
     let mut told = Vec::new();
     for (name, value) in values.iter().filter(|(_, value)| !value.is_empty()) {
-        // How many workers train together is more than how many pods there are.
+        // The number of processes is larger than that of the pods.
         let counts = name == WORKER_REQUEST && form != Form::Seed && processes(values) > 1;
         let about_pods = OF_PODS.contains(&name)
             || ["_cpu_", "_memory_", "_resource_", "_pod_priority"]
@@ -458,7 +460,7 @@ mod tests {
         assert_eq!((job.workers, job.workers_min, job.priority), (2, None, None));
         let model = job.told.iter().find(|(name, _)| *name == "model_file").expect("told");
         assert!(model.1.starts_with('/') && model.1.ends_with("/src/lib.rs"), "{}", model.1);
-        // By this one a master knows a job of this program.
+        // This flag marks a job of this program for its master.
         assert!(job.told.contains(&("bad_records_max", "0".to_owned())), "{:?}", job.told);
         let pods = ["cpu", "memory", "image", "priority"];
         assert!(job.told.iter().all(|(name, _)| pods.iter().all(|part| !name.contains(part))));

@@ -1,8 +1,9 @@
-//! `elasticdl`: elastic training jobs by their published command lines → workloads of the server.
+//! `elasticdl`: converts published command lines of elastic training jobs to workloads of the
+//! server.
 //!
-//! Owns: both published forms of the command line, what of them has a meaning here, and the
-//! commands that people missed. Does not know about: how a training runs (`elastic`), and who gets
-//! which place (the server).
+//! Owns: both published forms of the command line, the supported part of them, and commands in
+//! addition to the published ones. Does not know about: how a training runs (`elastic`), and
+//! scheduling (the server).
 
 mod apply;
 pub mod commands;
@@ -39,7 +40,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Err(error) => return exit::parser_said(&error),
     }
     if argv.len() < 2 {
-        // As published: the help, as an error.
+        // Prints the help as an error, as published.
         cli_kit::message::print_prompt(&parse::tree().render_help().to_string());
         return ExitCode::from(exit::FAILED);
     }
@@ -60,7 +61,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// What is the same as a command of `runai`'s.
+/// The equivalent command line of `runai`; `None` if there is none.
 fn delegated(own: &Own, common: &Common) -> Option<Vec<OsString>> {
     let mut line: Vec<String> = vec!["runai".to_owned()];
     let mut add = |words: &[&str]| line.extend(words.iter().map(|word| (*word).to_owned()));
@@ -89,7 +90,7 @@ fn delegated(own: &Own, common: &Common) -> Option<Vec<OsString>> {
 
 fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     let mut builder = match asked {
-        // It is a server, and computes updates of models.
+        // These are servers, and compute updates of models.
         Asked::Own(Own::Master { .. } | Own::Ps { .. }) | Asked::Local(..) => {
             tokio::runtime::Builder::new_multi_thread()
         }
@@ -101,7 +102,7 @@ fn in_runtime(asked: Asked, common: Common) -> ExitCode {
     };
     let stdout = std::io::stdout();
     let done = match &asked {
-        // Its threads write, each by itself.
+        // Its threads write concurrently.
         Asked::Own(Own::Master { flags }) => runtime.block_on(master::run(flags)),
         Asked::Own(Own::Ps { flags }) => runtime.block_on(parameter_server::run(flags)),
         Asked::Local(form, values) => runtime.block_on(local::run(*form, values)),
@@ -142,7 +143,7 @@ async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Resu
             std::fs::create_dir_all(&folder).map_err(failed)?;
             clap_mangen::generate_to(parse::tree(), &folder).map_err(failed)
         }
-        // These are commands of `runai`'s, and those that print by themselves.
+        // These run as commands of `runai`, or print by themselves.
         Asked::Local(..) => Ok(()),
         Asked::Own(
             Own::Master { .. }

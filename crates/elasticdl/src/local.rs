@@ -1,6 +1,7 @@
 //! A job on this machine without a server: `elasticdl local train --flag=value…`. Owns: the master
-//! and the parameter servers in this process, and how Ctrl-C ends the job. Does not know about: the
-//! processes of its workers (`workers`), what the flags mean (`job`, `master`), and what is trained.
+//! and the parameter servers in this process, and the end of the job on Ctrl-C. Does not know
+//! about: the processes of its workers (`workers`), the meaning of flags (`job`, `master`), and the
+//! training.
 
 mod workers;
 
@@ -24,9 +25,9 @@ use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 use workers::{LEAVE_MAX, Place, Workers};
 
-/// Between two looks at a job without workers: it has ended, or never will.
+/// Interval of checks of a job without workers: it has ended, or never will.
 const ALONE: Duration = Duration::from_secs(2);
-/// So long its last checkpoint may take.
+/// Maximum duration of the last checkpoint.
 const END_MAX: Duration = Duration::from_secs(300);
 
 type Servers = JoinSet<Result<Pushes, elastic_ps::Error>>;
@@ -48,7 +49,7 @@ pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
         listen: (Ipv4Addr::LOCALHOST, 0).into(),
         token_file: token_file.clone(),
         journal_dir: folder.path().join("journal"),
-        // It does not outlive this process.
+        // The journal does not outlive this process.
         journal_sync: Sync::Os,
         linger_ms: 500,
         job: config.clone(),
@@ -71,7 +72,7 @@ pub(crate) async fn run(form: Form, values: &Values) -> Result<(), Error> {
     done
 }
 
-/// What is of pods and of networks, which there are none of here.
+/// Refuses flags about images and networks, which a local job does not have.
 fn refuse(job: &Job, values: &Values) -> Result<(), Error> {
     if values.is_on("tls") {
         let what = "`elasticdl local` runs all parts on this machine, and sends nothing over a network: \
@@ -92,12 +93,12 @@ fn refuse(job: &Job, values: &Values) -> Result<(), Error> {
     }
 }
 
-/// A file with a new token, that other accounts cannot read.
+/// Creates a file with a new token, readable by its owner only.
 fn token(folder: &Path) -> Result<PathBuf, Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| Error::Failed(error.to_string()))?;
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    // The folder is closed to others.
+    // The folder is closed to other accounts.
     let path = folder.join("token");
     std::fs::write(&path, text)?;
     Ok(path)
@@ -132,7 +133,7 @@ async fn until_end(
     workers: &mut Workers<'_>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
-    // It answers while this one tells it something.
+    // The master has to answer while it is notified.
     let mut serving = tokio::spawn(master.serve());
     let name = workers.job.name.clone();
     let (mut alone, mut since) = (pin!(sleep(ALONE)), Instant::now());
@@ -174,7 +175,7 @@ async fn until_end(
     }
 }
 
-/// What stops a job: Ctrl-C, SIGTERM, and the end of the terminal.
+/// Signals that stop a job: Ctrl-C, SIGTERM, and SIGHUP unless it is ignored.
 struct Stops {
     interrupt: Signal,
     terminate: Signal,
@@ -208,7 +209,7 @@ impl Stops {
     }
 }
 
-/// True if a process began with SIGHUP ignored, by its file in `/proc`.
+/// True if a process was started with SIGHUP ignored, by its `/proc/PID/status`.
 fn ignores_hangup(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())

@@ -1,7 +1,7 @@
-//! The master of a job, as its pod runs it: `elasticdl master FORM --flag=value…`. Owns: what the
-//! flags mean for the training, where the master keeps its files, and that a job without parameter
-//! servers in pods of their own has one in that of its master. Does not know about: tasks and models (`elastic-master`, `elastic-ps`),
-//! and pods, which the scheduler starts and stops.
+//! The master of a job, as its pod runs it: `elasticdl master FORM --flag=value…`. Owns: the
+//! meaning of the flags for the training, the place of the master's files, and that the master has
+//! a parameter server in its own pod if there are no server pods. Does not know about: tasks and
+//! models (`elastic-master`, `elastic-ps`), and pods, which the scheduler starts and stops.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,32 +21,34 @@ use crate::job::{is_all_reduced, processes};
 use crate::parse::{Form, Values};
 use crate::progress::{self, say};
 
-/// Versions between two checkpoints where no flag says how many, as in the first form: what the death
-/// of a master costs.
+/// Default number of versions between two checkpoints, as in the first form: the work lost with a
+/// master.
 const CHECKPOINT_STEPS: u32 = 50;
-/// A worker that says nothing of its task for so long at least is replaced, if it may be.
+/// Minimum time in milliseconds after which a silent worker is replaced, if that is allowed.
 const SILENT_MS: u64 = 300_000;
-/// Parameter servers write their last checkpoint after the end.
+/// Maximum time in which parameter servers write their last checkpoint after the end.
 const SERVERS_END_MAX: Duration = Duration::from_secs(30);
-/// Workers of a job that is stopped have so long to hand their tasks back to the master.
+/// Maximum time in which workers of a stopped job return their tasks to the master.
 pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
-/// So long the last checkpoint of a job that is stopped may take: both are less than the grace.
+/// Maximum duration of the last checkpoint of a stopped job: the sum with `LEAVE_MAX` is less than
+/// the grace period.
 pub(crate) const SAVE_MAX: Duration = Duration::from_secs(15);
-/// The exit code of a process that SIGTERM has ended, as shells say it.
+/// Exit code of a process ended by SIGTERM, as in shells.
 pub(crate) const TERMINATED: u8 = 143;
-/// So long the first workers of an all-reduce wait for the others.
+/// How long the first world of an all-reduce waits for further workers, in milliseconds.
 const FIRST_WORLD_MS: u64 = 5_000;
-/// So long workers that join an all-reduce are gathered: each time all get the model.
+/// How long workers that join an all-reduce are gathered, in milliseconds: each change sends the
+/// model to all.
 const GATHER_MS: u64 = 500;
-/// So long the master answers those who ask how the job ended.
+/// How long the master still answers after the end of the job, in milliseconds.
 const LINGER_MS: u64 = 2_000;
 
-/// Where the master of a job is, and what this part of it has, by the variables of its pod.
+/// Address of the master, and settings of this part of the job, from the variables of its pod.
 pub(crate) struct Place {
     host: String,
     port: u16,
     token_file: PathBuf,
-    /// Kept when its pod starts again.
+    /// Folder that survives a restart of the pod.
     folder: PathBuf,
 }
 
@@ -72,7 +74,7 @@ impl Place {
         })
     }
 
-    /// Where to listen: a name is that of a container, which has its own network.
+    /// Address to listen on: a name is that of a container, which has its own network.
     pub(crate) fn listen(&self, port: u16) -> SocketAddr {
         let ip = self.host.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         SocketAddr::new(ip, port)
@@ -82,7 +84,8 @@ impl Place {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Waits for workers to hand back what they have; those that go on are not stopped, or hang.
+    /// Waits for workers to return their tasks; workers that continue are not being stopped, or
+    /// hang.
     pub(crate) async fn workers_left(&self) {
         let left = progress::reaches(self.master(), self.token_file.clone(), |status| {
             status.workers.is_empty()
@@ -90,8 +93,8 @@ impl Place {
         let _ = tokio::time::timeout(LEAVE_MAX, left).await;
     }
 
-    /// Waits until the leader of the parameter servers has saved the model; false if the master does
-    /// not answer any more.
+    /// Waits until the leader of the parameter servers has saved the model; false if the master
+    /// does not answer any more.
     pub(crate) async fn is_saved(&self) -> bool {
         progress::reaches(self.master(), self.token_file.clone(), |status| status.saved).await
     }
@@ -124,7 +127,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     let ended = loop {
         tokio::select! {
             ended = &mut master => break ended.map_err(failed)?,
-            // The servers know of the end of the job before the master does not answer any more.
+            // The servers learn of the end of the job before the master stops answering.
             Some(ended) = servers.join_next() => server_ended(ended)?,
             _ = terminated.recv() => {
                 let save = save(&place, &stop, &mut servers);
@@ -146,8 +149,8 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
     }
 }
 
-/// The servers of a job that has ended write their last checkpoint. One that is not told of the end in
-/// time has nothing more to write.
+/// Waits for the last checkpoints of the servers. A server that does not learn of the end in time
+/// has nothing more to write.
 pub(crate) async fn servers_end(servers: &mut JoinSet<Result<Pushes, elastic_ps::Error>>) {
     let left = async {
         while let Some(ended) = servers.join_next().await {
@@ -161,8 +164,8 @@ pub(crate) async fn servers_end(servers: &mut JoinSet<Result<Pushes, elastic_ps:
     }
 }
 
-/// Saves the model of a job that is stopped, so that it goes on from here: what its workers had not
-/// handed back is in the ledger as far as it is in the model.
+/// Saves the model of a stopped job, so that it continues from here: the ledger has the unreturned
+/// work of workers as far as the model contains it.
 async fn save(
     place: &Place,
     stop: &Notify,
@@ -173,7 +176,8 @@ async fn save(
     let saved = async {
         match servers.join_next().await {
             Some(ended) => server_ended(ended).map_err(|error| error.to_string()),
-            // Those in pods of their own stop by themselves, and workers save what they share.
+            // Servers in pods of their own stop by themselves, and all-reduce workers save their
+            // model.
             None if place.is_saved().await => Ok(()),
             None => Err("the model was not saved in time".to_owned()),
         }
@@ -186,7 +190,8 @@ async fn save(
     Error::Said(TERMINATED)
 }
 
-/// True if the parameter servers of a job have pods of their own; else the master has one in its.
+/// True if the parameter servers of a job have pods of their own; else the master has one in its
+/// pod.
 fn has_server_pods(values: &Values) -> bool {
     values.count("num_ps_pods") > 0
 }
@@ -205,14 +210,14 @@ pub(crate) fn server_ended(
     server: Result<Result<Pushes, elastic_ps::Error>, tokio::task::JoinError>,
 ) -> Result<(), Error> {
     let pushes = server.map_err(failed)?.map_err(failed)?;
-    // Those that do not lead judge none, and what is only measured has none.
+    // Servers that do not lead decide on no gradients, and an evaluation has none.
     if pushes != Pushes::default() {
         say(&progress::gradients(pushes));
     }
     Ok(())
 }
 
-/// The form and the flags, as a job was submitted with.
+/// The form and the flags with which a job was submitted.
 pub(crate) fn read(words: &[OsString]) -> Result<(Form, Values), Error> {
     let usage = |why: String| Error::Usage(format!("the flags of a job: {why}"));
     let text = |word: &OsString| {
@@ -229,7 +234,7 @@ pub(crate) fn read(words: &[OsString]) -> Result<(Form, Values), Error> {
     Ok((form, values))
 }
 
-/// The training that the flags describe.
+/// Configuration of the training that the flags describe.
 pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
     let seed = form == Form::Seed;
     let minibatch_size = values.count("minibatch_size").max(1);
@@ -272,7 +277,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
             first_ms: FIRST_WORLD_MS,
             gather_ms: GATHER_MS,
         }),
-        // As published: the first form shuffles its tasks.
+        // As published, the first form shuffles its tasks.
         order: if seed { Order::Tasks { seed: 0 } } else { Order::Given },
         limits: Limits {
             bad_records_max: values.count("bad_records_max").into(),
@@ -294,7 +299,7 @@ pub(crate) fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
     })
 }
 
-/// How often the records are visited; those that are not trained once.
+/// Number of epochs; one for evaluation and prediction.
 fn epochs(form: Form, values: &Values) -> Result<Epochs, Error> {
     let text = match form {
         Form::Seed => values.text("num_epoch"),
@@ -308,13 +313,13 @@ fn epochs(form: Form, values: &Values) -> Result<Epochs, Error> {
     }
 }
 
-/// True if a job was submitted before there was `--bad_records_max`, which all since then name. Some
-/// flags meant nothing then: its master goes on with the training that its journal has.
+/// True if a job was submitted before `--bad_records_max` existed, which all later jobs have. Some
+/// flags had no effect then: its master continues the training of its journal.
 fn is_old(values: &Values) -> bool {
     values.some("bad_records_max").is_none()
 }
 
-/// Without `--gradients` a tolerance means that there are old gradients.
+/// Gradient mode. Without `--gradients`, a tolerance implies that stale gradients are possible.
 fn mode(values: &Values) -> Mode {
     let rejects = match values.text("gradients") {
         "" => values.count("sync_version_tolerance") > 0 && !is_old(values),
@@ -348,7 +353,7 @@ pub(crate) fn server(
     }
 }
 
-/// Writes down what the master would have done to pods: the scheduler does it by itself.
+/// Logs the pod operations of the published master: here the scheduler does them.
 pub(crate) struct Log;
 
 impl Outside for Log {

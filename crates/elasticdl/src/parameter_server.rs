@@ -1,9 +1,9 @@
-//! A parameter server of a job in a pod of its own: `elasticdl ps FORM --flag=value…`. Owns: what it
-//! takes from the variables of its pod, and how it stops. Does not know about: what the flags mean
-//! (`master`), models and updates (`elastic-ps`).
+//! A parameter server of a job in a pod of its own: `elasticdl ps FORM --flag=value…`. Owns: the
+//! variables that it reads from its pod, and how it stops. Does not know about: the meaning of
+//! flags (`master`), models and updates (`elastic-ps`).
 //!
-//! When the whole job is stopped, its pods get SIGTERM together. The leader saves the model when the
-//! workers have left, and tells the master; the other servers and the master wait for that.
+//! When the whole job is stopped, its pods get SIGTERM together. The leader saves the model when
+//! the workers have left, and notifies the master; the other servers and the master wait for that.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::master::{self, LEAVE_MAX, Place, SAVE_MAX, TERMINATED};
 use crate::progress::{self, say};
 
-/// Its number, and where the others reach it.
+/// Its number, and the host and port at which others reach it.
 fn own(variable: impl Fn(&str) -> Option<String>) -> Result<(u32, String, u16), Error> {
     let wrong = |name: &str, form: &str| {
         Error::Usage(format!(
@@ -52,7 +52,7 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         begins.notify_one();
         match index {
             0 => place.workers_left().await,
-            // Without an answer of the master nothing more is saved.
+            // Without an answer of the master no checkpoint is saved.
             _ => drop(place.is_saved().await),
         }
     };

@@ -1,7 +1,7 @@
-//! A command line as it was typed → which command it is, and the values of its flags. Owns: the
-//! rules of the published parser (flags in any order, cut short where that is plain, the last of
-//! several counts, a switch alone is turned over), and that no flag is dropped in silence. Does
-//! not know about: what the values mean together.
+//! Parses a command line into a command and the values of its flags. Owns: the rules of the
+//! published parser (flags in any order, unambiguous abbreviations, the last of several counts, a
+//! switch without a value is inverted), and that no flag is ignored without a note. Does not know
+//! about: combinations of values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,24 +14,24 @@ use crate::commands::{Common, Own};
 use crate::flag::{Flag, Means, Takes};
 use crate::flags::{BUILD, COMMON, EVALUATE, INIT, PREDICT, SEED, TRAIN, find};
 
-/// What is to be done.
+/// Parsed command.
 #[derive(Debug)]
 pub enum Asked {
-    /// A job.
+    /// Submit a job.
     Job(Form, Values),
-    /// A job on this machine, without a server.
+    /// Run a job on this machine, without a server.
     Local(Form, Values),
-    /// A file from which an image of a model zoo is made.
+    /// Write a file from which an image of a model zoo is built.
     ZooInit(Values),
-    /// The image of the model zoo in this folder.
+    /// Build the image of the model zoo in this folder.
     ZooBuild(String, Values),
-    /// The image of this name, in a registry.
+    /// Push the image of this name to a registry.
     ZooPush(String),
     /// A command that was not published.
     Own(Own),
 }
 
-/// Which of the published forms a job has.
+/// Form of a published command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// The first, without commands.
@@ -45,7 +45,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Its command; none for the first form.
+    /// Its command; `None` for the first form.
     #[must_use]
     pub const fn command(self) -> Option<&'static str> {
         match self {
@@ -73,18 +73,18 @@ impl Form {
     }
 }
 
-/// A command line that was understood.
+/// A valid command line.
 #[derive(Debug)]
 pub struct Parsed {
-    /// What is to be done.
+    /// Command.
     pub asked: Asked,
-    /// Where, and in how much detail.
+    /// Project and verbosity.
     pub common: Common,
-    /// What is said about flags that change nothing here.
+    /// Notes about flags without effect.
     pub notes: Vec<String>,
 }
 
-/// The values of flags, each in its form.
+/// The values of flags, each in its validated form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Values {
     all: BTreeMap<&'static str, String>,
@@ -95,10 +95,10 @@ pub struct Values {
 }
 
 impl Values {
-    /// Those of a form, each written as `--FLAG=VALUE`.
+    /// The values of a form, from words of the form `--FLAG=VALUE`.
     ///
     /// # Errors
-    /// A word is not written so, or names no flag of the form.
+    /// A word has another form, or its flag is not one of the form.
     pub fn of_pairs(form: Form, words: &[String]) -> Result<Self, String> {
         let mut values = Self::default();
         for word in words {
@@ -111,7 +111,7 @@ impl Values {
         Ok(values)
     }
 
-    /// The value of a flag; empty where it has none.
+    /// The value of a flag; empty without a value.
     #[must_use]
     pub fn text(&self, name: &str) -> &str {
         #[cfg(test)]
@@ -119,13 +119,13 @@ impl Values {
         self.all.get(name).map_or("", String::as_str)
     }
 
-    /// The same; none where it is empty.
+    /// The value of a flag; `None` if it is empty.
     #[must_use]
     pub fn some(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// The value of a flag that takes a count, which was checked.
+    /// The value of a flag that takes a count; 0 if it is empty.
     #[must_use]
     pub fn count(&self, name: &str) -> u32 {
         self.text(name).parse().unwrap_or_default()
@@ -137,7 +137,7 @@ impl Values {
         self.text(name) == "true"
     }
 
-    /// True if it was typed.
+    /// True if the flag was typed.
     #[must_use]
     pub fn is_given(&self, name: &str) -> bool {
         #[cfg(test)]
@@ -145,7 +145,7 @@ impl Values {
         self.given.contains(name)
     }
 
-    /// Flags whose values were asked for.
+    /// Flags whose values were read.
     #[cfg(test)]
     pub(crate) fn read(&self) -> BTreeSet<String> {
         self.read.borrow().clone()
@@ -157,7 +157,7 @@ impl Values {
     }
 }
 
-/// The commands of the final form and ours.
+/// Command tree of the final form and of the unpublished commands.
 #[must_use]
 pub fn tree() -> Command {
     let job = |form: Form, about: &'static str| {
@@ -212,7 +212,7 @@ pub fn tree() -> Command {
     )
 }
 
-/// The form that a shell completes.
+/// Command tree for completion.
 #[must_use]
 pub fn completed() -> Command {
     // The program itself comes first, then `--` and the line.
@@ -221,13 +221,13 @@ pub fn completed() -> Command {
     if first.is_some_and(|first| is_of_first_form(first)) { flat() } else { tree() }
 }
 
-/// True of the first word of a line without a command.
+/// True for the first word of a line of the first form.
 fn is_of_first_form(first: &str) -> bool {
     let of_program = ["--help", "-h", "--version", "-V"].contains(&first);
     first.starts_with("--") && !of_program
 }
 
-/// The first form.
+/// Command tree of the first form.
 #[must_use]
 pub fn flat() -> Command {
     let flat = Command::new("elasticdl")
@@ -236,10 +236,10 @@ pub fn flat() -> Command {
         .about("Train a model; the flags of the first form")
 }
 
-/// Takes a command line apart, the program's name included.
+/// Parses a command line, the program's name included.
 ///
 /// # Errors
-/// What the parser has to say: it is wrong, or asks for help.
+/// A parse error, or a help page.
 pub fn parse(argv: &[OsString]) -> Result<Parsed, clap::Error> {
     let first = argv.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if is_of_first_form(first) {
@@ -283,7 +283,7 @@ fn taken(
 ) -> Result<Parsed, clap::Error> {
     let matches = command.try_get_matches_from_mut(argv).map_err(exit::without_tip)?;
     let common = match matches.subcommand() {
-        // What is global is known everywhere.
+        // Global flags are parsed for every command.
         Some((_, below)) => Common::from_arg_matches(below)?,
         None => Common::from_arg_matches(&matches)?,
     };
@@ -300,7 +300,7 @@ fn job(
     Ok((Asked::Job(form, values), notes))
 }
 
-/// The values of all flags of some tables, and what is said about those that mean nothing.
+/// The values of all flags of some tables, and notes on those without effect.
 fn values(
     tables: &[&'static [Flag]],
     command: &mut Command,

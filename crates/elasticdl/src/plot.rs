@@ -1,5 +1,5 @@
-//! Pictures of a training: samples per second, workers and loss over time, as SVG. Owns: the drawing.
-//! Does not know about: what a master writes of its progress (`progress`).
+//! Charts of a training: samples per second, workers and loss over time, as SVG. Owns: the drawing.
+//! Does not know about: the lines of a master (`progress`).
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,19 +18,19 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 40.0;
 const HEIGHT: f64 = 120.0;
-/// From one chart to the next.
+/// Vertical distance of two charts.
 const STEP: f64 = 160.0;
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.dim{fill:#777;font-size:11px}\
     .bg{fill:#fff}.grid{stroke:#d5d9de}.line{fill:none;stroke:#4c78a8;stroke-width:1.5}\
     @media(prefers-color-scheme:dark){text{fill:#eee}.dim{fill:#9aa}.bg{fill:#15181c}\
     .grid{stroke:#3a414a}.line{stroke:#72b7b2}}";
 
-/// What the server answers where the output of a run is not there any more.
+/// Status code for a run whose output has been removed.
 const REMOVED: u16 = 409;
 
-/// The lines of each run of the master, with the time of each in milliseconds.
+/// Progress lines of each run of the master, with their times in milliseconds.
 type Runs = [Vec<(u64, Line)>];
-/// Of each run: seconds since the first one, and a value.
+/// Points of each run: seconds since the start of the first one, and a value.
 type Points = Vec<Vec<(f64, f64)>>;
 
 /// Draws a job into a file.
@@ -50,8 +50,8 @@ pub(crate) async fn run(job: &str, file: &Path, project: Option<String>) -> Resu
     std::fs::write(file, svg(job, &seen)).map_err(failed)
 }
 
-/// What each run of the master has written, with times, the first run first. Runs whose output is
-/// removed, and those before them, are left out.
+/// Output of each run of the master, with times, the first run first. Runs whose output is removed,
+/// and those before them, are left out.
 async fn output(client: &Client, id: &str) -> Result<Vec<String>, Error> {
     let which = Logs { timestamps: true, ..Logs::default() };
     let newest = client.logs(id, None, &which).await?;
@@ -78,7 +78,7 @@ async fn whole(mut stream: LogStream) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&all).into_owned())
 }
 
-/// The lines about progress, each with its time in milliseconds.
+/// The progress lines, each with its time in milliseconds.
 fn lines(written: &str) -> Vec<(u64, Line)> {
     let line = |text: &str| {
         let (time, text) = text.split_once(' ')?;
@@ -118,7 +118,7 @@ fn svg(job: &str, seen: &Runs) -> String {
 
 fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f64) {
     let values = || points.iter().flatten().map(|(_, value)| *value);
-    // Most values begin at 0; a loss may be less.
+    // Most axes start at 0; a loss may be less.
     let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
     let scale = if most > least { most - least } else { 1.0 };
     let (right, bottom) = (WIDTH - RIGHT, top + HEIGHT);
@@ -139,7 +139,7 @@ fn chart(out: &mut String, (name, top): (&str, f64), points: &Points, seconds: f
         let x = LEFT + (right - LEFT) * second / seconds;
         format!("{x:.1},{:.1}", bottom - HEIGHT * (value - least) / scale)
     };
-    // Between two runs of the master nothing is known.
+    // There are no values between two runs of the master.
     for run in points.iter().filter(|run| !run.is_empty()) {
         let places: Vec<_> = run.iter().map(place).collect();
         let _ = writeln!(out, "<polyline class=\"line\" points=\"{}\"/>", places.join(" "));
@@ -175,7 +175,7 @@ mod tests {
         for (name, points) in [
             ("samples/s", "points=\"70.0,100.0 740.0,40.0\""),
             ("workers", "points=\"70.0,260.0 740.0,200.0\""),
-            // Before it is known there is none.
+            // There is no loss before the first step.
             ("loss", "points=\"740.0,360.0\""),
         ] {
             assert!(picture.contains(&format!(">{name}</text>")), "{name}: {picture}");

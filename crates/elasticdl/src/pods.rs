@@ -1,5 +1,5 @@
-//! The pods of jobs, in the table that kubectl prints. Owns: its columns and words, and the choice
-//! by labels. Does not know about: what a pod does.
+//! The pods of jobs, in the table that kubectl prints. Owns: its columns and words, and the
+//! selection by labels. Does not know about: the processes of a pod.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,9 +15,9 @@ use cli_kit::table::{Table, age};
 use client::{Client, Selection};
 use runai::Connected;
 
-/// What only jobs of this program have.
+/// Label of the jobs of this program.
 const JOBS: (&str, &str) = ("app", "elasticdl");
-/// Notes below a list name at most so many failed jobs.
+/// Maximum number of failed jobs in the notes below a list.
 const FAILURES_MAX: usize = 3;
 /// Labels of pods that their jobs do not have.
 const TYPE: &str = "elasticdl-replica-type";
@@ -48,7 +48,7 @@ pub(crate) async fn jobs(
     shown(format, project, raw, (find, name, table_of_jobs, say_failures)).await
 }
 
-/// The names of jobs that complete a command line.
+/// Names of jobs, for completion.
 pub(crate) fn names_of_jobs() -> Vec<CompletionCandidate> {
     let project = value_of(&line(), &["-p", "--project"]);
     names(async {
@@ -58,7 +58,7 @@ pub(crate) fn names_of_jobs() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Says why the last of the jobs that failed did: a status has no room for it.
+/// Prints the failure reason of the last failed jobs, for which a status has no room.
 async fn say_failures(client: &Client, jobs: &[Workload]) -> Result<(), Error> {
     let mut failed: Vec<_> = jobs.iter().filter(|job| job.phase == "Failed").collect();
     failed.sort_by_key(|job| std::cmp::Reverse(job.phase_updated_at));
@@ -71,8 +71,8 @@ async fn say_failures(client: &Client, jobs: &[Workload]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints what is found in a project: what finds it, what one is called, the table of all, and notes
-/// below it.
+/// Prints objects of a project. The functions find them, name one, make the table of all, and print
+/// notes below it.
 async fn shown<T: serde::Serialize>(
     format: Format,
     project: Option<String>,
@@ -135,7 +135,7 @@ fn labels(text: &str) -> Result<Vec<(String, String)>, String> {
     items.map(pair).collect()
 }
 
-/// The jobs with these labels, those of pods left out.
+/// The jobs with these labels; labels of pods are ignored.
 async fn chosen(
     client: &Client,
     project: &str,

@@ -1,5 +1,5 @@
-//! What a master writes about its job. Owns: asking for it, and one line for each change. Does not
-//! know about: where the lines go.
+//! Progress output of a master. Owns: the status requests, and one line for each change. Does not
+//! know about: the destination of the lines.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,16 +14,16 @@ use elastic_ps::Pushes;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 
-/// So much of a trace is shown.
+/// Maximum number of lines of a stack trace that are shown.
 const TRACE_LINES_MAX: usize = 30;
-/// In place of the names of workers.
+/// Text in place of the names of workers.
 const NO_WORKER: &str = "no worker";
-/// Between two looks.
+/// Interval of status requests.
 const EVERY: Duration = Duration::from_secs(1);
-/// Between two looks at a job that stops.
+/// Interval of status requests of a job that stops.
 const SOON: Duration = Duration::from_millis(100);
 
-/// What became of the records and tasks of a job.
+/// Numbers of records and tasks of a job by outcome.
 pub(crate) fn summary(progress: &Progress, applied: Option<u64>) -> String {
     let Progress { records, bad_records, tasks, handed_back, lost, failed } = progress;
     let applied = applied.map(|count| format!("; the model has the gradients of {count} records"));
@@ -34,13 +34,13 @@ pub(crate) fn summary(progress: &Progress, applied: Option<u64>) -> String {
     )
 }
 
-/// What became of the gradients of the workers.
+/// Numbers of accepted and rejected gradients.
 pub(crate) fn gradients(pushes: Pushes) -> String {
     let Pushes { accepted, rejected } = pushes;
     format!("gradients: {accepted} accepted, {rejected} rejected as too old")
 }
 
-/// What a version of the model is worth; 0 is the one that an evaluation began with.
+/// Metrics of a version of the model; 0 is the initial model of an evaluation.
 pub(crate) fn measured(version: u64, records: u64, metrics: &BTreeMap<String, f64>) -> String {
     let of = match version {
         0 => String::new(),
@@ -54,7 +54,7 @@ pub(crate) fn measured(version: u64, records: u64, metrics: &BTreeMap<String, f6
     format!("Evaluation: {of}{records} records: {values}")
 }
 
-/// The last lines of a trace, each indented, so that none is taken for one of the master.
+/// The last lines of a stack trace, each indented, so that none looks like a line of the master.
 pub(crate) fn indented(trace: &str) -> String {
     let lines: Vec<_> = trace.trim_end().lines().collect();
     let last = &lines[lines.len().saturating_sub(TRACE_LINES_MAX)..];
@@ -70,14 +70,16 @@ pub(crate) fn say(line: &str) {
 
 type Master = MasterClient<InterceptedService<Channel, Sign>>;
 
-/// The way to a master; none where its address or its token cannot be, which the master says.
+/// Client of a master; `None` if its address or its token is invalid, which the master itself
+/// reports.
 pub(crate) fn master(address: &str, token_file: &Path) -> Option<Master> {
     let credentials = Credentials::read(token_file).ok()?;
     let channel = credentials.endpoint(address)?.connect_lazy();
     Some(MasterClient::with_interceptor(channel, credentials.sign()))
 }
 
-/// Waits until this holds for a job, or its master does not answer. Returns whether it holds.
+/// Waits until a condition holds for a job, or its master does not answer. Returns true if it
+/// holds.
 pub(crate) async fn reaches(
     address: String,
     token_file: PathBuf,
@@ -99,7 +101,7 @@ pub(crate) async fn report(address: String, token_file: PathBuf) {
     let (mut last, mut since) = (StatusReply::default(), Instant::now());
     loop {
         tokio::time::sleep(EVERY).await;
-        // It does not listen yet, or not any more.
+        // The master does not listen yet, or not any more.
         let Ok(answer) = master.status(StatusRequest {}).await else { continue };
         let status = answer.into_inner();
         let moved = status.records != last.records || names(&status) != names(&last);
@@ -112,7 +114,7 @@ pub(crate) async fn report(address: String, token_file: PathBuf) {
     }
 }
 
-/// The pods of the workers, by their numbers, whichever joined first.
+/// The pods of the workers, by number and not by the order in which they joined.
 fn names(status: &StatusReply) -> Vec<&str> {
     let mut names: Vec<&str> = status.workers.iter().map(|worker| worker.pod.as_str()).collect();
     names.sort_unstable_by_key(|name| (name.len(), *name));
@@ -147,7 +149,7 @@ fn line(now: &StatusReply, before: &StatusReply, in_time: Duration) -> String {
     )
 }
 
-/// The mean loss of the last steps of all workers that have made one.
+/// Mean loss of the last steps of all workers; `None` before the first step.
 fn loss(status: &StatusReply) -> Option<f64> {
     let reports = status.workers.iter().filter_map(|worker| worker.report);
     let losses: Vec<f64> =
@@ -157,7 +159,7 @@ fn loss(status: &StatusReply) -> Option<f64> {
     (!losses.is_empty()).then_some(mean)
 }
 
-/// What such a line says.
+/// Values of a progress line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Line {
     /// Records per second.
@@ -167,7 +169,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Reads one that [`line`] has made; nothing if it is another.
+    /// Parses a line written by [`line`]; `None` for any other.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (_, rest) =
             text.strip_prefix("epoch ")?.split_once(" records, checkpoint of version ")?;
@@ -175,7 +177,7 @@ impl Line {
         let rate = parts.next()?.strip_suffix(" records/s")?.parse().ok()?;
         let mut parts = parts.peekable();
         let loss = parts.peek().and_then(|part| part.strip_prefix("loss ")?.parse().ok());
-        // What is no name of a pod has blanks.
+        // A part with blanks is not the name of a pod.
         let names = parts.filter(|part| !part.contains(' '));
         Some(Self { rate, loss, workers: u32::try_from(names.count()).ok()? })
     }
@@ -203,7 +205,7 @@ mod tests {
         let metrics = BTreeMap::from([("loss".to_owned(), 0.5), ("accuracy".to_owned(), 0.966_66)]);
         let text = measured(45, 297, &metrics);
         assert_eq!(text, "Evaluation: version 45, 297 records: accuracy 0.9667, loss 0.5000");
-        // A name is that of a worker's code, and makes no line of its own.
+        // A metric's name is from a worker's code, and must not form a line of its own.
         let forged = BTreeMap::from([("a\nepoch 0".to_owned(), 1.0)]);
         assert_eq!(measured(0, 7, &forged), "Evaluation: 7 records: a\\nepoch 0 1.0000");
         assert_eq!(measured(0, 7, &BTreeMap::new()), "Evaluation: 7 records: no metric");

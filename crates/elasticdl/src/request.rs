@@ -1,5 +1,5 @@
-//! A job → the request that submits it. Owns: which pods a job has, and what they run. Does not
-//! know about: who gets which place, and what the master and the workers do.
+//! Conversion of a job to the request that submits it. Owns: the pods of a job, and their commands.
+//! Does not know about: scheduling, and the programs of the master and the workers.
 
 use api_types as wire;
 
@@ -7,18 +7,18 @@ use crate::job::{Job, Part};
 use crate::parse::Form;
 use crate::values::VolumeSource;
 
-/// SIGTERM to SIGKILL: time to finish a minibatch and to hand tasks back.
+/// Seconds from SIGTERM to SIGKILL: time to finish a minibatch and to return tasks.
 const GRACE_S: u64 = 30;
-/// This program, which the engine of the server brings into the pods.
+/// This program, which the server's engine mounts in the pods.
 const PROGRAM: &str = "elasticdl";
-/// What this program is called with in the pod of a master.
+/// Argument of this program in the pod of a master.
 const MASTER_COMMAND: &str = "master";
-/// And in that of a parameter server.
+/// Argument of this program in the pod of a parameter server.
 const SERVER_COMMAND: &str = "ps";
-/// Pods of a higher one get their places first, and go last.
+/// Start order of the master: pods with a higher value are placed first, and evicted last.
 const MASTER_FIRST: u32 = 2;
 
-/// The request, in a project.
+/// The creation request, in a project.
 pub(crate) fn request(job: &Job, project: &wire::Project, line: &str) -> wire::CreationRequest {
     let pair = |(name, value): (&str, String)| wire::NameValue {
         name: name.to_owned(),
@@ -66,15 +66,15 @@ pub(crate) fn request(job: &Job, project: &wire::Project, line: &str) -> wire::C
     }
 }
 
-/// What all pods have in common.
+/// Common part of all pods.
 fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
     let variable = |(name, value): &(String, String)| wire::EnvironmentVariable {
         name: Some(name.clone()),
         value: Some(value.clone()),
         ..wire::EnvironmentVariable::default()
     };
-    // numpy and TensorFlow take all cores for each process, and workers of one machine then wait for
-    // each other.
+    // By default, numpy and TensorFlow use all cores in each process, so that workers of one
+    // machine would wait for each other.
     let threads = ("OMP_NUM_THREADS".to_owned(), "1".to_owned());
     let own = Some(&threads).filter(|(name, _)| job.variables.iter().all(|(own, _)| own != name));
     let variables = job.variables.iter().chain(own).map(variable);
@@ -93,7 +93,7 @@ fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
     }
 }
 
-/// The login for checkpoints in a bucket, as other programs read it as well.
+/// Login for checkpoints in a bucket, in the variables that other programs read as well.
 fn login(job: &Job) -> impl Iterator<Item = wire::EnvironmentVariable> {
     let values = [("AWS_ACCESS_KEY_ID", "AccessKeyId"), ("AWS_SECRET_ACCESS_KEY", "SecretKey")];
     let named = job
@@ -157,7 +157,7 @@ fn worker_command(job: &Job) -> String {
     }
 }
 
-/// The master and the parameter servers read the flags of the job as they were typed.
+/// Command of the master or a parameter server, which parse the flags of the job as typed.
 fn command(job: &Job, part: &str) -> String {
     let form = match job.form {
         Form::Seed => "flat",

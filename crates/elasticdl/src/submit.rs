@@ -1,5 +1,5 @@
-//! Submitting a job. Owns: what is said afterwards, and what becomes of `--yaml`. Does not know
-//! about: what the request says.
+//! Submission of a job. Owns: the messages afterwards, and `--yaml`. Does not know about: the
+//! content of the request.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::parse::{Form, Values};
 use crate::request::request;
 
-/// Submits a job, or writes down what would be submitted.
+/// Submits a job, or writes its request to a file.
 pub(crate) async fn run(
     form: Form,
     values: &Values,
@@ -41,7 +41,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Says how a class is made that is not known.
+/// Adds advice on creating an unknown priority class.
 fn with_advice(job: &Job, error: client::Error) -> Error {
     match (&error, &job.priority) {
         (client::Error::Api { message, details: Some(field), .. }, Some(class))

@@ -1,31 +1,31 @@
 //! Values of flags that are more than a word. Owns: their published forms. Does not know about:
-//! which flag they belong to, and what becomes of them.
+//! their flags, and their use.
 
-/// What a pod asks for, or the most that it may use.
+/// Resource requests or limits of a pod; `None` if not given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Thousandths of cores.
+    /// CPU in thousandths of a core.
     pub cpu_millis: Option<u64>,
     /// Bytes of memory.
     pub memory_bytes: Option<u64>,
-    /// GPUs.
+    /// Number of GPUs.
     pub gpus: Option<u32>,
-    /// Bytes of disk. Nothing keeps a pod to it.
+    /// Bytes of disk; not enforced.
     pub disk_bytes: Option<u64>,
 }
 
-/// A folder that a pod finds.
+/// A volume of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
-    /// Where it comes from.
+    /// Source of the volume.
     pub source: VolumeSource,
-    /// Where the pod finds it.
+    /// Mount path in the pod.
     pub mount_path: String,
-    /// The part of it that the pod finds; empty: all of it.
+    /// Part of the volume that is mounted; empty = all of it.
     pub sub_path: String,
 }
 
-/// Where a volume comes from.
+/// Source of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VolumeSource {
     /// A claim by name.

@@ -1,5 +1,5 @@
-//! Images of model zoos. Owns: the Dockerfile that `init` writes, and how `docker` is called. Does
-//! not know about: what is in a zoo.
+//! Images of model zoos. Owns: the Dockerfile that `init` writes, and the calls of `docker`. Does
+//! not know about: the content of a zoo.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,10 +9,10 @@ use cli_kit::exit::Error;
 
 use crate::parse::Values;
 
-/// What `init` writes.
+/// Name of the file that `init` writes.
 const FILE: &str = "Dockerfile";
 
-/// Writes the Dockerfile of a zoo into the present folder.
+/// Writes the Dockerfile of a zoo into the current folder.
 pub(crate) fn init(values: &Values, out: &mut dyn Write) -> Result<(), Error> {
     if Path::new(FILE).exists() {
         return Err(Error::Failed(format!("{FILE} is there already; move it away, or edit it")));
@@ -46,7 +46,7 @@ fn dockerfile(values: &Values) -> String {
     )
 }
 
-/// Makes the image of a zoo.
+/// Builds the image of a zoo.
 pub(crate) fn build(path: &str, values: &Values) -> Result<(), Error> {
     let file = Path::new(path).join(FILE);
     if !file.is_file() {
@@ -66,7 +66,7 @@ pub(crate) fn build(path: &str, values: &Values) -> Result<(), Error> {
     }
 }
 
-/// Images are not pushed.
+/// The error of `push`: images are not pushed.
 pub(crate) fn push(image: &str) -> Error {
     Error::Failed(format!(
         "the push is refused: no image goes to a registry from here; `docker push {image}` does it"

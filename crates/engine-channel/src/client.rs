@@ -1,5 +1,5 @@
-//! The side of the run. Owns: finding the newest file of a checkpoint, opening it, and one request. The
-//! Python package has the same.
+//! The side of the run. Owns: finding the newest file of a checkpoint, opening it, and one request.
+//! The Python package has the same.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -14,33 +14,33 @@ use rustix::fs::OFlags;
 use crate::protocol::{Reply, Request, Saved};
 use crate::socket;
 
-/// How long an answer may take: to a report, and to a question between two steps, which must not slow
-/// them down.
+/// How long an answer may take: to a report, and to a question between two steps, which must not
+/// slow them down.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_OF_A_STEP: Duration = Duration::from_secs(1);
 /// How deep a checkpoint that is a folder is looked through, and how many files of it.
 const DEPTH_MAX: u32 = 4;
 const ENTRIES_MAX: usize = 10_000;
 
-/// What a run reports.
+/// Report of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report<'a> {
-    /// The file that was written, or a folder with such files.
+    /// The written file, or a folder with such files.
     pub path: Option<&'a Path>,
     /// The step of the training.
     pub step: Option<u64>,
-    /// In how many seconds the next checkpoint will be complete.
+    /// Seconds until the next checkpoint is complete.
     pub next_in_s: Option<f64>,
 }
 
-/// Why a report did not arrive.
+/// Reason why a report did not arrive.
 #[derive(Debug)]
 pub enum ClientError {
     /// The path cannot be opened for writing, or is an empty folder.
     File(PathBuf, io::Error),
     /// The server does not answer.
     Channel(io::Error),
-    /// It was not accepted, with the reason.
+    /// The server rejected the report, with the reason.
     Refused(String),
 }
 
@@ -67,11 +67,11 @@ pub fn report(channel: &Path, what: Report<'_>) -> Result<(), ClientError> {
     ask(channel, &request, file.as_ref(), PATIENCE).map(drop)
 }
 
-/// Whether a checkpoint of the run is waited for, because it is to be stopped, moved or resized; for how
-/// long at most.
+/// Longest time that the server waits for a checkpoint of the run, which is to be stopped, moved or
+/// resized; `None` if it waits for none.
 ///
 /// # Errors
-/// See [`ClientError`]. It is not known then.
+/// See [`ClientError`].
 pub fn wanted(channel: &Path) -> Result<Option<Duration>, ClientError> {
     let request = Request { asks: true, ..Request::default() };
     let reply = ask(channel, &request, None, PATIENCE_OF_A_STEP)?;
@@ -117,8 +117,8 @@ fn exchange(
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Opens a file, or the newest that has content of those below a folder, for writing, which proves that
-/// this process may.
+/// Opens a file, or the newest that has content of those below a folder, for writing, which proves
+/// that this process may.
 fn open(path: &Path) -> Result<File, ClientError> {
     let failed = |error| ClientError::File(path.to_owned(), error);
     let newest = if fs::metadata(path).map_err(failed)?.is_dir() {
@@ -132,7 +132,7 @@ fn open(path: &Path) -> Result<File, ClientError> {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(newest).map_err(failed)
 }
 
-/// The file with content that was written last, of so many and so deep as are looked at.
+/// The newest file with content, within [`ENTRIES_MAX`] entries and [`DEPTH_MAX`] levels.
 fn newest_below(folder: &Path) -> io::Result<Option<PathBuf>> {
     let (mut newest, mut left) = (None::<(SystemTime, PathBuf)>, ENTRIES_MAX);
     let mut ahead = vec![(folder.to_owned(), DEPTH_MAX)];

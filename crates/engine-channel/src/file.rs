@@ -1,4 +1,4 @@
-//! What counts as a checkpoint. Owns: what an open file says of itself. Does not know about paths: a run
+//! Checkpoint files. Owns: which open files count as a checkpoint. Does not know about paths: a run
 //! passes the file open for writing, which proves that it exists and that the run may write it, in
 //! whatever mount namespace the run is.
 
@@ -79,7 +79,8 @@ fn stamp(found: &Metadata) -> Stamp {
     }
 }
 
-/// True if a file that was a checkpoint is one no more. A file that cannot be looked at now still may be.
+/// True if a file that was a checkpoint is one no more. A file that cannot be looked at now still
+/// may be.
 pub(crate) fn has_vanished(file: &File) -> bool {
     file.metadata().is_ok_and(|found| found.nlink() == 0 || found.len() == 0)
 }

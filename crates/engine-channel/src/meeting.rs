@@ -18,30 +18,31 @@ use crate::protocol::{Meet, Seat, World};
 const GATHER_MS: u64 = 1000;
 /// How long runs of an earlier server are waited for. A run says something every second.
 const RESUME_MS: u64 = 30_000;
-/// An agent that says nothing for so long is gone, although its run goes on: what started it may do
-/// something else. While it looks for a store it says nothing for up to a minute.
+/// Silence after which an agent counts as gone, although its run goes on: the program that started
+/// the agent may do something else. An agent that looks for a store is silent for up to a minute.
 const SILENT_MS: u64 = 90_000;
-/// Without any request for so long it was the server that stood still.
+/// Time without any request after which the server itself counts as stalled.
 const STEADY_MS: u64 = 10_000;
 
 /// The runs of a workload.
 #[derive(Debug, Default)]
 pub(crate) struct Meeting {
-    /// That have not ended.
+    /// Runs that have not ended.
     open: BTreeSet<RunKey>,
-    /// Those of an earlier server that have not said yet in which world they are, and until when no world
-    /// is decided without them.
+    /// Runs of an earlier server that have not reported their world yet. No world is decided
+    /// without them until `silent_until`.
     silent: BTreeSet<RunKey>,
     silent_until: Instant,
-    /// In which world each was last.
+    /// Last world of each run.
     seats: BTreeMap<RunKey, Seat>,
     group: Option<Group>,
-    /// When each said something last.
+    /// Moment of the last request of each run.
     heard: BTreeMap<RunKey, Instant>,
-    /// Since when there are requests without a long pause, and the last of them.
+    /// Start of the current series of requests without a long pause, and its last request.
     steady_since: Instant,
     last: Instant,
-    /// In which the script has ended well. Also after their ends: one that begins then has nothing to do.
+    /// Runs whose script has ended well, also after their end: one that begins then has nothing to
+    /// do.
     done: BTreeSet<RunKey>,
 }
 
@@ -49,13 +50,13 @@ pub(crate) struct Meeting {
 #[derive(Debug)]
 struct Group {
     rendezvous: Rendezvous,
-    /// By their numbers.
+    /// Runs by their numbers.
     runs: Vec<RunKey>,
-    /// In which generation each waits for the others.
+    /// Generation in which each run waits for the others.
     arrived: BTreeMap<RunKey, u64>,
-    /// Where the first of a generation has opened its store.
+    /// Generation and address of the store that its first run has opened.
     store: Option<(u64, String)>,
-    /// The newest world in which all have arrived.
+    /// The newest world in which all runs have arrived.
     complete: Option<Complete>,
 }
 
@@ -107,10 +108,10 @@ impl Meeting {
         gone.into_iter().for_each(|key| self.leave(key));
     }
 
-    /// Answers a run.
+    /// Answers a request of a run.
     ///
     /// # Errors
-    /// What is wrong with its request.
+    /// Reason why the request is invalid.
     pub(crate) fn meet(
         &mut self,
         key: RunKey,
@@ -192,7 +193,8 @@ impl Group {
     fn meet(&mut self, key: RunKey, request: &Meet, now: Instant) -> World {
         let before = request.of.map_or(0, |seat| seat.generation);
         if request.arrives {
-            // It may have begun before the world changed again: all others of that world are on their way.
+            // It may have begun before the world changed again: all others of that world are on
+            // their way.
             if let Some(world) = self.completed(key, before) {
                 return world;
             }

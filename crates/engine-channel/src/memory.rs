@@ -1,5 +1,5 @@
-//! Copies of checkpoints that a run leaves in memory. Owns: which of them are whole, and writing the
-//! newest where it belongs. Does not know how a copy is made: the Python package does that.
+//! Copies of checkpoints that a run leaves in memory. Owns: which of them are whole, and writing
+//! the newest to its path. Does not know how a copy is made: the Python package does that.
 //!
 //! ```text
 //! SLOT-N.bin    a checkpoint
@@ -19,13 +19,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::Deserialize;
 
-/// What is said of a copy.
+/// Manifest of a copy, from its `.json` file.
 #[derive(Debug, Deserialize)]
 struct Manifest {
-    /// Where it belongs.
+    /// Path of the checkpoint.
     path: PathBuf,
     bytes: u64,
-    /// When its content was taken, by the machine's clock.
+    /// Time of the content, by the machine's clock, in nanoseconds.
     saved_ns: u64,
     written: bool,
 }
@@ -38,7 +38,7 @@ struct Whole {
     of: Manifest,
 }
 
-/// What is in a slot.
+/// Whole copies and all files of a slot.
 #[derive(Debug, Default)]
 struct Slot {
     copies: Vec<Whole>,
@@ -48,19 +48,19 @@ struct Slot {
 /// Largest manifest that is read: a path and some numbers.
 const MANIFEST_BYTES_MAX: u64 = 64 << 10;
 
-/// How long writing may take, and besides, per byte: 5 MB a second is a slow disk.
+/// Time limit for writing, and the slowest disk that is allowed for: 5 MB a second.
 const PATIENCE: Duration = Duration::from_secs(600);
 const BYTES_PER_SECOND_MIN: u64 = 5_000_000;
 
-/// Writes what a run has left in memory where it belongs, and frees the memory. To be called as the run,
-/// when its processes are gone, by a process that ends then: writing to a file system that does not answer
-/// is given up.
+/// Writes the checkpoints that a run has left in memory to their paths, and frees the memory. The
+/// caller is a process with the account of the run, which ends afterwards: writing to a file system
+/// that does not answer is given up.
 ///
 /// # Errors
-/// Each checkpoint that is only in memory still, with the reason.
+/// Checkpoints that are still only in memory, each with the reason.
 pub fn finish(folder: &Path) -> Result<(), Vec<String>> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    // What takes memory: the length of a file may be anything.
+    // Blocks in memory: the length of a file may be anything.
     let sizes = files.filter_map(|file| file.metadata().ok()).map(|meta| 512 * meta.blocks());
     let bytes: u64 = sizes.sum();
     let patience = PATIENCE + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
@@ -73,7 +73,7 @@ pub fn finish(folder: &Path) -> Result<(), Vec<String>> {
     })
 }
 
-/// What this returns, if it does in time; else it goes on until the process ends.
+/// Result of `work`, or `None` after `patience`; `work` then continues until the process ends.
 fn within<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -130,7 +130,7 @@ fn slots(folder: &Path) -> io::Result<BTreeMap<String, Slot>> {
     Ok(slots)
 }
 
-/// None: it is cut short, or this program does not understand it.
+/// The copy of a manifest; `None` if it is truncated, or of an unknown form.
 fn whole(slot: &str, manifest: &Path) -> io::Result<Option<Whole>> {
     let content = manifest.with_extension("bin");
     let mut text = Vec::new();
@@ -142,7 +142,8 @@ fn whole(slot: &str, manifest: &Path) -> io::Result<Option<Whole>> {
     Ok(is_whole.then(|| Whole { slot: slot.to_owned(), content, of }))
 }
 
-/// Opens a file that a run has left, whatever it made of it since: waits for no pipe and follows no link.
+/// Opens a file that a run has left, whatever it made of it since: waits for no pipe and follows no
+/// link.
 fn regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = options.custom_flags(flags).open(path)?;
@@ -152,7 +153,7 @@ fn regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Err(io::Error::other(format!("{} is no file", path.display())))
 }
 
-/// Writes the newest of a slot: who saved it wanted no other.
+/// Writes the newest copy of a slot: the process that saved it wanted no other.
 fn finish_slot(lock: &Path, slot: &Slot) -> io::Result<()> {
     let lock = regular(lock, OpenOptions::new().write(true).create(true).truncate(false))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -161,7 +162,7 @@ fn finish_slot(lock: &Path, slot: &Slot) -> io::Result<()> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
-    // What a killed process was writing. It goes first: the disk may be full of it.
+    // Incomplete files of a killed process. They go first: the disk may be full of them.
     let partial = slot.copies.iter().map(partial).collect::<io::Result<Vec<_>>>()?;
     partial.iter().try_for_each(|file| remove(file))?;
     if let Some(newest) = slot.copies.last().filter(|newest| !newest.of.written) {
@@ -178,7 +179,7 @@ fn finish_slot(lock: &Path, slot: &Slot) -> io::Result<()> {
 fn partial(copy: &Whole) -> io::Result<PathBuf> {
     let name = copy.of.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-    // The same as in Python: pods may write one path, each with its first slot.
+    // The name that the Python package uses: pods may write one path, each with its first slot.
     let pod = copy.content.parent().and_then(Path::file_name).and_then(|pod| pod.to_str());
     let pod = pod.ok_or(io::ErrorKind::InvalidInput)?;
     Ok(copy.of.path.with_file_name(format!(".{name}.elastane-{pod}-{}", copy.slot)))

@@ -1,23 +1,24 @@
-//! What a run has reported. Owns: that checkpoints only go forward, how long ago one was written, and how
-//! often the scheduler gets to know. Time is an argument; a clock that is set changes nothing.
+//! Progress that a run has reported. Owns: that checkpoints only go forward, the age of the last
+//! one, and how often the scheduler learns of it. Time is an argument; setting the clock changes
+//! nothing.
 
 use std::time::Duration;
 
 use crate::file::Stamp;
 
-/// Between two notes to the scheduler, which counts lost work in minutes: each is a row of the
-/// database.
+/// Minimum time between two notes to the scheduler, which counts lost work in minutes: each note is
+/// a row of the database.
 pub(crate) const NOTE_EVERY: Duration = Duration::from_secs(10);
-/// By how much the clock of the machine may differ from what has passed before it counts as set.
+/// Difference between the clock of the machine and elapsed time from which the clock counts as set.
 const DRIFT_MS: i64 = 1000;
-/// A checkpoint counts as due so long after the moment it was announced for.
+/// Delay after the announced moment at which a checkpoint counts as due.
 const LATE: Duration = Duration::from_secs(2);
 
-/// A run that asks whether a checkpoint is wanted saves one when it is. It counts as such for so long:
-/// a step may take a while.
+/// How long a run counts as asking after its last question whether a checkpoint is wanted: a step
+/// may take a while.
 const ASKS_EVERY: Duration = Duration::from_secs(30);
 
-/// A moment, by what has passed since some start and by the machine's clock.
+/// A moment, by the time since some start and by the machine's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Now {
     pub(crate) passed: Duration,
@@ -43,33 +44,34 @@ struct Last {
     seen: Now,
 }
 
-/// What one run has reported.
+/// Checkpoints and announcements of one run. Moments are times since the start of the run's
+/// channel.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// When the run was known to have written nothing yet; none for a run of an earlier server.
+    /// Moment at which the run had written nothing yet; `None` for a run of an earlier server.
     began: Option<Now>,
     last: Option<Last>,
-    /// When the newest was written, by what has passed, while the scheduler does not know of it.
+    /// Moment at which the newest checkpoint was written; `None` once the scheduler knows of it.
     unnoted: Option<Duration>,
     noted: Option<Duration>,
-    /// When the next was announced for.
+    /// Announced moment of the next checkpoint.
     due: Option<Duration>,
-    /// When the run asked last whether a checkpoint is wanted.
+    /// Moment of the run's last question whether a checkpoint is wanted.
     asked: Option<Duration>,
-    /// Until when one is waited for.
+    /// End of the wait for a wanted checkpoint; `None` if none is wanted.
     wanted: Option<Duration>,
 }
 
 impl Progress {
-    /// Of a run that begins now.
+    /// Progress of a run that begins now.
     pub(crate) fn new(began: Now) -> Self {
         Self { began: Some(began), ..Self::default() }
     }
 
-    /// Takes a checkpoint in.
+    /// Records a checkpoint.
     ///
     /// # Errors
-    /// Why it is no new one.
+    /// Reason why it is not a new one.
     pub(crate) fn save(&mut self, stamp: Stamp, step: Option<u64>, now: Now) -> Result<(), String> {
         if let Some(last) = self.last {
             if last.stamp == stamp {
@@ -103,8 +105,8 @@ impl Progress {
         self.due = now.passed.checked_add(within);
     }
 
-    /// How long to wait for the next checkpoint: the run saves one when it is wanted, or has announced
-    /// one within `most`. From now on it is wanted.
+    /// How long to wait for the next checkpoint: the run saves one when it is wanted, or has
+    /// announced one within `most`. From now on it is wanted.
     pub(crate) fn wait(&mut self, most: Duration, now: Now) -> Option<Duration> {
         let asks = self.asked.is_some_and(|at| now.passed <= at.saturating_add(ASKS_EVERY));
         let wait = if asks { Some(most) } else { self.announced(most, now) };
@@ -140,8 +142,8 @@ impl Progress {
     }
 }
 
-/// How long ago a checkpoint was written: no longer than what has passed since the one before it, if the
-/// clock was set.
+/// How long ago a checkpoint was written: no longer than what has passed since the one before it,
+/// if the clock was set.
 fn age(stamp: Stamp, before: Option<Now>, now: Now) -> Duration {
     let by_clock = Duration::from_millis(now.wall_ms.saturating_sub(stamp.written_ms));
     match before {

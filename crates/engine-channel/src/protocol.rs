@@ -1,5 +1,5 @@
-//! The messages on a channel. Owns: their fields and limits. One connection carries one request, a line
-//! of JSON, and its answer, another line.
+//! The messages on a channel. Owns: their fields and limits. One connection carries one request, a
+//! line of JSON, and its answer, another line.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +14,17 @@ const SIZE_MAX: u32 = 100_000;
 const WAIT_MS_MAX: u64 = 86_400_000;
 const ADDRESS_BYTES_MAX: usize = 256;
 
-/// What a run reports.
+/// A request of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Request {
     /// A checkpoint was written. The message carries one open file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) checkpoint: Option<Saved>,
-    /// The next one will be complete in so many seconds.
+    /// The next checkpoint will be complete in this many seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_in_s: Option<f64>,
-    /// The run wants to know whether a checkpoint of it is waited for.
+    /// The run asks whether the server waits for a checkpoint.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) asks: bool,
     /// The run meets the others of its workload.
@@ -32,20 +32,20 @@ pub(crate) struct Request {
     pub(crate) meet: Option<Meet>,
 }
 
-/// What a run says where it meets the others.
+/// A request of a run to join the rendezvous of its workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Meet {
-    /// With how few, and how many, pods a world begins.
+    /// Minimum and maximum number of pods of a world.
     pub(crate) min: u32,
     pub(crate) max: u32,
-    /// It is a multiple of this.
+    /// The number of pods is a multiple of this.
     #[serde(default = "one")]
     pub(crate) unit: u32,
-    /// How long the first world waits for more pods once there are enough, milliseconds.
+    /// How long the first world waits for more pods once there are enough, in milliseconds.
     #[serde(default)]
     pub(crate) wait_ms: u64,
-    /// The last world that the run was in.
+    /// The last world of the run; `None` if it was in none.
     #[serde(default)]
     pub(crate) of: Option<Seat>,
     /// Nothing of the run computes: it waits for the next world.
@@ -88,7 +88,7 @@ const fn one() -> u32 {
 #[serde(default)]
 pub(crate) struct World {
     pub(crate) generation: u64,
-    /// None: the run is not in it.
+    /// Rank of the run; `None` if it is not in the world.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rank: Option<u32>,
     pub(crate) size: u32,
@@ -118,7 +118,7 @@ pub(crate) struct Reply {
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
-    /// A checkpoint is waited for, for so many seconds more.
+    /// Seconds that the server still waits for a checkpoint; `None` if it waits for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) save_within_s: Option<f64>,
     /// Where the run meets the others.
@@ -130,7 +130,7 @@ impl Request {
     /// Reads a request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Reason why the request is invalid.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
         let request: Self = serde_json::from_slice(line)
             .map_err(|error| format!("the request cannot be read: {error}"))?;

@@ -1,5 +1,5 @@
-//! The side of the server. Owns: one socket for each run, one request after another on each, and what the
-//! scheduler gets to know of them.
+//! The side of the server. Owns: one socket for each run, one request after another on each, and
+//! what the scheduler gets to know of them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,24 +26,24 @@ use crate::progress::{NOTE_EVERY, Now, Progress};
 use crate::protocol::{Meet, REQUEST_BYTES_MAX, Reply, Request, World};
 use crate::socket::{self, Opens};
 
-/// How long a request may take to arrive, and its answer to leave. Until then no other of the run is
-/// heard.
+/// Time limit for a request to arrive and for its answer to leave. The server reads no other
+/// request of the run meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The same for a process of another run.
+/// [`PATIENCE`] for a process of another run.
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_millis(100);
 /// The pause after each request: a run that reports without end costs little.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Whether a process is one of a run, by its id.
+/// True for the process ids of a run.
 pub type IsOwn = Box<dyn Fn(i32) -> bool + Send + Sync>;
 
-/// Who may report.
+/// Processes that may report for a run.
 pub enum Owner {
     /// Processes of the run.
     Processes {
-        /// Their user and group; none: those of the server.
+        /// Their user and group; `None` for those of the server.
         account: Option<(u32, u32)>,
-        /// Which they are: others may have the same account.
+        /// Membership of the run: other runs may have the account too.
         is_own: IsOwn,
     },
     /// Everyone who can reach the folder: a container, into which it is mounted.
@@ -61,7 +61,7 @@ impl Owner {
         }
     }
 
-    /// Whose the socket is; none: everyone's.
+    /// Owner of the socket; `None` if every account may connect.
     fn account(&self) -> Option<(u32, u32)> {
         match self {
             Self::Processes { account, .. } => {
@@ -109,26 +109,27 @@ impl Drop for Channel {
     }
 }
 
-/// What is known of a run.
+/// State of the channel of a run.
 struct Run {
     key: RunKey,
     owner: Owner,
     storage: Storage,
-    /// The moment from which time is counted.
+    /// Start of the channel's time.
     start: Instant,
     progress: Mutex<Progress>,
-    /// Looks at one file at a time: one on a file system that does not answer holds up a thread.
+    /// Limits the checks to one file at a time: one on a file system that does not answer blocks a
+    /// thread.
     looks: Arc<Semaphore>,
-    /// How many checkpoints there were.
+    /// Number of checkpoints so far.
     saved: watch::Sender<u64>,
     observations: Arc<Observations>,
-    /// The workload whose pods it works together with, and where they meet.
+    /// Workload of the run's gang; `None` without a gang.
     gang: Option<Uuid>,
     meetings: Arc<Meetings>,
 }
 
 impl Channels {
-    /// Those of an engine that reports to its listener here.
+    /// Channels of an engine that reports to the listener of `observations`.
     #[must_use]
     pub fn new(observations: Arc<Observations>) -> Self {
         let meetings = Meetings { start: Instant::now(), all: Mutex::default() };
@@ -185,8 +186,8 @@ impl Channels {
         }
     }
 
-    /// Waits for the next checkpoint of a run, if it asks whether one is wanted, or one was announced to
-    /// come within `most`, and no longer than that.
+    /// Waits for the next checkpoint of a run, if it asks whether one is wanted, or has announced
+    /// one within `most`, and no longer than that.
     pub async fn await_checkpoint(&self, key: RunKey, most: Duration) {
         let Some(run) = lock(&self.open).get(&key).map(|channel| Arc::clone(&channel.run)) else {
             return;
@@ -195,11 +196,11 @@ impl Channels {
         let mut saved = run.saved.subscribe();
         let before = *saved.borrow_and_update();
         let Some(wait) = lock(&run.progress).wait(most, run.now()) else { return };
-        // Of a gang each pod waits for the same.
+        // Each pod of a gang has a caller here that waits; one announcement is enough.
         if is_first {
             run.tell(CheckpointNews::Awaited { within_ms: millis(wait) });
         }
-        // The run may end, and its channel be closed: who waits holds what is known of it.
+        // The run may end and its channel be closed meanwhile: `run` keeps its state alive.
         let comes = saved.wait_for(|now| *now != before);
         let ends = async {
             while lock(&self.open).contains_key(&key) {
@@ -260,7 +261,8 @@ impl Run {
     }
 }
 
-/// Hears one request after another, and looks now and then whether the newest checkpoint is still there.
+/// Hears one request after another, and looks now and then whether the newest checkpoint is still
+/// there.
 async fn serve(listener: UnixListener, run: Arc<Run>) {
     let mut newest: Option<Newest> = None;
     // Whatever is reported meanwhile.
@@ -305,7 +307,7 @@ struct Newest {
 }
 
 impl Newest {
-    /// None if it has gone.
+    /// `None` if the file is gone.
     async fn look(mut self, looks: &Arc<Semaphore>) -> Option<Self> {
         let Ok(look) = Arc::clone(looks).try_acquire_owned() else { return Some(self) };
         let file = Arc::clone(&self.file);

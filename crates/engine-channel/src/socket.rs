@@ -1,5 +1,5 @@
-//! The socket of a run. Owns: making it so that only the run's account can connect, and receiving open
-//! files. Does not know what is sent.
+//! The socket of a run. Owns: making it so that only the run's account can connect, and receiving
+//! open files. Does not know what is sent.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -26,23 +26,23 @@ const NEW: &str = "socket.new";
 /// Most open files in one message: the kernel closes what does not fit.
 const FILES_MAX: usize = 4;
 
-/// Whether a run begins, or is one of an earlier server.
+/// First opening of a channel, or a later one after a restart of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opens {
-    /// It has not started yet. With the workload whose pods it works together with.
+    /// The run has not started yet. Holds the workload of its gang; `None` without a gang.
     First(Option<Uuid>),
     /// An earlier server has opened it.
     Again,
 }
 
-/// A short path to what is in an open folder: the kernel limits the paths of sockets.
+/// A short path to an entry of an open folder: the kernel limits the paths of sockets.
 pub(crate) fn short(folder: &File, name: &str) -> PathBuf {
     format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()).into()
 }
 
-/// Makes the socket in `folder`, in place of one of an earlier server. `account`: whose it is; none:
-/// everyone's who can reach the folder. The folder stays the server's, so that nothing in it can be
-/// replaced.
+/// Makes the socket in `folder`, in place of one of an earlier server. `account`: owner of the
+/// socket; `None` for every account that can reach the folder. The folder stays the server's, so
+/// that nothing in it can be replaced.
 pub(crate) fn listen(folder: &Path, account: Option<(u32, u32)>) -> io::Result<UnixListener> {
     DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
     // Whatever the umask.
@@ -65,8 +65,8 @@ pub(crate) fn listen(folder: &Path, account: Option<(u32, u32)>) -> io::Result<U
     Ok(listener)
 }
 
-/// The workload that a run works together with. It is noted in the folder, which no run can write, for the
-/// next server.
+/// The workload that a run works together with. It is noted in the folder, which no run can write,
+/// for the next server.
 pub(crate) fn gang(folder: &Path, opens: Opens) -> io::Result<Option<Uuid>> {
     let path = folder.join(GANG);
     match opens {

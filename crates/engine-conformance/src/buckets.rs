@@ -1,4 +1,4 @@
-//! What an engine promises of copies of S3 buckets.
+//! Copies of S3 buckets, as every engine must make them.
 
 use std::collections::BTreeMap;
 
@@ -66,8 +66,8 @@ pub async fn copies_a_bucket_with_a_key_that_stays_nowhere(fixture: &mut dyn Fix
     assert!(why.contains("it wants a login"), "{why}");
 }
 
-/// What another time would not change ends the run at once, with what the server says and what to
-/// do.
+/// A failure that another attempt would not change ends the run at once, with the message of the
+/// server and advice.
 pub async fn says_why_there_is_no_copy_of_a_bucket(fixture: &mut dyn Fixture) {
     let server = S3Server::open(BTreeMap::from([("../x".to_owned(), String::new())]));
     let mut stage = Stage::new(fixture);

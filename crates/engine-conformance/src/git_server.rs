@@ -22,7 +22,7 @@ pub struct GitServer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// What a request over HTTP must have as its `Authorization`.
+    /// Required `Authorization` of a request over HTTP; `None` if all are accepted.
     login: Option<String>,
     silence: Arc<Silence>,
 }
@@ -64,13 +64,13 @@ impl GitServer {
         Self { folder, port, shared }
     }
 
-    /// Its repository by the protocol of Git, which knows no logins.
+    /// URL of the repository by the protocol of Git, which has no logins.
     #[must_use]
     pub fn git(&self) -> String {
         format!("git://127.0.0.1:{}/repo", self.port)
     }
 
-    /// Its repository over HTTP.
+    /// URL of the repository over HTTP.
     #[must_use]
     pub fn http(&self) -> String {
         format!("http://127.0.0.1:{}/repo", self.port)
@@ -82,7 +82,7 @@ impl GitServer {
         run(&self.folder.join("repo"), "git", &["rev-parse", name])
     }
 
-    /// Who gets no answer.
+    /// Switch that leaves clients without an answer.
     #[must_use]
     pub fn silence(&self) -> &Arc<Silence> {
         &self.shared.silence

@@ -72,13 +72,14 @@ pub fn spec(image: &str) -> RunSpec {
     }
 }
 
-/// What a suite needs to know of an engine.
+/// An engine under test, and its differences that a suite has to know.
 #[async_trait]
 pub trait Fixture: Send {
     /// The engine as it is open now.
     fn engine(&self) -> Arc<dyn Engine>;
 
-    /// Drops the engine as a crash of the server would, and opens it again over what is left.
+    /// Drops the engine as a crash of the server would, and opens it again over the remaining
+    /// state.
     async fn reopen(&mut self);
 
     /// A specification of a new run, never seen by this engine, of this POSIX shell script.
@@ -97,7 +98,7 @@ pub trait Fixture: Send {
         true
     }
 
-    /// A shell command that listens on a port and sends back what comes; none: nothing here can.
+    /// A shell command that listens on a port and echoes its input; `None` if the machine has none.
     fn echo(&self, _port: u16) -> Option<String> {
         None
     }
@@ -155,7 +156,7 @@ macro_rules! conformance_suite {
     };
 }
 
-/// After so long something hangs: many times what the slowest scenario takes on a busy machine.
+/// Time limit of a scenario: many times that of the slowest one on a busy machine.
 const HANGS_AFTER: Duration = Duration::from_secs(240);
 
 /// The result of something that is waited for: one test that hangs does not hold up all others.
@@ -217,7 +218,7 @@ impl Stage {
         self.wait(key, ended).await
     }
 
-    /// What the list says of this run.
+    /// State of this run in the engine's list.
     async fn listed(&self, key: RunKey) -> Vec<RunState> {
         let list = self.engine.list().await.expect("a list");
         list.into_iter().filter(|run| run.key == key).map(|run| run.state).collect()
@@ -344,7 +345,7 @@ pub async fn leaves_no_process_behind(fixture: &mut dyn Fixture) {
     assert!(!fixture.is_alive(orphan), "the orphan outlived its run");
 }
 
-/// When the main process ends by itself, what it left running ends with it.
+/// Processes that the main process leaves running end with it.
 pub async fn ends_what_the_main_process_left(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let script = "sh -c 'echo pid $$; : >said; exec sleep 600' & \
@@ -390,7 +391,7 @@ pub async fn knows_its_runs_after_a_crash(fixture: &mut dyn Fixture) {
     assert_eq!(stage.exit(key).await, Exit::Code(5));
 }
 
-/// What ended while no server looked is in the list, with how it ended.
+/// A run that ended while the server was down is in the list, with its exit status.
 pub async fn learns_what_happened_while_it_was_away(fixture: &mut dyn Fixture) {
     let stage = Stage::new(fixture);
     let key = stage.start(fixture.script("sleep 0.2; exit 6")).await;
@@ -484,7 +485,7 @@ pub async fn removes_ended_runs_only(fixture: &mut dyn Fixture) {
     assert!(Stage::new(fixture).listed(key).await.is_empty());
 }
 
-/// Stopping or removing what is not known is no error; reading it is.
+/// Stopping or removing an unknown run is no error; reading it is.
 pub async fn forgives_unknown_runs(fixture: &mut dyn Fixture) {
     let stage = Stage::new(fixture);
     let spec = fixture.script("exit 0");
@@ -496,8 +497,8 @@ pub async fn forgives_unknown_runs(fixture: &mut dyn Fixture) {
     assert!(stage.listed(key).await.is_empty());
 }
 
-/// Of a pod that ran something is kept until it is forgotten, also where a server was killed right before
-/// that: the next one finds it.
+/// An engine keeps data of a pod that ran until it is forgotten, and lists the pod after a crash
+/// right before that.
 pub async fn knows_what_pods_keep_after_a_crash(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let (goes, stays) = (fixture.script("exit 0").key, fixture.script("exit 0").key);
@@ -523,8 +524,8 @@ pub async fn knows_what_pods_keep_after_a_crash(fixture: &mut dyn Fixture) {
     stage.engine.forget_pod(stays.pod).await.expect("forgotten");
 }
 
-/// What its processes use is measured: those that have ended are counted, and a run that has ended
-/// uses nothing. An engine that cannot measure says so.
+/// An engine measures the processes of runs, including ended ones; a run that has ended uses
+/// nothing. An engine that cannot measure returns `None`.
 pub async fn measures_what_runs_use(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let mut say = async |text| {
@@ -549,7 +550,8 @@ pub async fn measures_what_runs_use(fixture: &mut dyn Fixture) {
     stage.stop(idle, 0).await;
 }
 
-/// What can never run is refused before anything is started, and leaves nothing.
+/// An engine refuses a specification that can never run before it starts anything, and leaves
+/// nothing.
 pub async fn refuses_what_it_cannot_run(fixture: &mut dyn Fixture) {
     let stage = Stage::new(fixture);
     let mut spec = fixture.script("exit 0");

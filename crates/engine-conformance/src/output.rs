@@ -1,4 +1,4 @@
-//! What an engine promises of the output of a run: its end, times of lines, and the runs before.
+//! Output of a run, as every engine must return it: its end, times of lines, and earlier runs.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use units::Instant;
 use crate::{ALL, Fixture, Stage};
 use engine::{LogRange, RunKey, RunSpec};
 
-/// A tail is the last so many lines; stderr is part of the output, in order.
+/// A tail is a number of lines from the end; stderr is part of the output, in order.
 pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     // Where each stream is read for itself the next line comes when the one before is there.

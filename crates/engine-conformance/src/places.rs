@@ -1,4 +1,4 @@
-//! What the list of an engine says of the places of runs.
+//! Places of runs in the list of an engine.
 
 use engine::{Device, RunKey, RunPlace, RunSpec};
 

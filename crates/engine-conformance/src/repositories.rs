@@ -1,4 +1,4 @@
-//! What an engine promises of copies of Git repositories.
+//! Copies of Git repositories, as every engine must make them.
 
 use crate::{ALL, Fixture, GitServer, LONG_MS, Stage, TERM};
 use engine::{Exit, Login, Mount, MountSource, Repository, RunSpec, RunState};
@@ -72,7 +72,8 @@ pub async fn copies_with_a_login_that_stays_nowhere(fixture: &mut dyn Fixture) {
     assert!(why.contains("it wants a login"), "{why}");
 }
 
-/// What another time would not change ends the run at once, with what Git says and what to do.
+/// A failure that another attempt would not change ends the run at once, with the message of Git
+/// and advice.
 pub async fn says_why_there_is_no_copy(fixture: &mut dyn Fixture) {
     let server = GitServer::open();
     let mut stage = Stage::new(fixture);

@@ -12,14 +12,14 @@ use engine::{Bucket, Login};
 
 /// Objects in a page of a list.
 const PAGE: usize = 2;
-/// Its real location, which the address does not show.
+/// Region of the server, which the address does not show.
 const REGION: &str = "here-1";
 
 /// The server. Its bucket is `b`; `page` is a page for people, `elsewhere` is at another server.
 #[derive(Debug)]
 pub struct S3Server {
     port: u16,
-    /// Who gets no answer.
+    /// Switch that leaves clients without an answer.
     pub silence: Arc<Silence>,
     /// An object without read permission.
     pub refused: Arc<Mutex<Option<String>>>,
@@ -63,7 +63,7 @@ impl S3Server {
         Bucket { name: name.to_owned(), address, login: None }
     }
 
-    /// Its bucket, with an access key.
+    /// The bucket, with an access key.
     #[must_use]
     pub fn bucket_for(&self, id: &str, secret: &str) -> Bucket {
         let login = Login { user: id.to_owned(), password: secret.to_owned() };
@@ -71,7 +71,7 @@ impl S3Server {
     }
 }
 
-/// What it has, and for whom.
+/// Objects of the server, the access key id that it requires, and the object that it refuses.
 struct ObjectStore {
     objects: BTreeMap<String, String>,
     id: Option<String>,

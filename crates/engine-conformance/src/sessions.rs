@@ -1,4 +1,4 @@
-//! What an engine promises to those who come to a run: commands in it, attaching, connections.
+//! Sessions at a run, as every engine must serve them: commands, attaching, connections.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -55,7 +55,8 @@ impl Visitor {
         number
     }
 
-    /// What comes until the end, by output and errors, and the end; none where it broke off.
+    /// Standard output and standard error until the end, and the exit status; `None` if the session
+    /// broke off.
     async fn rest(mut self) -> (String, String, Option<Exit>) {
         let (mut shown, mut errors) = (self.seen.into_bytes(), Vec::new());
         let end = loop {
@@ -118,7 +119,7 @@ pub async fn runs_commands_where_the_run_is(fixture: &mut dyn Fixture) {
     assert_eq!((errors.as_str(), end), ("dumb-sh\n", Some(Exit::Code(3))));
 }
 
-/// What is typed is read to its end; without an input there is none.
+/// A command reads its input to the end; without an input there is none.
 pub async fn hands_commands_what_is_typed(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let key = stage.waiting(fixture.script(WAIT)).await;

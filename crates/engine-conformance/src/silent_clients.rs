@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Whether a server is silent, and who waits.
+/// A switch that makes a server silent, and the clients that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Silence {
     on: AtomicBool,
@@ -20,7 +20,7 @@ impl Silence {
         self.on.store(on, Ordering::SeqCst);
     }
 
-    /// Keeps a visitor if it is silent; else hands it back.
+    /// Keeps a client's connection if the server is silent; else returns it.
     pub(super) fn pass(&self, visitor: TcpStream) -> Option<TcpStream> {
         if !self.on.load(Ordering::SeqCst) {
             return Some(visitor);
@@ -48,13 +48,13 @@ impl Silence {
         let _reset = visitor.read_to_end(&mut rest);
     }
 
-    /// The same, beside other tasks.
+    /// [`Self::await_visitor`] for asynchronous callers.
     pub(super) async fn visited(self: &Arc<Self>) {
         let own = Arc::clone(self);
         tokio::task::spawn_blocking(move || own.await_visitor()).await.expect("somebody comes");
     }
 
-    /// The same, beside other tasks.
+    /// [`Self::await_leaving`] for asynchronous callers.
     pub(super) async fn left(self: &Arc<Self>) {
         let own = Arc::clone(self);
         tokio::task::spawn_blocking(move || own.await_leaving()).await.expect("they leave");

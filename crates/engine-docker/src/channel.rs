@@ -1,5 +1,5 @@
 //! The channels of containers. Owns: the folder of each socket, which its container mounts, and the
-//! channels of runs of an earlier server. Does not know about: what is reported.
+//! channels of runs of an earlier server. Does not know about: the reports.
 
 use std::fs;
 use std::io;
@@ -50,8 +50,8 @@ impl RunChannels {
         body.env.get_or_insert_default().push(variable);
     }
 
-    /// Takes the channel from a container that could not be made, if that is why: a daemon that sees other
-    /// folders than this server cannot mount it.
+    /// Takes the channel from a container that could not be made, if that is why: a daemon that
+    /// sees other folders than this server cannot mount it.
     pub(crate) fn take_back(&self, key: RunKey, why: &str, body: &mut ContainerCreateBody) -> bool {
         if !why.contains(&*self.of(key).to_string_lossy()) {
             return false;
@@ -73,7 +73,8 @@ impl RunChannels {
         self.channels.open(key, &self.of(key), who, opens)
     }
 
-    /// Opens the channels of an earlier server's containers again, and deletes what is left of others.
+    /// Opens the channels of an earlier server's containers again, and deletes the remaining
+    /// folders of others.
     pub(crate) fn adopt(&self, containers: &[ListedRun]) {
         let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for entry in found {

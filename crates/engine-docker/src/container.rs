@@ -36,7 +36,7 @@ const SHARES_MIN: u64 = 2;
 /// Longest host name, in bytes.
 const HOST_NAME_BYTES_MAX: usize = 63;
 
-/// The program and arguments that replace the image's; none: the image's stay.
+/// The program and the arguments that replace the image's; `None` keeps the image's.
 pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String>>) {
     let given = |words: &[String]| {
         let mut words = words.to_vec();

@@ -18,7 +18,7 @@ use crate::owner::Owner;
 
 /// The least memory reservation that the daemon accepts.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
-/// Over so many microseconds a limit of cores holds.
+/// Period of a limit of cores, in microseconds.
 const CPU_PERIOD_US: i64 = 100_000;
 /// A port without a host number is reached from this machine only.
 const LOOPBACK: &str = "127.0.0.1";

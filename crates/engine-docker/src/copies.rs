@@ -60,7 +60,7 @@ impl Drop for Copies {
 }
 
 impl Copies {
-    /// Copies what a run needs into a new folder.
+    /// Copies the repositories and buckets of a run into a new folder.
     pub(crate) async fn make(
         (all, bytes_max): (&Path, u64),
         trash: &Arc<Trash>,
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// What `tar` makes of the archive of a folder.
+    /// The folder that `tar` unpacks from the archive of a folder, and its listing of the archive.
     fn unpacked(from: &Path, open: bool) -> (tempfile::TempDir, String) {
         let (pieces, mut archive) = mpsc::channel(1);
         let from = from.to_owned();

@@ -44,7 +44,7 @@ pub(crate) struct DaemonProperties {
     pub(crate) keeps: bool,
     /// When it was started, if that ended the containers of its predecessor.
     pub(crate) ends_all_before: Option<Instant>,
-    /// Since when its predecessor did not answer; none where that went unnoticed.
+    /// Start of the outage of the daemon before this one; `None` if it went unnoticed.
     pub(crate) away_since: Option<Instant>,
 }
 

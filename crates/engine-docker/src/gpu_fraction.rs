@@ -24,9 +24,9 @@ const PROGRAM_DIR: &str = "/run/elastane/program";
 /// Programs of a container with simulated GPUs, and where it finds them.
 const PROGRAMS: [&str; 2] = ["nvidia-smi", "gpu-check"];
 const PROGRAMS_DIR: &str = "/usr/local/bin";
-/// Where loaders look first.
+/// Variable with the folders that loaders search first.
 const SEARCH: &str = "LD_LIBRARY_PATH";
-/// What a run has of GPUs, in its folder, for the next server.
+/// File in the folder of a run with its [`Fraction`], for the next server.
 const RECORD: &str = "run.json";
 
 /// The GPU fractions of this server's containers.
@@ -99,12 +99,13 @@ impl GpuFractions {
         self.folder(key).join("pages")
     }
 
-    /// What a run gets; none: nothing.
+    /// Additions to a run for its GPUs; `None` if it needs none.
     pub(crate) fn of(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
         self.fractions.of(spec, &self.pages(spec.key))
     }
 
-    /// Makes what the container mounts. Blocks while a simulated GPU starts.
+    /// Creates the folders and files that the container mounts. Blocks while a simulated GPU
+    /// starts.
     pub(crate) fn prepare(&self, key: RunKey, fraction: &Fraction) -> Result<(), Error> {
         let pages = self.pages(key);
         fs::create_dir_all(&pages).map_err(failed(format!("make {}", pages.display())))?;
@@ -115,7 +116,7 @@ impl GpuFractions {
         written.map_err(failed(format!("write {}", record.display())))
     }
 
-    /// Follows the runs of an earlier server that go on, and deletes what is left of those that have no
+    /// Follows the continuing runs of an earlier server, and deletes folders of runs without a
     /// container. Blocks.
     pub(crate) fn adopt(&self, containers: &[ListedRun]) -> Result<(), Error> {
         let read = || failed(format!("read {}", self.runs.display()));
@@ -143,7 +144,7 @@ impl GpuFractions {
         Ok(())
     }
 
-    /// What a run has, as the server wrote it down that started it; none: nothing.
+    /// The run's fraction, as the server that started the run recorded it; `None` without a record.
     fn recorded(&self, key: RunKey) -> Result<Option<Fraction>, String> {
         match fs::read(self.folder(key).join(RECORD)) {
             Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| error.to_string()),
@@ -158,8 +159,8 @@ impl GpuFractions {
         discard(&self.trash, &self.folder(key));
     }
 
-    /// Completes a container. What has limits or simulated GPUs looks before its command starts, which
-    /// is the image's where the run has none.
+    /// Completes a container. A container with limits or simulated GPUs runs the check before its
+    /// command, which is the image's if the run has none.
     pub(crate) fn complete(
         &self,
         body: &mut ContainerCreateBody,
@@ -196,7 +197,7 @@ impl GpuFractions {
     }
 }
 
-/// Throws away what is left of a run.
+/// Discards the files of a run.
 pub(crate) fn discard(trash: &Trash, path: &Path) {
     if let Err(error) = trash.discard(path) {
         tracing::warn!("cannot delete {}: {error}", path.display());

@@ -1,5 +1,5 @@
-//! Looking at GPUs between measurements. Owns: how soon a container is noticed that holds more memory
-//! than it was granted, or whose program is not limited. Does not know about: what follows.
+//! Looking at GPUs between measurements. Owns: how soon a container is noticed that holds more
+//! memory than it was granted, or whose program is not limited. Does not know about: what follows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Measures out of turn where the driver shows more than the containers with limits account for.
 pub(crate) fn spawn(shared: &Arc<Shared>) {
-    // Its own, as each answers one question at a time.
+    // A driver connection for this task alone, as each answers one query at a time.
     let (own, driver) = (Arc::clone(shared), Arc::<gpu::Driver>::default());
     shared.spawn(async move {
         loop {

@@ -25,7 +25,7 @@ const MIB: i64 = 1 << 20;
 /// In Podman's answer about a name that none can have.
 const NOT_A_NAME: &str = "normalizing name";
 
-/// What an image says of its containers.
+/// Settings of an image for its containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ImageDefaults {
     /// Its user, by number or by name; empty for root.
@@ -61,7 +61,7 @@ impl ImageDefaults {
     }
 }
 
-/// What the image says of its containers, if it is local.
+/// Settings of a local image for its containers; `None` if it is not local.
 pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<ImageDefaults>, Error> {
     match docker.inspect_image(image).await {
         Ok(found) => Ok(Some(found.config.map(ImageDefaults::of).unwrap_or_default())),

@@ -18,8 +18,8 @@ use crate::names::WORKLOAD_ID_LABEL;
 const SIGNALS: i64 = 128;
 const SIGNAL_MAX: i64 = 64;
 const KILL: i64 = SIGNALS + 9;
-/// Longest time from the first container that a stopping daemon ends to its own end, or to the start
-/// of the next one where that comes at once. It waits 15 seconds for containers by default.
+/// Longest time from the first container that a stopping daemon ends to its own end, or to the
+/// start of the next one where that comes at once. It waits 15 seconds for containers by default.
 const SHUTDOWN_MS: u64 = 20_000;
 /// Exit codes of `docker-init` and shells for a missing or invalid program.
 pub(crate) const NOT_EXECUTABLE: [i32; 2] = [126, 127];
@@ -34,7 +34,7 @@ pub(crate) struct Inspected {
     pub(crate) address: Option<IpAddr>,
     /// The workload of the run.
     pub(crate) workload_id: Uuid,
-    /// Its node and its GPUs.
+    /// Node and GPUs of the run.
     pub(crate) place: Option<RunPlace>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn exit(code: i64) -> Exit {
     }
 }
 
-/// A time as the daemon writes it; none for the year 1, which means "never".
+/// A time as the daemon writes it; `None` for the year 1, which means "never".
 pub(crate) fn instant(text: &str) -> Option<Instant> {
     let at: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(at.as_millisecond()).ok().map(Instant)
@@ -139,8 +139,8 @@ pub(crate) fn plain(error: &str) -> String {
     inner.trim_end_matches(": unknown").to_owned()
 }
 
-/// Why a program was not started, from the last line of the output: by `docker-init`, or by the look
-/// before the command.
+/// Why a program was not started, from the last line of the output: by `docker-init`, or by the
+/// look before the command.
 pub(crate) fn not_executable(line: &str) -> Option<&str> {
     let line = line.trim_end();
     if let Some(why) = line.strip_prefix(REFUSED) {

@@ -1,4 +1,5 @@
-//! The engine for containers on this machine, over the Docker Engine API (Podman speaks it as well).
+//! The engine for containers on this machine, over the Docker Engine API (Podman speaks it as
+//! well).
 //!
 //! Owns: which container a run is, its network, its image and its output. Does not know about
 //! scheduling, the database, or permissions of users.
@@ -63,11 +64,12 @@ pub(crate) fn failed(what: impl Into<String>, fault: Fault) -> Error {
     Error::Io { what: what.into(), source }
 }
 
-/// In Podman's answer about a container that does not run, which has the status of a fault of its own.
+/// In Podman's answer about a container that does not run, which has the status of a fault of its
+/// own.
 const NOT_RUNNING: &str = "container state improper";
 const CONFLICT: u16 = 409;
 
-/// The HTTP status of an error, in Docker's sense; none: no valid answer.
+/// The HTTP status of an error, in Docker's sense; `None` without a valid answer.
 pub(crate) fn status(fault: &Fault) -> Option<u16> {
     match fault {
         Fault::DockerResponseServerError { message, .. } if message.contains(NOT_RUNNING) => {

@@ -1,8 +1,9 @@
-//! What Podman is asked by its own API. Its copy of Docker's ignores device requests and looks for a
-//! file of the name of a device (seen with 4.3.1, and in its issues up to 5.1), where its own knows
-//! names of the Container Device Interface. The copy also fails where it is to say what a container
-//! with a memory reservation and without a limit uses (4.3.1, and its issue 29627 of 2026). Owns:
-//! making a container with GPUs, and what a container uses. Does not know about: what the container is.
+//! Requests to Podman's own API. Its copy of Docker's API ignores device requests and looks for a
+//! file with the name of a device (seen with 4.3.1, and in its issues up to 5.1), where its own
+//! supports names of the Container Device Interface. The copy also fails to report the resource use
+//! of a container with a memory reservation and without a limit (4.3.1, and its issue 29627 of
+//! 2026). Owns: making a container with GPUs, and its resource use. Does not know about: what the
+//! container is.
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,8 +35,8 @@ pub(crate) fn is_needed(body: &ContainerCreateBody) -> bool {
 }
 
 /// Makes the volumes of a container that have labels or a driver of their own: a container made by
-/// Podman's own API names volumes only, and the copy of Docker's makes them without labels, by which
-/// they are found again (seen with 4.3.1).
+/// Podman's own API names volumes only, and the copy of Docker's makes them without labels, by
+/// which they are found again (seen with 4.3.1).
 ///
 /// # Errors
 /// Podman does not make one.
@@ -84,16 +85,17 @@ pub(crate) async fn create(
     Err(Fault::DockerResponseServerError { status_code: status, message })
 }
 
-/// What a container uses.
+/// Resource use of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) id: String,
     pub(crate) cpu_time_ns: u64,
-    /// With what files hold of it.
+    /// Includes memory of files that the container caches.
     pub(crate) memory_bytes: u64,
 }
 
-/// What the container of that name uses; none: it does not run. The caller limits the time.
+/// Resource use of the container of that name; `None` if it does not run. The caller limits the
+/// time.
 ///
 /// # Errors
 /// Podman does not answer.
@@ -104,7 +106,7 @@ pub(crate) async fn usage(socket: &Path, name: &str) -> Result<Option<Usage>, Fa
     Ok(answer.pointer("/Stats/0").and_then(read_usage))
 }
 
-/// Of one that has ended, all numbers are 0.
+/// `None` for a container that has ended: all numbers are 0.
 fn read_usage(stats: &Value) -> Option<Usage> {
     let number = |name: &str| stats.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
     Some(Usage {
@@ -145,10 +147,10 @@ async fn make_volume(docker: &Docker, mount: &mut Mount) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What Podman's own API makes the same container of.
+/// Body of Podman's own request for the container of a Docker request.
 ///
 /// # Errors
-/// What of the container it cannot be made with.
+/// Options that Podman's own API does not support here.
 fn spec(name: &str, mut body: ContainerCreateBody) -> Result<Value, String> {
     let mut spec = Map::new();
     let mut set = |key: &str, value: Value| drop(spec.insert(key.to_owned(), value));
@@ -194,7 +196,7 @@ fn spec(name: &str, mut body: ContainerCreateBody) -> Result<Value, String> {
     set("volumes", volumes.into_iter().map(volume).collect());
     set("mounts", mounts.into_iter().map(other_mount).collect());
     options(&mut host, &mut set)?;
-    // What is set in either is known above, or nothing is made.
+    // An option that is still set has no translation above: then no container is made.
     let known = body == ContainerCreateBody::default() && host == HostConfig::default();
     if known { Ok(Value::Object(spec)) } else { Err(left(&body, &host)) }
 }
@@ -296,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with these texts in turn, and ends with what it was asked.
+    /// Answers with these texts in turn; returns the requests.
     fn podman(socket: &Path, answers: Vec<String>) -> std::thread::JoinHandle<String> {
         let listener = UnixListener::bind(socket).expect("a socket");
         std::thread::spawn(move || {
@@ -318,7 +320,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_container_uses_is_asked_of_podmans_own_api() {
-        // As 4.3.1 answers, shortened: of one that runs, of one that has ended, of one that is gone.
+        // As 4.3.1 answers, shortened: of one that runs, of one that has ended, of one that is
+        // gone.
         let stats = |id: &str, cpu: u64, memory: u64| {
             let one =
                 json!({ "AvgCPU": 4.04, "ContainerID": id, "CPUNano": cpu, "MemUsage": memory });

@@ -40,7 +40,7 @@ pub(crate) fn read(
     Ok(receiver)
 }
 
-/// What has been read so far.
+/// Position up to which the output has been read.
 #[derive(Debug, Default)]
 struct Mark {
     /// Time of the last line, as the daemon writes it.
@@ -54,8 +54,7 @@ async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sen
     let skip = range.from_byte.unwrap_or(0);
     let mut mark = Mark { last: None, skip, stamps: Timestamps::default() };
     loop {
-        // Read the state before the output: what was written until then is read, and nothing
-        // follows.
+        // Read the state before the output: then the output up to that state is complete.
         let ended = shared.runs.state(key).is_none_or(|state| has_ended(&state));
         if let Err(error) = copy(shared, key, range, &mut mark, chunks).await
             && (ended || !range.follow)

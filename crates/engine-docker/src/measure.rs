@@ -107,15 +107,15 @@ fn by_container(
     gpus.iter().map(on).collect()
 }
 
-/// What containers with limits say that they hold. Blocks.
+/// Memory in use by containers with limits, in bytes, one value for each GPU. Blocks.
 fn claims(shared: &Shared) -> BTreeMap<RunKey, Vec<u64>> {
     shared.fractions.fractions.claims()
 }
 
 type ByContainer = Vec<(Activity, BTreeMap<u32, String>)>;
 
-/// GPU activity, and the container of each process on a GPU; only of simulated ones where the driver
-/// does not answer. Blocks.
+/// GPU activity, and the container of each process on a GPU; only of simulated ones where the
+/// driver does not answer. Blocks.
 fn sample(shared: &Shared) -> Result<ByContainer, ByContainer> {
     let homes = |gpu: Activity| {
         let homes = gpu.processes.keys().filter_map(|pid| Some((*pid, home(*pid)?))).collect();
@@ -131,7 +131,7 @@ fn sample(shared: &Shared) -> Result<ByContainer, ByContainer> {
     }
 }
 
-/// The health of these GPUs; none without a driver.
+/// Health of these GPUs, by UUID; `None` without a driver.
 pub(crate) async fn gpu_health(
     shared: &Arc<Shared>,
     uuids: Vec<String>,
@@ -177,7 +177,7 @@ fn id_in(groups: &str) -> Option<String> {
     words.into_iter().find(|word| word.len() == 64).map(str::to_owned)
 }
 
-/// The usage of a container, with its id; none if unknown, or if it has just ended.
+/// Usage of a container, with its id; `None` if unknown, or if the container has just ended.
 async fn run_use(shared: &Shared, key: RunKey) -> Option<(String, RunUse)> {
     let name = names::container(key);
     let of =

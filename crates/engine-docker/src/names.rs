@@ -1,5 +1,5 @@
-//! The names of what the engine keeps at the daemon: of containers, volumes and network aliases, of the
-//! labels that say whose they are, and of the folder a pod has in its containers.
+//! Names of the objects that the engine keeps at the daemon: of containers, volumes and network
+//! aliases, of the labels with their owner, and of the folder of a pod in its containers.
 
 use engine::{Member, RunKey};
 use uuid::Uuid;
@@ -12,9 +12,9 @@ pub(crate) const POD_ID_LABEL: &str = "elastane.pod-id";
 pub(crate) const POD_LABEL: &str = "elastane.pod";
 /// The name of its workload.
 pub(crate) const WORKLOAD_LABEL: &str = "elastane.workload";
-/// Its workload.
+/// Label with the id of the workload.
 pub(crate) const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
-/// The name of its project.
+/// Label with the name of the project.
 pub(crate) const PROJECT_LABEL: &str = "elastane.project";
 
 /// Where the volume of a pod is.

@@ -17,7 +17,7 @@ use crate::{failed, status, unless};
 /// Isolates containers of a network from each other (Docker's option).
 const ENABLE_ICC: &str = "com.docker.network.bridge.enable_icc";
 
-/// What Docker says where each range of addresses that it may use has a network or a route.
+/// Part of Docker's error message when all its address ranges are in use.
 const NO_ADDRESSES: &str = "address pool";
 const ADVICE: &str = "remove networks without containers with `docker network prune`, or give the \
                       daemon more addresses with `default-address-pools` in its daemon.json";

@@ -32,9 +32,10 @@ pub struct Options {
     pub programs: BTreeMap<String, Program>,
     /// `nvidia-smi` of runs of these images, where the NVIDIA toolkit provides none.
     pub nvidia_smi: Option<Program>,
-    /// The program of masters and parameter servers of elastic trainings; none: that of the image.
+    /// The program of masters and parameter servers of elastic trainings; `None` for that of the
+    /// image.
     pub job_program: Option<Program>,
-    /// What keeps fractions of GPUs; none for an engine that starts nothing.
+    /// Enforcement of fractions of GPUs; `None` for an engine that starts nothing.
     pub fractions: Option<FractionOptions>,
     /// Pause before a failed pull is retried; see [`PULL_PAUSE`](crate::PULL_PAUSE).
     pub pull_pause: Duration,

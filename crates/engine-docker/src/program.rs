@@ -15,7 +15,7 @@ pub struct Program {
     files: BTreeSet<PathBuf>,
 }
 
-/// What the loader of glibc calls the folders of libraries.
+/// Option of glibc's loader with the folders of libraries.
 const LIBRARY_PATH: &str = "--library-path";
 
 /// Where the program of an elastic training is in a container.

@@ -27,7 +27,7 @@ pub(crate) struct RegisteredRun {
     pub(crate) address: Option<IpAddr>,
     /// The workload of the run.
     pub(crate) workload_id: Uuid,
-    /// Its node and its GPUs.
+    /// Node and GPUs of the run.
     pub(crate) place: Option<RunPlace>,
 }
 

@@ -38,9 +38,9 @@ const GRACE: Duration = Duration::from_millis(500);
 const END_CHECK: Duration = Duration::from_millis(20);
 /// How the daemon's message starts if the program of a command does not exist.
 const NO_PROGRAM: &str = "OCI runtime exec failed";
-/// What Podman says after that, in a piece of its own (seen with 4.3.1 and runc).
+/// Start of Podman's next message, in a piece of its own (seen with 4.3.1 and runc).
 const NO_PROGRAM_PODMAN: &str = "Error: read unixpacket ";
-/// How its message starts; then comes the runtime's name.
+/// Start of Podman's message if the program does not exist; the runtime's name follows.
 const FAULT_PODMAN: &str = "Error: ";
 /// The layers in that message.
 const NO_PROGRAM_LAYERS: [&str; 3] =
@@ -133,7 +133,7 @@ async fn end_of(
     }
 }
 
-/// The exit code of a command whose output ended; none if unknown. If the client is gone, the
+/// The exit code of a command whose output ended; `None` if unknown. If the client is gone, the
 /// command is hung up and, after a grace period, killed.
 async fn code_of(
     docker: &Docker,
@@ -395,11 +395,11 @@ struct Groups {
 }
 
 impl Groups {
-    /// None: there is no such process.
+    /// Groups of a process; `None` if it does not exist.
     fn of(pid: i32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in brackets and may contain anything; then come state, parent, group, session,
-        // terminal and the group in its foreground.
+        // The name is in brackets and may contain anything; then come state, parent, group,
+        // session, terminal and the group in its foreground.
         let (_, rest) = stat.rsplit_once(") ")?;
         let mut numbers = rest.split(' ').skip(2).map(|number| number.parse().ok());
         let (group, session) = (numbers.next()??, numbers.next()??);

@@ -1,5 +1,5 @@
-//! What the engine and its tasks share. Owns: the tasks, and what every operation asks the daemon about the
-//! containers of this server.
+//! State shared by the engine and its tasks. Owns: the tasks, and the questions of every operation
+//! to the daemon about the containers of this server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -34,9 +34,9 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) daemon: Daemon,
-    /// They change when the daemon restarts.
+    /// Properties of the daemon. They change when the daemon restarts.
     pub(crate) facts: RwLock<DaemonProperties>,
-    /// Since when the daemon does not answer; none while it does.
+    /// The daemon's current outage; `None` while it answers.
     pub(crate) outage: Mutex<Option<Outage>>,
     /// The owner of the containers.
     pub(crate) owner: Owner,
@@ -54,9 +54,9 @@ pub(crate) struct Shared {
     pub(crate) networks: KeyedLock<String>,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
-    /// What runs left.
+    /// Deletes the files of ended runs.
     pub(crate) trash: Arc<Trash>,
-    /// Largest of them, in bytes.
+    /// Largest copy of a repository or bucket, in bytes.
     pub(crate) copy_bytes_max: u64,
     /// Runs being prepared: their image is pulled, and copies are made and put into the container.
     /// Dropping the sender cancels that.
@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     /// Runs whose inspection failed and is retried.
     pub(crate) asking: Mutex<BTreeSet<RunKey>>,
     pub(crate) driver: gpu::Driver,
-    /// None once the engine is dropped.
+    /// `None` once the engine is dropped.
     pub(crate) tasks: Mutex<Option<JoinSet<()>>>,
 }
 
@@ -135,7 +135,7 @@ impl Shared {
             .collect())
     }
 
-    /// The state of a run at the daemon; none if it has no container.
+    /// State of a run at the daemon; `None` if it has no container.
     pub(crate) async fn inspect(
         &self,
         key: RunKey,
@@ -154,8 +154,8 @@ impl Shared {
         }
     }
 
-    /// Podman calls a container that has ended `stopped`, which is no state of Docker's, until it has
-    /// cleaned up after it.
+    /// Podman calls a container that has ended `stopped`, which is no state of Docker's, until it
+    /// has cleaned up after it.
     async fn inspect_settled(&self, name: &str) -> Result<ContainerInspectResponse, Fault> {
         let mut asked = 0;
         loop {

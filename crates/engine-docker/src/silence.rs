@@ -1,5 +1,5 @@
-//! Daemons that do not answer. Owns: which faults of a request mean that, and how it is told. Does
-//! not know about: waiting until one is back.
+//! Daemons that do not answer. Owns: which faults of a request count as such, and the messages.
+//! Does not know about: waiting until a daemon is back.
 
 use std::error::Error as Cause;
 use std::io::{self, ErrorKind};
@@ -89,7 +89,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("docker.sock");
         let path = socket.to_string_lossy();
-        // It is left behind by a daemon that was killed; it was removed; the daemon hangs.
+        // Three cases: a killed daemon left the socket, the socket was removed, the daemon hangs.
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
         let docker = Docker::connect_with_unix(&path, 5, API_DEFAULT_VERSION).unwrap();
         let killed = docker.version().await.unwrap_err();

@@ -137,7 +137,7 @@ async fn is_removed(shared: &Shared, key: RunKey) -> bool {
     true
 }
 
-/// The result of a future; none if the run is stopped before.
+/// The result of a future; `None` if the run is stopped before.
 async fn unless_stopped<T>(
     cancelled: &mut oneshot::Receiver<()>,
     what: impl Future<Output = T>,
@@ -208,8 +208,8 @@ async fn launch(
         _ => None,
     };
     if let Some(why) = refused {
-        // The container is kept: if the daemon refused, a later server learns the result from it. What it
-        // had is free for others before they hear of its end.
+        // The container is kept: if the daemon refused, a later server learns the result from it.
+        // Its fraction is free for other runs before its end is reported.
         shared.fractions.fractions.forget(key);
         shared.runs.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
         return Ok(true);
@@ -306,8 +306,8 @@ async fn swapped(spec: &RunSpec) -> Option<String> {
     None
 }
 
-/// Why the daemon can never start this container; none if a retry may succeed, or it did not
-/// answer.
+/// Reason why the daemon can never start this container; `None` if a retry may succeed, or the
+/// daemon did not answer.
 fn refusal(fault: &Fault) -> Option<String> {
     status(fault)?;
     let Fault::DockerResponseServerError { message, .. } = fault else { return None };

@@ -32,9 +32,9 @@ const ADDRESSES: &str = "base=10.211.0.0/16,size=26";
 const UP_WAIT: Duration = Duration::from_secs(240);
 /// The name of the shared daemon among fixtures.
 const SHARED: &str = "docker";
-/// Stops the daemon and whatever ran below it when its input ends, or the process `$2` where there is
-/// one: `$0` is its folder. Interfaces of its networks would stay, and once they hold all addresses,
-/// no daemon could make a network.
+/// Stops the daemon and whatever ran below it when its input ends, or the process `$2` where there
+/// is one: `$0` is its folder. Interfaces of its networks would stay, and once they hold all
+/// addresses, no daemon could make a network.
 const KEEPER: &str = r#"if [ "$2" ]; then tail --pid="$2" -f /dev/null; else cat > /dev/null; fi
 pid=$(cat "$0/pid" 2> /dev/null) && kill "$pid" && for i in $(seq 150); do
   [ -d "/proc/$pid" ] || break; sleep 0.1; done
@@ -50,7 +50,7 @@ rm -rf "$0""#;
 #[derive(Debug)]
 pub struct DockerServer {
     dir: PathBuf,
-    /// What networks it may make.
+    /// Address pools for its networks, as `--default-address-pool` takes them.
     addresses: &'static str,
     /// Has everything stopped when it closes: when this is dropped, or this process has ended.
     /// A shared daemon ends with the run of the tests.
@@ -228,7 +228,7 @@ impl DockerServer {
         ids
     }
 
-    /// All that servers have left on it: containers, those that have ended among them, and volumes.
+    /// Everything that servers have left on it: containers, including ended ones, and volumes.
     ///
     /// # Panics
     /// It does not answer.
@@ -245,7 +245,7 @@ impl DockerServer {
         containers.chain(volumes).filter(|name| name.contains("elastane-")).collect()
     }
 
-    /// Kills what a container runs, as the kernel does where memory is short.
+    /// Kills the processes of a container, as the kernel does if memory is short.
     ///
     /// # Panics
     /// It does not run.
@@ -353,7 +353,7 @@ impl Image {
         Self { daemon, name: name.to_owned() }
     }
 
-    /// Its name.
+    /// Name of the image.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -11,7 +11,7 @@ const READABLE: u32 = 0o004;
 /// The user of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContainerUser {
-    /// None: a name, which has a meaning in the image only.
+    /// Number of the user; `None` for a name, which has a meaning in the image only.
     uid: Option<u32>,
     gid: Option<u32>,
 }
@@ -38,10 +38,10 @@ impl ContainerUser {
         self.uid.is_none()
     }
 
-    /// Whether the run may have this user.
+    /// Checks that the run may have this user.
     ///
     /// # Errors
-    /// It may not, or could not read its own secrets; what to do.
+    /// The user is not allowed, or could not read its own secrets; with advice.
     pub(crate) fn check(self, spec: &RunSpec) -> Result<(), Error> {
         let own = |secret: &engine::Secret| matches!(secret.to, SecretPlace::File { mode, .. } if mode & READABLE == 0);
         let why = match self.uid {

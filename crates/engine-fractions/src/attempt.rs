@@ -1,5 +1,6 @@
-//! Trying, at the start of a server, a limit that something else than our libraries keeps. Owns: what is
-//! tried, on which GPU, and what it proves. Does not know about: how a program gets the limit.
+//! Trying, at the start of a server, a limit that something else than our libraries keeps. Owns:
+//! what is tried, on which GPU, and what it proves. Does not know about: how a program gets the
+//! limit.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -7,24 +8,24 @@ use std::process::Command;
 use fraction_agent::Report;
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// The limit that is tried. A context takes some of it.
+/// Limit of the attempt, in MiB. A context takes some of it.
 pub(crate) const LIMIT_MIB: u64 = 1024;
-/// What is granted within it, and what is refused.
+/// Sizes of two allocations: one within the limit, one beyond it.
 const SIZES: [&str; 2] = ["16MiB", "1025MiB"];
-/// What the driver answers: it is done, or memory is out.
+/// Answers of the driver: success, and out of memory.
 pub(crate) const GRANTED: i32 = 0;
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 
-/// Whether a limit was proven.
+/// Result of an attempt to exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tried {
     Kept,
-    /// So much memory is free on no GPU that a program could exceed the limit.
+    /// No GPU has enough free memory for a program to exceed the limit.
     NoRoom,
 }
 
 impl Tried {
-    /// What to say about it, behind a sentence.
+    /// Note for a message, to append to a sentence.
     pub(crate) const fn note(self) -> &'static str {
         match self {
             Self::Kept => "",
@@ -43,8 +44,8 @@ pub(crate) fn not_for_containers(policy: &str) -> String {
     )
 }
 
-/// Tries on the first GPU with room whether a program gets less with the limit than without. `program`:
-/// the server's, for a GPU by UUID, with the limit or without.
+/// Tries on the first GPU with room whether a program gets less with the limit than without.
+/// `program`: the server's, for a GPU by UUID, with the limit or without.
 ///
 /// # Errors
 /// Why the limit is not kept.
@@ -75,7 +76,7 @@ pub(crate) fn attempt<'g>(
     Ok(Tried::NoRoom)
 }
 
-/// What a program sees and is answered that asks for these sizes, and its words.
+/// Reports of a program that allocates these sizes, and its error output.
 pub(crate) fn answers(
     mut command: Command,
     sizes: &[impl AsRef<OsStr>],

@@ -1,27 +1,27 @@
-//! What runs may hold of the memory of one GPU beyond what is guaranteed to them. Owns: dividing what
-//! is free. Does not know about: where the numbers come from.
+//! Memory of one GPU that runs may use beyond their guarantee. Owns: dividing the free memory. Does
+//! not know about: the source of the numbers.
 
 /// A run on the GPU, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// What it may hold at any time.
+    /// Guaranteed memory.
     pub(crate) guaranteed: u64,
-    /// Most that it may hold.
+    /// Maximum memory.
     pub(crate) most: u64,
-    /// What it holds.
+    /// Memory in use.
     pub(crate) held: u64,
 }
 
 impl Holder {
-    /// What nothing else may have.
+    /// Memory that no other run may use.
     fn kept(self) -> u64 {
         self.guaranteed.max(self.held)
     }
 }
 
-/// What each may hold now: what it has or is guaranteed, and an equal part of what no run has or is
-/// guaranteed, up to its most. As long as each keeps to that, all together keep to the device, so
-/// what is guaranteed is there when it is needed.
+/// Current limit of each run: its memory in use or its guarantee, whichever is larger, and an equal
+/// part of the rest of the device, up to its maximum. If each run keeps to its limit, all together
+/// fit the device, so guaranteed memory is there when a run needs it.
 pub(crate) fn divide(device: u64, holders: &[Holder]) -> Vec<u64> {
     let kept = holders.iter().fold(0, |sum: u64, holder| sum.saturating_add(holder.kept()));
     let mut free = device.saturating_sub(kept);

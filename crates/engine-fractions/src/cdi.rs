@@ -1,6 +1,6 @@
 //! Parts of GPUs for container runtimes without a server of ours: a specification of the Container
-//! Device Interface (CDI). Owns: what a part is made of, and the form of the specification. Does not
-//! know about: who starts containers, and what else they need of a real GPU.
+//! Device Interface (CDI). Owns: what a part is made of, and the form of the specification. Does
+//! not know about: who starts containers, and what else they need of a real GPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 use crate::contexts;
 use crate::fractions::SOCKETS_IN_CONTAINERS;
 
-/// The version of the specification, the oldest whose names may begin with a digit: runtimes know none of
-/// the devices in a newer one than they have, and Podman 4.3 has this.
+/// The version of the specification, the oldest whose names may begin with a digit: runtimes know
+/// none of the devices in a newer one than they have, and Podman 4.3 has this.
 const VERSION: &str = "0.5.0";
-/// What its devices are called: `elastane/gpu=NAME`.
+/// Kind of the devices, which runtimes name as `elastane/gpu=NAME`.
 const KIND: &str = "elastane/gpu";
-/// How a GPU is named that does not exist, before its memory.
+/// Prefix of a simulated GPU, before its memory.
 const SIMULATED: &str = "simulated:";
 const FORM: &str = "write NAME=GPU:MEMORY, such as half=GPU-7c2f…:40GiB or half=simulated:16GiB:8GiB, \
                     with a comma between several GPUs";
@@ -49,12 +49,12 @@ enum Gpu {
     Simulated(Simulated),
 }
 
-/// What was made.
+/// A CDI specification.
 #[derive(Debug)]
 pub struct Specification {
-    /// As JSON.
+    /// The specification as JSON.
     pub text: String,
-    /// The words for this program, of each process that has to run while simulated GPUs are used.
+    /// Arguments for this program, for each process that has to run while simulated GPUs are used.
     pub drivers: Vec<Vec<String>>,
 }
 
@@ -214,9 +214,10 @@ fn broken(error: fraction_agent::Error) -> Error {
 }
 
 /// Writes libraries and pages into a folder, which has to stay while containers use them, and says
-/// how containers get them. `parts`: `NAME=GPU:MEMORY` each, with a comma between several GPUs. Parts that are there already have the memory
-/// that is given now, and keep what their containers hold, unless they are `reset`: no server notices
-/// that a container has ended, so its memory stays counted until then. `program` is this one.
+/// how containers get them. `parts`: `NAME=GPU:MEMORY` each, with a comma between several GPUs.
+/// Parts that are there already have the memory that is given now, and keep what their containers
+/// hold, unless they are `reset`: no server notices that a container has ended, so its memory stays
+/// counted until then. `program` is this one.
 ///
 /// # Errors
 /// A part is not possible, or the folder cannot be written.
@@ -275,8 +276,9 @@ pub fn cdi(
         if target != Target::Installed {
             delivery.mounts.push((sockets.clone(), PathBuf::from(SOCKETS_IN_CONTAINERS)));
         }
-        // A container with two parts would have the pages of one, and no limit of the other's GPUs. The
-        // mark of a part is in no other's pages, which are read-only: so it cannot be mounted there.
+        // A container with two parts would have the pages of one, and no limit of the other's GPUs.
+        // The mark of a part is in no other's pages, which are read-only: so it cannot be mounted
+        // there.
         let mark = own.join(part.mark());
         fs::write(&mark, "").map_err(failed(format!("write {}", mark.display())))?;
         delivery.mounts.push((mark, Path::new(POINT).join(part.mark())));
@@ -286,7 +288,7 @@ pub fn cdi(
     Ok(Specification { text: format!("{all:#}\n"), drivers: drivers.into_values().collect() })
 }
 
-/// The GPUs of the driver, if any of them is asked for.
+/// GPUs of the driver, if any of `real` is requested.
 fn known(real: &[String]) -> Result<Vec<gpu::Gpu>, Error> {
     if real.is_empty() {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! The programs of GPU fractions, as the server's program starts them. Owns: their form, and starting
-//! a command after a look. Does not know about: what they do.
+//! The programs of GPU fractions, as the server's program starts them. Owns: their form, and
+//! starting a command after a look. Does not know about: what they do.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -13,17 +13,18 @@ use fraction_agent::{POINT, Pages, Unreached};
 
 use crate::fraction::{PRELOADED, REFUSED, SILENT, not_kept};
 
-/// Of a look that found something wrong.
+/// Exit code of a check that found an error.
 const FAILED: u8 = 1;
-/// Exit codes of shells: not to be started, and not found.
+/// Exit codes of shells for a program that cannot be started or is not found.
 const NOT_STARTED: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// What `gpu-check` prints: the GPUs that a program here sees, and what it is refused.
+/// Output of `gpu-check`: the GPUs that a program here sees, and the driver's answers to its
+/// allocations.
 ///
 /// # Errors
-/// An argument it does not know, no driver, or more memory than `--most` says. Ends the process where
-/// the driver does not answer within `--within`. `variable` looks up an environment variable.
+/// An unknown argument, no driver, or more memory than `--most` allows. Ends the process if the
+/// driver does not answer within `--within`. `variable` looks up an environment variable.
 pub fn gpu_check(
     args: &[String],
     variable: impl Fn(&str) -> Option<String>,
@@ -54,9 +55,9 @@ pub fn simulated_driver(args: &[String]) -> ExitCode {
     fraction_agent::drive(args)
 }
 
-/// Writes down, in the pages of a run, that a library which a variable preloads is not in the program of
-/// this name, if it is not: who follows the run reads that. `search`: the value of `PATH`; `folder`: where
-/// it starts.
+/// Writes down, in the pages of a run, that a library which a variable preloads is not in the
+/// program of this name, if it is not: who follows the run reads that. `search`: the value of
+/// `PATH`; `folder`: where it starts.
 ///
 /// # Errors
 /// The page cannot be written.
@@ -76,8 +77,8 @@ fn note(why: Option<Unreached>, pages: &Path) -> io::Result<()> {
     noted.map_err(io::Error::other)
 }
 
-/// Becomes the command after `--` once `gpu-check` with the words before it has passed, and holds its
-/// simulated GPUs; returns only if not, after a line that begins with [`REFUSED`].
+/// Becomes the command after `--` once `gpu-check` with the words before it has passed, and holds
+/// its simulated GPUs; returns only if not, after a line that begins with [`REFUSED`].
 #[must_use]
 pub fn start_checked(args: &[String]) -> ExitCode {
     let mut parts = args.splitn(2, |word| word == "--");
@@ -108,7 +109,7 @@ pub fn start_checked(args: &[String]) -> ExitCode {
     refuse(&format!("exec {program} failed: {}", reason(&error)), code)
 }
 
-/// Prints for whoever reads the log of the run; it may be on a full disk.
+/// Prints a line for readers of the run's log, which may be on a full disk.
 #[expect(clippy::disallowed_methods, reason = "a failed write is dropped")]
 fn say(line: &str) {
     drop(writeln!(io::stderr(), "{line}"));

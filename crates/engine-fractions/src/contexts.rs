@@ -1,6 +1,6 @@
-//! What a context takes of a real GPU, which the driver of each model decides. Owns: having one made
-//! on each GPU that nothing uses, and asking the driver what it takes. Does not know about: who is
-//! charged for it.
+//! Memory that a context takes on a real GPU, which the driver decides for each model. Owns: having
+//! one made on each unused GPU, and asking the driver for its size. Does not know about: which run
+//! is charged for it.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader};
@@ -16,18 +16,18 @@ const TAKEN: u64 = 2 << 20;
 /// A driver that nothing used before needs some seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes that a context takes of these real GPUs, by UUID. One that is in use is not touched: it counts
-/// like the one that takes most; without any, none. `program` is the server's. Blocks for a second or
-/// so.
+/// Bytes that a context takes of these real GPUs, by UUID. One that is in use is not touched: it
+/// counts like the one that takes most; without any, none. `program` is the server's. Blocks for a
+/// second or so.
 pub(crate) fn measure(program: &Path, gpus: &[String]) -> BTreeMap<String, u64> {
     measure_by(program, gpus, &sample, PATIENCE)
 }
 
-/// What the GPUs do; nothing where the driver does not answer in time.
+/// Activity of the GPUs; empty if the driver does not answer in time.
 fn sample() -> Vec<Activity> {
     let (sender, answer) = channel();
     let ask = move || Sampler::open().map(|driver| driver.sample()).unwrap_or_default();
-    // It has no way to be stopped inside a driver. The other end may have given up.
+    // The thread cannot be stopped inside a driver. The receiver may have given up.
     let asked = std::thread::Builder::new().spawn(move || sender.send(ask()));
     let answer = asked.ok().and_then(|_thread| answer.recv_timeout(PATIENCE).ok());
     answer.unwrap_or_default()
@@ -78,8 +78,8 @@ fn measure_by(
     taken
 }
 
-/// A process that makes a context and keeps it until its input ends, also with this process; and its
-/// first line.
+/// A process that makes a context and keeps it until its input ends, also with this process; and
+/// its first line.
 fn start(program: &Path, gpu: &str) -> io::Result<(Child, Receiver<String>)> {
     let mut command = Command::new(program);
     command.args(["gpu-check", "--until-eof", &format!("{TAKEN}B")]);
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::mps::tests::script;
 
-    /// A GPU with these processes, each with so many MiB.
+    /// A GPU with these processes and their memory, in MiB.
     fn gpu(name: &str, processes: &[(u32, u64)]) -> Activity {
         let process = |&(pid, mib): &(u32, u64)| {
             (pid, gpu::ProcessActivity { busy_millis: None, memory_bytes: Some(mib << 20) })

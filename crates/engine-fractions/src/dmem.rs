@@ -1,6 +1,6 @@
-//! Parts of real GPUs that the kernel keeps: memory of GPUs that the control group of a run may have
-//! (`dmem.max`). Owns: which region of the kernel is which GPU, and trying a limit. Does not know about:
-//! making the groups of runs, which is the engine's.
+//! Parts of real GPUs that the kernel keeps: memory of GPUs that the control group of a run may
+//! have (`dmem.max`). Owns: which region of the kernel is which GPU, and trying a limit. Does not
+//! know about: making the groups of runs, which is the engine's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,8 +27,8 @@ pub(crate) struct Dmem {
 }
 
 impl Dmem {
-    /// Finds the region of each GPU, and tries on the first with room whether the kernel keeps a limit.
-    /// `program` is the server's.
+    /// Finds the region of each GPU, and tries on the first with room whether the kernel keeps a
+    /// limit. `program` is the server's.
     ///
     /// # Errors
     /// Why control groups cannot keep the parts of these runs, and what to do.
@@ -76,10 +76,10 @@ impl Dmem {
         Ok(Self { regions, tried })
     }
 
-    /// The same where nothing but what is hard is relied on: what was not seen to be kept is not used.
+    /// As [`Self::find`], but only if the limit is hard and was seen to hold.
     ///
     /// # Errors
-    /// Why control groups do not keep the parts of these runs.
+    /// Reason why control groups do not limit these runs.
     pub(crate) fn find_hard(
         program: &Path,
         runs: Runs<'_>,
@@ -110,7 +110,7 @@ impl Dmem {
         }
     }
 
-    /// What keeps parts of the GPUs. A run with the account of the server may leave its group.
+    /// Enforcement of parts of the GPUs. A run with the account of the server may leave its group.
     pub(crate) fn kept(&self, runs: Runs<'_>, options: &FractionOptions) -> FractionLimit {
         if options.gpus.is_empty() {
             return FractionLimit::none("no GPU of the NVIDIA driver is used");
@@ -132,8 +132,8 @@ impl Dmem {
         FractionLimit { level, mechanism, time_slicing, why }
     }
 
-    /// The bytes of each region that a run may have, also of GPUs that are not its own: those it may not
-    /// use, although their files are there.
+    /// The bytes of each region that a run may have, also of GPUs that are not its own: those it
+    /// may not use, although their files are there.
     ///
     /// # Errors
     /// A GPU of which it has a part has no region.
@@ -188,7 +188,7 @@ fn limited_program(
             let shown =
                 |path: PathBuf| move |error: io::Error| format!("{}: {error}", path.display());
             match fs::create_dir(own) {
-                // Of a server that was killed and had this number.
+                // Left by a killed server with the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made.map_err(shown(own.to_owned()))?,
             }

@@ -1,5 +1,5 @@
-//! What a run has of GPUs, as its folder keeps it. Owns: the form. Does not know about: how limits are
-//! kept.
+//! A run's fraction of GPUs, as its folder stores it. Owns: the form. Does not know about: how
+//! limits are enforced.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 /// How the last line of a container begins whose command was not started.
 pub const REFUSED: &str = "[FATAL elastane] ";
 
-/// What a run has of GPUs.
+/// A run's fraction of GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fraction {
-    /// Its limits; empty: it has none.
+    /// Limits; empty if there are none.
     pub limits: Vec<Limit>,
-    /// The GPUs of its simulated driver; empty: it has none.
+    /// GPUs of the simulated driver; empty if there are none.
     pub simulated: Vec<SimulatedGpu>,
     /// The folder of their sockets.
     pub sockets: PathBuf,
@@ -26,21 +26,22 @@ pub struct Fraction {
     /// How long that may take, in milliseconds.
     #[serde(default = "look_ms_max")]
     pub look_ms_max: u64,
-    /// What MPS lets a program have of its first GPU; 0: it has no limit by MPS.
+    /// Limit of MPS on the run's first GPU, in bytes; 0 for none.
     #[serde(default)]
     pub mps_bytes: u64,
-    /// Its limits are in a library that only some programs load.
+    /// True if the limits are in a library that only some programs load.
     #[serde(default)]
     pub preloaded: bool,
-    /// Its MIG instance.
+    /// MIG instance of the run.
     #[serde(default)]
     pub instance: Option<Instance>,
-    /// What its control group may have of memory of GPUs, by the region of the kernel; [`UNLIMITED`]: all.
+    /// GPU memory limits of the control group, in bytes by region of the kernel; [`UNLIMITED`] for
+    /// a whole region.
     #[serde(default)]
     pub regions: BTreeMap<String, u64>,
 }
 
-/// Bytes of a region that is a run's own, wholly.
+/// Limit of a region that belongs to a run alone.
 pub const UNLIMITED: u64 = u64::MAX;
 
 /// How long a look may take: a driver that nothing used before needs some seconds.
@@ -63,10 +64,10 @@ pub struct Limit {
     /// Memory of the GPU; 0: not known.
     #[serde(default)]
     pub device: u64,
-    /// Its share of the GPU's compute time, in thousandths; 0: not known.
+    /// Share of the GPU's compute time, in thousandths; 0 if unknown.
     #[serde(default)]
     pub millis: u64,
-    /// How that is divided; none: as the server was started.
+    /// Division of compute time; `None` for that of the server.
     #[serde(default)]
     pub time_slicing: Option<TimeSlicing>,
 }
@@ -82,24 +83,24 @@ impl Limit {
 /// A MIG instance that a run has as its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
-    /// What the driver calls it.
+    /// UUID that the driver gives the instance.
     pub uuid: String,
-    /// Its memory.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
 /// A simulated GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulatedGpu {
-    /// Its name.
+    /// Name of the GPU.
     pub gpu: String,
-    /// Its memory.
+    /// Size of its memory, in bytes.
     pub bytes: u64,
 }
 
 impl Fraction {
-    /// The words for the server's program that let it look, inside a run, whether the limits hold;
-    /// none: it has none.
+    /// Arguments for the server's program to check the limits inside a run; `None` if there are
+    /// none.
     #[must_use]
     pub fn check(&self) -> Option<[String; 3]> {
         let instance = self.instance.as_ref().map(|instance| instance.bytes);
@@ -114,7 +115,7 @@ impl Fraction {
         Some(["gpu-check".to_owned(), most, within])
     }
 
-    /// The same where its command follows in the same words, behind `--`.
+    /// [`Self::check`] for a command line that continues with the run's command after `--`.
     #[must_use]
     pub fn check_before_command(&self) -> Option<Vec<String>> {
         let mut words = self.check()?.to_vec();
@@ -122,7 +123,8 @@ impl Fraction {
         Some(words)
     }
 
-    /// After so long a look has no answer, also where its program cannot say so itself.
+    /// Time after which a check counts as unanswered, even if its program cannot report that
+    /// itself.
     #[must_use]
     pub fn gives_up_after(&self) -> Duration {
         Duration::from_millis(self.look_ms_max.saturating_add(5000))
@@ -138,7 +140,7 @@ pub(crate) use fraction_agent::SILENT;
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const SILENT: &str = "the driver does not answer";
 
-/// That the driver did not answer in this time.
+/// Message that the driver did not answer in this time.
 #[must_use]
 pub fn silent(within: Duration) -> String {
     format!("{SILENT} within {} ms", within.as_millis())

@@ -64,12 +64,12 @@ impl Fraction {
     }
 }
 
-/// What has to be added to a run.
+/// Additions to a run for its GPUs.
 #[derive(Debug)]
 pub struct Added {
-    /// What it has.
+    /// Limits and simulated GPUs of the run.
     pub fraction: Fraction,
-    /// How it gets that.
+    /// Mounts and variables that give them to the run.
     pub delivery: Delivery,
 }
 
@@ -81,22 +81,22 @@ pub struct Fractions {
     policy: FractionPolicy,
     over: MemoryOver,
     look_ms_max: u64,
-    /// How compute time is divided where a run does not say it.
+    /// Division of compute time for runs that do not set it.
     time_slicing: TimeSlicing,
-    /// What divides it.
+    /// Divides compute time between runs; `None` if it cannot be started.
     turner: Option<Turner>,
     way: Way,
-    /// None: they cannot be written here.
+    /// Libraries for the runs; `None` if they cannot be written here.
     libraries: Option<Libraries>,
     installed: FractionLimit,
     simulated: FractionLimit,
-    /// What keeps parts of real GPUs.
+    /// Mechanism that enforces parts of real GPUs.
     keeper: Keeper,
-    /// What a context takes of real GPUs, by UUID.
+    /// Memory that a context takes on real GPUs, in bytes by UUID.
     contexts: BTreeMap<String, u64>,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
     runs: Mutex<BTreeMap<RunKey, Run>>,
-    /// What was shown on a GPU and not counted when that was last looked at.
+    /// Uncounted memory of each GPU at the last check, in bytes by UUID.
     uncounted: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -117,7 +117,7 @@ fn text(error: &fraction_agent::Error) -> String {
     }
 }
 
-/// What divides compute time; none: that cannot be started.
+/// Starts the division of compute time; `None` if that fails.
 fn turner() -> Option<Turner> {
     let turner = Turner::start();
     turner.map_err(|error| tracing::error!("no compute time is divided: {error}")).ok()
@@ -148,12 +148,12 @@ impl Fractions {
         }
     }
 
-    /// Writes the libraries into a folder, and tries whether a program that gets them is refused what
-    /// it may not have. `program` calls this crate's programs. Blocks for some hundredths of a
+    /// Writes the libraries into a folder, and checks that a program with them is refused memory
+    /// beyond a limit. `program` calls this crate's programs. Blocks for some hundredths of a
     /// second, longer with a real driver.
     ///
     /// # Errors
-    /// What the administrator chose cannot be used here.
+    /// The administrator's choice cannot be used here.
     pub fn open(
         folder: &Path,
         program: &Path,
@@ -175,7 +175,7 @@ impl Fractions {
         let Some(installed) = keeper.kept(runs, options) else {
             return Ok(Self::with_libraries(folder, program, runs, options));
         };
-        // Those of simulated GPUs.
+        // Limits of simulated GPUs.
         let without = FractionOptions { gpus: Vec::new(), ..options.clone() };
         let libraries = Self::with_libraries(folder, program, runs, &without);
         // Also where the libraries cannot be written, which these parts do not need.
@@ -258,19 +258,19 @@ impl Fractions {
         }
     }
 
-    /// What keeps fractions of a GPU.
+    /// Enforcement of fractions of a simulated or a real GPU.
     #[must_use]
     pub fn limit(&self, simulated: bool) -> FractionLimit {
         if simulated { self.simulated.clone() } else { self.installed.clone() }
     }
 
-    /// True if a process that uses GPUs belongs to what keeps their parts.
+    /// True if a process that uses GPUs belongs to the mechanism that enforces parts of them.
     #[must_use]
     pub fn is_keeper(&self, pid: u32) -> bool {
         matches!(self.keeper, Keeper::Mps(_)) && mps::is_server(Path::new("/proc"), pid)
     }
 
-    /// What a run gets, whose pages are in this folder; none: nothing.
+    /// Additions to a run whose pages are in this folder; `None` if it needs none.
     ///
     /// # Errors
     /// Its part of a GPU would not be kept as the administrator wants it.
@@ -284,7 +284,7 @@ impl Fractions {
         let is_counted = spec.fractions == Some(PoolFractions::Counted);
         let is_shared = |device: &Device| device.millis < GPU_MILLIS;
         if !simulated && !matches!(self.keeper, Keeper::Libraries) {
-            // Of a GPU that is divided there is nothing but instances.
+            // A GPU in MIG mode has instances only.
             let is_whole = is_counted && !matches!(self.keeper, Keeper::Mig(_));
             return if is_whole {
                 self.without_libraries(&with_whole_gpus(spec))
@@ -349,7 +349,8 @@ impl Fractions {
         Ok(level)
     }
 
-    /// What a run gets whose GPUs are real, from what keeps parts of those; none: nothing.
+    /// Additions to a run with real GPUs by a mechanism other than libraries; `None` if it needs
+    /// none.
     fn without_libraries(&self, spec: &RunSpec) -> Result<Option<Added>, Error> {
         let own = self.unlimited();
         let added = match &self.keeper {
@@ -372,7 +373,7 @@ impl Fractions {
         added.map_err(Error::NotKept)
     }
 
-    /// What all runs have.
+    /// Settings that all runs share.
     fn unlimited(&self) -> Fraction {
         Fraction {
             sockets: self.sockets(),
@@ -401,7 +402,7 @@ impl Fractions {
         &self.folder
     }
 
-    /// Makes what a run needs before it starts. `account`: the user and the group of a process.
+    /// Creates the files that a run needs before it starts. `account`: user and group of a process.
     ///
     /// # Errors
     /// It cannot be made.
@@ -443,7 +444,8 @@ impl Fractions {
         connected.map_err(failed(format!("give {key} its simulated GPUs")))
     }
 
-    /// Gives a run its share of the compute time of its GPUs. Without, its programs wait for nothing.
+    /// Gives a run its share of the compute time of its GPUs. Without, its programs wait for
+    /// nothing.
     fn give_turns(&self, run: &Run) {
         let Some(turner) = &self.turner else { return };
         for limit in run.fraction.limits.iter().filter(|limit| limit.millis > 0) {
@@ -484,7 +486,7 @@ impl Fractions {
         self.divide(gone.fraction.limits.iter().map(|limit| limit.gpu.as_str()));
     }
 
-    /// Changes the most that a run may hold of its GPUs' memory. It keeps what it holds.
+    /// Changes the maximum of a run's GPU memory. Memory in use stays.
     ///
     /// # Errors
     /// Its pages cannot be changed.
@@ -507,7 +509,8 @@ impl Fractions {
         done.map_err(failed(format!("change the limits of {key}")))
     }
 
-    /// Says to all runs on these GPUs what they may hold now. What cannot be said now is said later.
+    /// Sets the current limits of all runs on these GPUs. Limits that cannot be set now are set
+    /// later.
     fn divide<'a>(&self, gpus: impl Iterator<Item = &'a str>) {
         for gpu in gpus {
             if let Err(error) = self.divide_gpu(gpu) {

@@ -1,5 +1,5 @@
-//! What keeps parts of real GPUs. Owns: which that is, by what the administrator chose. Does not know
-//! about: how it does that.
+//! Mechanism that enforces parts of real GPUs. Owns: its selection, by the administrator's choice.
+//! Does not know about: how each works.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::mig::Mig;
 use crate::mps::Mps;
 use crate::policy::{FractionOptions, FractionPolicy, Runs};
 
-/// What keeps parts of real GPUs.
+/// Mechanism that enforces parts of real GPUs.
 #[derive(Debug)]
 pub(crate) enum Keeper {
     Libraries,
@@ -20,10 +20,10 @@ pub(crate) enum Keeper {
 }
 
 impl Keeper {
-    /// What was chosen, once it was seen to work. `program` is the server's.
+    /// The chosen mechanism, once a check has shown that it works. `program` is the server's.
     ///
     /// # Errors
-    /// Why it cannot be used here, and what to do.
+    /// Reason why it cannot be used here, and advice.
     pub(crate) fn find(
         program: &Path,
         runs: Runs<'_>,
@@ -35,7 +35,8 @@ impl Keeper {
             (FractionPolicy::Mps, _) => Mps::find(program, runs, options).map(Self::Mps),
             (FractionPolicy::Dmem, _) => Dmem::find(program, runs, options).map(Self::Dmem),
             (FractionPolicy::Mig, _) => mig(),
-            // Where there are whole GPUs as well, they would be of no use: what to do is not chosen.
+            // Where there are whole GPUs as well, they would be of no use: what to do is not
+            // chosen.
             (FractionPolicy::HardOnly, Runs::Containers)
                 if options.gpus.is_empty() && !options.instances.is_empty() =>
             {
@@ -47,7 +48,8 @@ impl Keeper {
         }
     }
 
-    /// How well it keeps them; none: the libraries say it.
+    /// Enforcement of the parts by this mechanism; `None` for the libraries, which report it
+    /// themselves.
     pub(crate) fn kept(&self, runs: Runs<'_>, options: &FractionOptions) -> Option<FractionLimit> {
         match self {
             Self::Libraries => None,

@@ -1,7 +1,7 @@
-//! Parts of real GPUs that are MIG instances: a run gets one of its own, and the hardware grants nothing
-//! beyond it. Owns: trying one, and what a run gets. Does not know about: making instances, which is the
-//! administrator's, and which run gets which, which the scheduler decides: instances are devices of a
-//! node.
+//! Parts of real GPUs that are MIG instances: a run gets one of its own, and the hardware grants
+//! nothing beyond it. Owns: trying one, and what a run gets. Does not know about: making instances,
+//! which is the administrator's, and which run gets which, which the scheduler decides: instances
+//! are devices of a node.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::attempt::{GRANTED, MIB, OUT_OF_MEMORY, Tried, answers};
 use crate::fraction::Instance;
 use crate::policy::{FractionOptions, Runs};
 
-/// What a program and a container runtime take for the devices they have.
+/// Variables with the devices of a program and of a container runtime.
 const VISIBLE: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"];
-/// What says to a program how much memory it has.
+/// Variables with the memory limit of a program.
 const LIMITS: [&str; 2] = ["CUDA_DEVICE_MEMORY_LIMIT", "GPU_MEMORY_LIMIT"];
 
 /// The instances of this machine's GPUs.
 #[derive(Debug)]
 pub(crate) struct Mig {
-    /// Their bytes, by UUID.
+    /// Size of each instance, in bytes by UUID.
     instances: BTreeMap<String, u64>,
     tried: Tried,
 }
@@ -63,8 +63,8 @@ impl Mig {
         Ok(Self { instances, tried })
     }
 
-    /// What keeps parts of the GPUs. A container sees its own instance only; a process of this machine
-    /// can open the files of all.
+    /// Enforcement of parts of the GPUs. A container sees its own instance only; a process of this
+    /// machine can open the files of all.
     pub(crate) fn kept(&self, runs: Runs<'_>) -> FractionLimit {
         let (level, others) = match runs {
             Runs::Containers => (Enforcement::Hard, ""),
@@ -82,7 +82,7 @@ impl Mig {
         FractionLimit { level, mechanism: Mechanism::Mig, time_slicing: TimeSlicing::None, why }
     }
 
-    /// The instance of a run; none: it has no GPU.
+    /// Instance of a run; `None` if it has no GPU.
     ///
     /// # Errors
     /// Why it gets none.
@@ -105,10 +105,10 @@ impl Mig {
 }
 
 impl Instance {
-    /// How its run gets it.
+    /// Variables that give a run the instance.
     pub(crate) fn delivery(&self) -> Delivery {
         let mut variables = variables(&self.uuid);
-        // Of it, and not of the request, which an instance may be below by a little.
+        // Size of the instance, not of the request, which may be a little larger.
         let bytes = self.bytes.to_string();
         variables.extend(LIMITS.map(|name| (name.to_owned(), bytes.clone())));
         Delivery { variables, ..Delivery::default() }

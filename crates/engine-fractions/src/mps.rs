@@ -1,9 +1,10 @@
-//! Parts of real GPUs that NVIDIA's MPS keeps: programs that connect to its server are refused memory
-//! beyond what their variables say. Owns: the control daemon, those variables, and trying them. Does not
-//! know about: starting the daemon, which is the administrator's.
+//! Parts of real GPUs that NVIDIA's MPS keeps: programs that connect to its server are refused
+//! memory beyond what their variables say. Owns: the control daemon, those variables, and trying
+//! them. Does not know about: starting the daemon, which is the administrator's.
 //!
-//! A program whose daemon does not answer runs without MPS and without a limit, so the server asks it
-//! before each run. Its memory limits have whole MiB, by the place of a GPU among those of the program.
+//! A program whose daemon does not answer runs without MPS and without a limit, so the server asks
+//! it before each run. Its memory limits have whole MiB, by the place of a GPU among those of the
+//! program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,7 @@ const COMPUTE: &str = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE";
 /// Which GPUs a program has. By index, it would depend on what the daemon was started with.
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
-/// What every control daemon answers with a number, whether or not it has a server.
+/// A command that every control daemon answers with a number, with or without a server.
 const QUESTION: &str = "get_default_active_thread_percentage\n";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A folder of pipes where there is never a daemon.
@@ -34,11 +35,11 @@ const NOWHERE: &str = "/dev/null";
 /// How the names of NVIDIA's server and control daemon begin, which the kernel keeps 15 letters of.
 const PROGRAMS: &str = "nvidia-cuda-mps";
 
-/// What a run with a part of a GPU gets.
+/// Limit and variables of a run with a part of a GPU.
 pub(crate) struct Granted {
-    /// Memory of its first GPU; 0: not limited.
+    /// Memory limit on its first GPU, in bytes; 0 for none.
     pub(crate) bytes: u64,
-    /// How it gets that.
+    /// Variables that give the run its part.
     pub(crate) delivery: Delivery,
 }
 
@@ -50,8 +51,8 @@ pub(crate) struct Mps {
 }
 
 impl Mps {
-    /// Finds the daemon, and tries on the first GPU with room whether it keeps limits. `program` is the
-    /// server's.
+    /// Finds the daemon, and tries on the first GPU with room whether it keeps limits. `program` is
+    /// the server's.
     ///
     /// # Errors
     /// Why MPS cannot keep the parts of these runs, and what to do.
@@ -118,7 +119,7 @@ impl Mps {
         }
     }
 
-    /// What keeps parts of the GPUs.
+    /// Enforcement of parts of the GPUs.
     pub(crate) fn kept(&self, options: &FractionOptions) -> FractionLimit {
         if options.gpus.is_empty() {
             return FractionLimit::none("no GPU of the NVIDIA driver is used");
@@ -141,12 +142,12 @@ impl Mps {
         }
     }
 
-    /// What a run gets; none: it has no GPU. Programs with whole GPUs are kept out of MPS: they would
-    /// wait for those of other accounts, and share their faults. `otherwise`: how compute time is
-    /// divided where the run does not say it.
+    /// Limit and variables of a run; `None` if it has no GPU. Programs with whole GPUs do not use
+    /// MPS: they would wait for programs of other accounts, and share their faults. `otherwise`:
+    /// division of compute time for a run that does not set it.
     ///
     /// # Errors
-    /// Why the limits of the run would not be kept.
+    /// Reason why the limits of the run would not hold.
     pub(crate) fn of(
         &self,
         spec: &RunSpec,
@@ -182,7 +183,7 @@ impl Mps {
         Ok(Some(Granted { bytes, delivery: Delivery { variables, ..Delivery::default() } }))
     }
 
-    /// `gpus`: in their order, and MiB of each; none: it has no limit.
+    /// `gpus`: in their order, and MiB of each; `None` for no limit.
     fn variables(
         &self,
         gpus: &[(&str, Option<u64>)],
@@ -201,8 +202,9 @@ impl Mps {
     }
 }
 
-/// True if a process is the server of MPS, which has a context on each GPU: by its name, and by that of its
-/// parent, the control daemon of an account that may keep limits. `proc`: the folder of processes.
+/// True if a process is the server of MPS, which has a context on each GPU: by its name, and by
+/// that of its parent, the control daemon of an account that may keep limits. `proc`: the folder of
+/// processes.
 pub(crate) fn is_server(proc: &Path, pid: u32) -> bool {
     let status = |pid: &str| fs::read_to_string(proc.join(pid).join("status")).ok();
     let field = |text: &str, name: &str| {

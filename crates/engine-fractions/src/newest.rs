@@ -1,5 +1,5 @@
-//! Ending the newest of some processes. Owns: which that is, and that no other is hit. Does not know
-//! about: why.
+//! Ending the newest of some processes. Owns: which that is, and that no other is hit. Does not
+//! know about: why.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ pub fn end_newest(pids: &[u32], is_one: impl Fn(u32) -> bool) -> Option<u32> {
     }
 }
 
-/// When a process started, in ticks since the machine did; none: it is gone.
+/// Start of a process, in ticks since the start of the machine; `None` if the process is gone.
 fn started(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything.

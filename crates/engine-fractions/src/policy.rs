@@ -1,5 +1,5 @@
-//! What an administrator chooses about GPU fractions. Owns: the choices. Does not know about: how they
-//! are kept.
+//! Settings of an administrator for GPU fractions. Owns: the choices. Does not know about: how
+//! limits are enforced.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,9 +16,9 @@ use gpu::MigInstance;
 pub enum FractionPolicy {
     /// The best that is safe here.
     Best,
-    /// None: fractions are counted.
+    /// No limits: fractions are only counted.
     Counted,
-    /// Only what its user cannot work around; other fractions do not start.
+    /// Only limits that a user cannot circumvent; other fractions do not start.
     HardOnly,
     /// NVIDIA's MPS, for real GPUs.
     Mps,
@@ -48,10 +48,10 @@ impl FractionPolicy {
         }
     }
 
-    /// Whether a run may have a part of a GPU whose limit its user can work around.
+    /// Checks that a run may have a part of a GPU whose limit its user can circumvent.
     ///
     /// # Errors
-    /// It may not.
+    /// The run may not.
     pub(crate) fn allow_soft(self, spec: &RunSpec) -> Result<(), Error> {
         let who = match (self, spec.fractions) {
             (Self::HardOnly, None) => "the server gives out a part of a GPU (`--fractions hard`)",
@@ -100,8 +100,8 @@ pub(crate) fn refuse_lifting(spec: &RunSpec, way: Way) -> Result<(), Error> {
     })
 }
 
-/// Rejects a container that could use the MIG instances of others, whatever GPU it asks for: it reaches
-/// all devices of the machine.
+/// Rejects a container that could use the MIG instances of others, whatever GPU it asks for: it
+/// reaches all devices of the machine.
 ///
 /// # Errors
 /// It could.
@@ -119,7 +119,7 @@ pub(crate) fn refuse_all_instances(spec: &RunSpec, way: Way) -> Result<(), Error
     })
 }
 
-/// The same as if its parts were whole GPUs, which nothing limits.
+/// The specification with whole GPUs in place of parts, which nothing limits.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn with_whole_gpus(spec: &RunSpec) -> RunSpec {
     let whole =
@@ -132,7 +132,7 @@ pub(crate) fn with_whole_gpus(spec: &RunSpec) -> RunSpec {
 pub struct DeviceGroups {
     /// The folder in which each run gets one.
     pub folder: PathBuf,
-    /// What the kernel says of regions of memory: a name and bytes in each line.
+    /// The kernel's list of memory regions: a name and bytes in each line.
     pub regions: String,
 }
 
@@ -152,31 +152,31 @@ impl Default for MpsPlace {
     }
 }
 
-/// What is done about a run that holds memory beyond its limit which it was not granted.
+/// Action on a run that holds memory beyond its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryOver {
-    /// An event says so.
+    /// Report an event.
     Report,
-    /// Its newest process on the GPU is ended as well.
+    /// Report an event and end the run's newest process on the GPU.
     End,
 }
 
-/// What keeps fractions of GPUs.
+/// Options for the enforcement of GPU fractions.
 #[derive(Debug, Clone)]
 pub struct FractionOptions {
-    /// Which limits are relied on.
+    /// Limits that the server relies on.
     pub policy: FractionPolicy,
     /// The real GPUs of this machine that are not in MIG mode, by UUID.
     pub gpus: Vec<String>,
-    /// How long a look before a run may take, in milliseconds.
+    /// Time limit for the check before a run, in milliseconds.
     pub look_ms_max: u64,
-    /// What is done about memory that was not granted.
+    /// Action on memory beyond a limit.
     pub over: MemoryOver,
-    /// How runs divide compute time.
+    /// Division of compute time.
     pub time_slicing: TimeSlicing,
-    /// Where MPS is.
+    /// Folders of MPS.
     pub mps: MpsPlace,
-    /// The control groups that limit memory of GPUs, which the engine finds; else why there are none.
+    /// Control groups that limit memory of GPUs, or the reason why there are none.
     pub groups: Result<DeviceGroups, String>,
     /// The MIG instances of GPUs in MIG mode, by UUID of the GPU.
     pub instances: BTreeMap<String, Vec<MigInstance>>,
@@ -200,16 +200,16 @@ impl Default for FractionOptions {
     }
 }
 
-/// Where runs start: the user and the group of one, and what has a command start with them and with
-/// these mounts (what, and over what).
+/// Start of a run: its user and group, and a function that makes a command start with them and with
+/// these mounts (source, and mount point).
 pub type Place<'a> =
     ((u32, u32), &'a dyn Fn(&mut Command, Vec<(PathBuf, PathBuf)>) -> io::Result<()>);
 
-/// What the runs of an engine are.
+/// Kind of the runs of an engine.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "a function has no form to show")]
 pub enum Runs<'a> {
-    /// Processes of this machine; where, if root gives them accounts and mounts.
+    /// Processes of this machine; with a place, if root gives them accounts and mounts.
     Processes(Option<Place<'a>>),
     /// Containers.
     Containers,

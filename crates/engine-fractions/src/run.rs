@@ -11,15 +11,16 @@ use fraction_agent::{Pages, Unreached};
 use crate::fraction::{Fraction, Limit};
 use crate::policy::MemoryOver;
 
-/// A process is ended for memory beyond the limit of its run that was not granted if it is more than
-/// this, which contexts of real GPUs may take before they are counted, and
+/// Memory beyond the limit and the grant of a run from which one of its processes is ended;
+/// contexts of real GPUs may take this much before they are counted.
 const OVER_BYTES: u64 = 1 << 30;
-/// for so many measurements in a row.
+/// Consecutive measurements with that much memory before the process is ended.
 const OVER_TIMES: u32 = 2;
-/// that are so far apart at least.
+/// Minimum time between two of these measurements.
 const LOOK_PAUSE: Duration = Duration::from_millis(900);
 
-/// What a run with these pages holds of a GPU, by what its processes say and the driver shows.
+/// Memory of a GPU in use by a run with these pages, in bytes: claims of its processes, and
+/// uncounted memory that the driver shows.
 pub(crate) fn held(pages: &Path, device: usize, uuid: [u8; 16]) -> u64 {
     let pages = Pages::at(pages);
     let limits = pages.limits().unwrap_or_default();
@@ -30,9 +31,9 @@ pub(crate) fn held(pages: &Path, device: usize, uuid: [u8; 16]) -> u64 {
 /// A GPU of which a run holds more than it may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// What is seen.
+    /// Memory in use and its limit.
     pub seen: GpuOver,
-    /// True if the newest of its processes there is to be ended.
+    /// True if the newest process of the run on the GPU must be ended.
     pub ends: bool,
 }
 
@@ -75,7 +76,7 @@ impl Run {
         Some(format!("its program {why}, so the library that keeps parts of GPUs {is_not} in it"))
     }
 
-    /// Its limit of a GPU, and the place of that in its pages.
+    /// Limit of the run on a GPU, with its index in the pages.
     pub(crate) fn limit(&self, gpu: &str) -> Option<(usize, &Limit)> {
         self.fraction.limits.iter().enumerate().find(|(_, limit)| limit.gpu == gpu)
     }

@@ -1,5 +1,5 @@
-//! In the place of `fractions` where its libraries do not exist: other processors than x86-64. Owns:
-//! saying so. Does not know about anything else.
+//! Stand-in for `fractions` on processors without its libraries: other than x86-64. Owns: reporting
+//! that. Does not know about anything else.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,10 +15,10 @@ use crate::policy::{FractionOptions, FractionPolicy, Runs};
 
 const WHY: &str = "fractions of GPUs are limited on x86-64 only";
 
-/// How a run gets what it has.
+/// Mounts and variables of a run.
 #[derive(Debug, Default)]
 pub struct Delivery {
-    /// Files and folders, and what they are mounted over.
+    /// Files and folders, with the paths they are mounted over.
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// Files in folders that are read-only.
     pub writable: Vec<(PathBuf, PathBuf)>,
@@ -31,12 +31,12 @@ impl Delivery {
     pub fn complete(&self, _env: &mut BTreeMap<String, String>) {}
 }
 
-/// What has to be added to a run.
+/// Additions to a run for its GPUs.
 #[derive(Debug)]
 pub struct Added {
-    /// What it has.
+    /// Limits and simulated GPUs of the run.
     pub fraction: Fraction,
-    /// How it gets that.
+    /// Mounts and variables that give them to the run.
     pub delivery: Delivery,
 }
 
@@ -55,7 +55,7 @@ impl Fractions {
     /// Nothing is limited.
     ///
     /// # Errors
-    /// What the administrator chose cannot be used here.
+    /// The administrator's choice cannot be used here.
     pub fn open(
         _: &Path,
         _program: &Path,
@@ -156,12 +156,12 @@ impl Fractions {
     }
 }
 
-/// A GPU of which a run holds more than it may.
+/// A GPU on which a run exceeds its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// What is seen.
+    /// Memory in use and its limit.
     pub seen: GpuOver,
-    /// True if the newest of its processes there is to be ended.
+    /// True if the newest process of the run on the GPU must be ended.
     pub ends: bool,
 }
 
@@ -190,12 +190,12 @@ pub fn note_unlimited(
     Ok(())
 }
 
-/// What was made.
+/// A CDI specification.
 #[derive(Debug)]
 pub struct Specification {
-    /// As JSON.
+    /// The specification as JSON.
     pub text: String,
-    /// The words of each process that has to run.
+    /// Arguments of each process that has to run.
     pub drivers: Vec<Vec<String>>,
 }
 
@@ -212,7 +212,7 @@ pub fn cdi(
     Err(Error::Invalid("the libraries that keep parts of GPUs exist for x86-64 only".to_owned()))
 }
 
-/// What `gpu-check` prints.
+/// Output of `gpu-check`.
 ///
 /// # Errors
 /// Always: it exists for x86-64 only.

@@ -1,5 +1,5 @@
-//! How the runs of this machine get their libraries. Owns: which way works here, and what it keeps. Does
-//! not know about: single runs.
+//! How the runs of this machine get their libraries. Owns: which way works here, and what it keeps.
+//! Does not know about: single runs.
 
 use std::io;
 use std::path::Path;
@@ -43,7 +43,8 @@ pub(crate) fn open_point() -> io::Result<()> {
     fraction_agent::open_point(Path::new(fraction_agent::POINT))
 }
 
-/// What keeps fractions, once that was seen: of the installed driver's GPUs, or of simulated ones.
+/// Enforcement of fractions after a successful check, on the installed driver's GPUs or on
+/// simulated ones.
 pub(crate) fn kept(
     way: Way,
     installed: bool,

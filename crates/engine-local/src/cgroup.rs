@@ -47,17 +47,17 @@ pub(crate) enum Version {
     V2,
 }
 
-/// What a controller limits, counts or does.
+/// Controller of a control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Controller {
     /// Limits CPU time.
     Cpu,
-    /// Counts it.
+    /// Counts CPU time.
     Cpuacct,
     /// Limits and counts memory.
     Memory,
-    /// Limits how many processes and threads there are.
+    /// Limits the number of processes and threads.
     Pids,
     /// Holds or ends all processes at once.
     Freezer,
@@ -73,16 +73,16 @@ pub(crate) struct Group {
     folders: BTreeMap<Controller, PathBuf>,
 }
 
-/// What the processes of a group use, including ended ones.
+/// Resource use of the processes of a group, including ended ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupUse {
-    /// Since its creation, in milliseconds.
+    /// CPU time since the group's creation, in milliseconds.
     pub(crate) cpu_time_ms: u64,
-    /// Now, without page cache that the kernel can drop.
+    /// Current memory in bytes, without page cache that the kernel can drop.
     pub(crate) memory_bytes: u64,
 }
 
-/// Has the kernel keep so much memory of a region for a group, where it can. `file`: that of the limit.
+/// Reserves memory of a region for a group, if the kernel supports it. `file`: file of the limit.
 ///
 /// # Errors
 /// It does not take the value.
@@ -111,8 +111,8 @@ impl Group {
         self.set(Controller::Pids, "pids.max", TASKS_MAX)
     }
 
-    /// Limits memory of devices: bytes by the region of the kernel. Believes only what the kernel says
-    /// after it.
+    /// Limits memory of devices: bytes by the region of the kernel. Believes only what the kernel
+    /// says after it.
     ///
     /// # Errors
     /// The group is gone, or the kernel does not limit one of them so.
@@ -189,7 +189,7 @@ impl Group {
         self.read(Controller::Memory, name).and_then(|text| value(&text, "oom_kill")).unwrap_or(0)
     }
 
-    /// None: one of them is not counted.
+    /// Current use of the group; `None` if a value is not counted.
     pub(crate) fn usage(&self) -> Option<GroupUse> {
         let (cpu_time_ms, name, droppable) = match self.version {
             Version::V1 => {

@@ -32,7 +32,7 @@ pub(crate) fn check(
     mounts.iter().try_for_each(mount)?;
     no_copy_in_another(container)?;
     ports.iter().try_for_each(port)?;
-    // None where each run has an account, and this one's is not known yet.
+    // `None` if each run has an account, and this one's is not known yet.
     let ids = match (account, isolation) {
         (Some(account), _) => Some((account.uid, account.gid)),
         (None, IsolationKind::Accounts) => None,

@@ -16,13 +16,14 @@ use crate::record::{StateFile, now_ms};
 use crate::shared::{Shared, blocking};
 use crate::stop::stop;
 
-/// One part in so many is kept of a file system, within these bounds.
+/// Divisor of a file system's size for its reserve, within these bounds.
 const KEPT_PART: u64 = 50;
 const KEPT_BYTES: (u64, u64) = (16 << 20, 512 << 20);
 const KEPT_FILES: (u64, u64) = (500, 10_000);
-/// Steps in which the kept part is given up, with one killed run each: a dead run frees no space yet.
+/// Steps in which the kept part is given up, with one killed run each: a dead run frees no space
+/// yet.
 const STEPS: u64 = 4;
-/// A run that is killed has grown by one part in so many of what is kept.
+/// Divisor of the reserve for the least growth of a run that is killed.
 const GROWN_PART: u64 = 8;
 /// Write rate of a fast disk, in bytes per second.
 const BYTES_PER_S_MAX: u64 = 8 << 30;
@@ -64,7 +65,8 @@ async fn kill(shared: &Arc<Shared>, key: RunKey, grown: DiskRoom) {
     let (turn, own) = (shared.turns.take(key).await, Arc::clone(shared));
     let killed = blocking(move || {
         let _turn = turn;
-        // One that was started by an earlier version has no room for it, and is killed all the same.
+        // One that was started by an earlier version has no room for it, and is killed all the
+        // same.
         if let Err(error) = own.dir(key).write_grown(grown) {
             tracing::warn!(run = %key, "it will not be told why it is killed: {error}");
         }
@@ -111,7 +113,8 @@ impl Disk {
         self.free.is_less_than(most)
     }
 
-    /// The time within which a run cannot have taken what is free beyond the double of what is kept.
+    /// The time within which a run cannot have taken what is free beyond the double of what is
+    /// kept.
     fn pause(self) -> Duration {
         let beyond = self.free.bytes.saturating_sub(2 * self.kept.bytes);
         let ms = beyond / (BYTES_PER_S_MAX / 1000);

@@ -321,7 +321,7 @@ fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
             }
         }
     }
-    // What the supervisor could not remove; the group's name is in the folder.
+    // A group that the supervisor could not remove; its name is in the folder.
     if dir.group().is_some_and(|group| !group.end()) {
         tracing::warn!("the control group of the ended run {key} cannot be removed");
     }

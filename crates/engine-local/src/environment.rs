@@ -71,7 +71,7 @@ pub(crate) fn inherited() -> BTreeMap<String, String> {
     kept
 }
 
-/// The same for a run of another account.
+/// Inherited variables for a run with another account.
 pub(crate) fn of_account(
     inherited: &BTreeMap<String, String>,
     account: Option<&Account>,

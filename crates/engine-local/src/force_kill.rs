@@ -48,7 +48,7 @@ async fn force_kill(
     patience: Duration,
 ) -> io::Result<()> {
     let death = sys::await_death(handle)?;
-    // None: it just ended, and its id may be reused.
+    // `None`: the supervisor just ended, and its id may be reused.
     let Some(tree) = Tree::below(supervisor) else { return Ok(()) };
     // The processes are gone when the end is reported; the supervisor may still have to record it.
     let ended = || matches!(shared.state(key), Some(StateFile::Exited { .. }));

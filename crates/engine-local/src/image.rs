@@ -1,4 +1,4 @@
-//! What an image name stands for on a machine without containers. Owns: the image table, the
+//! Programs that stand in for images on a machine without containers. Owns: the image table, the
 //! comparison of image names, and the resulting command line. Does not know what the replacement
 //! programs do.
 
@@ -22,8 +22,8 @@ pub struct Image {
     pub port: Option<u16>,
 }
 
-/// Image names and what they stand for. Names are compared without tag, digest and the default
-/// registry, so `ubuntu:24.04` is `docker.io/library/ubuntu`.
+/// Image names and the programs that stand in for them. Names are compared without tag, digest and
+/// the default registry, so `ubuntu:24.04` is `docker.io/library/ubuntu`.
 #[derive(Debug, Clone)]
 pub struct ImageTable(BTreeMap<String, Image>);
 
@@ -67,7 +67,7 @@ impl ImageTable {
         Self(all.map(|(name, image)| (plain_name(name).to_owned(), image)).collect())
     }
 
-    /// Adds an image, or replaces what a name stands for.
+    /// Adds an image, or replaces its program.
     #[must_use]
     pub fn with(mut self, name: &str, image: Image) -> Self {
         self.0.insert(plain_name(name).to_owned(), image);
@@ -79,7 +79,7 @@ impl ImageTable {
         self.0.keys().map(String::as_str)
     }
 
-    /// The command line of a specification: its own command, or what the image brings.
+    /// Command line of a specification: its own command, or the image's.
     pub(crate) fn argv(&self, spec: &RunSpec) -> Result<Vec<String>, Error> {
         let own = spec.command.as_deref().unwrap_or_default();
         let argv = match (own, self.runs(spec)) {

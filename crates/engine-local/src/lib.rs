@@ -27,7 +27,7 @@
 //!
 //! Limits: after the supervisor was killed, a process that lowered its own limit on file locks
 //! *and* cleared its environment is not found: not by accident, but a run that wants to hide can.
-//! The same holds for one that only cleared its environment if the server itself was started under
+//! Nor is a process found that only cleared its environment, if the server itself was started under
 //! such a limit.
 
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -23,7 +23,7 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// Keeps a file below a size.
 #[derive(Debug)]
 pub(crate) struct LogRetention {
-    /// Its name in log lines.
+    /// Name of the log in log lines.
     name: &'static str,
     log: File,
     bytes_max: u64,

@@ -66,7 +66,7 @@ async fn pump(
     let dir = shared.dir(key);
     let mut reading = None;
     loop {
-        // Read the state before the log: what was written until then is read, and nothing follows.
+        // Read the state before the log: then the log up to that state is complete.
         let ended =
             !matches!(shared.state(key), Some(StateFile::Starting | StateFile::Running { .. }));
         if reading.is_none() {
@@ -98,7 +98,7 @@ struct Reading {
     stamps: Option<(Timestamps, Times)>,
 }
 
-/// None: nothing has been written yet.
+/// Opens the log at a range; `None` if nothing has been written yet.
 async fn open(dir: &RunDir, range: &LogRange) -> io::Result<Option<Reading>> {
     let mut log = match File::open(dir.log_path()).await {
         Ok(log) => log,

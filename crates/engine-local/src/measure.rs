@@ -71,7 +71,7 @@ fn pids_of(family: &Subtree) -> BTreeSet<u32> {
     family.pids.iter().filter_map(|&pid| pid.try_into().ok()).collect()
 }
 
-/// The health of these GPUs; none without a driver. Blocks as `measure` does.
+/// Health of these GPUs, by UUID; `None` without a driver. Blocks as `measure` does.
 pub(crate) fn gpu_health(
     shared: &Shared,
     uuids: &[String],
@@ -94,7 +94,7 @@ pub(crate) fn gpu_health(
     Ok(Some(seen.into_iter().map(health).collect()))
 }
 
-/// The usage of a run from its control group, which also counts out-of-memory kills; none if the
+/// The usage of a run from its control group, which also counts out-of-memory kills; `None` if the
 /// group does not count both.
 fn use_of_group(shared: &Shared, key: RunKey) -> Option<GroupUse> {
     let group = shared.dir(key).group()?;
@@ -132,7 +132,7 @@ fn own_subtrees(shared: &Shared) -> BTreeMap<RunKey, Subtree> {
     subtrees.into_iter().filter_map(named).collect()
 }
 
-/// The usage of a GPU by a run's processes; none if the driver shows none of them.
+/// Use of a GPU by a run's processes; `None` if the driver shows none of them.
 fn part_of(gpu: &Activity, family: &Subtree) -> Option<GpuUse> {
     let own = pids_of(family);
     let part = gpu.of(|pid| own.contains(&pid))?;

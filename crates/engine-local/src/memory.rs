@@ -1,7 +1,7 @@
-//! Memory for copies of checkpoints. Owns: a folder for each pod in a file system of the machine's memory,
-//! and writing what a run has left there. What a process writes into such a folder is charged to the
-//! control group of its run; it is there for the next run of the pod on this machine. Does not know what is
-//! in a folder.
+//! Memory for copies of checkpoints. Owns: a folder for each pod in a file system of the machine's
+//! memory, and writing the copies of an ended run to the disk. Files of such a folder are charged
+//! to the control group of its run; they are there for the next run of the pod on this machine.
+//! Does not know the content of a folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -29,13 +29,13 @@ use crate::sys;
 /// The memory of the machine as a file system.
 const MACHINE: &str = "/dev/shm";
 const TMPFS: i64 = 0x0102_1994;
-/// What the folders of state directories begin with, and the link in each to its state directory.
+/// Prefix of the folders of state directories, and name of the link in each to its state directory.
 const PREFIX: &str = "elastane-";
 const OF: &str = "of";
-/// The folder in each for what is to be deleted.
+/// Folder in each for files to delete.
 const TRASH: &str = "trash";
-/// How long the end of a run waits for its memory to be free. What is left then is freed with its
-/// pod.
+/// How long the end of a run waits for its memory to be free. Memory in use after that is freed
+/// with its pod.
 const FREE_TIME: Duration = Duration::from_secs(1);
 
 /// Where the copies of a run are, and the program that writes them where they belong.
@@ -53,8 +53,8 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
-    /// None: this machine has no such memory. Folders of pods that are gone are thrown away, and
-    /// those of state directories that are gone.
+    /// Opens the memory of this machine; `None` if it has no such memory. Discards folders of pods
+    /// that are gone, and of state directories that are gone.
     pub(crate) fn open(
         state_dir: &Path,
         program: &Path,
@@ -85,7 +85,7 @@ impl Pods {
         locked(&self.root).ok()
     }
 
-    /// What runs may not see of each other.
+    /// The folder that the isolation of runs hides.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -104,7 +104,7 @@ impl Pods {
 
 impl Drop for Pods {
     fn drop(&mut self) {
-        // It stays while something is in it.
+        // The folder stays while it has entries.
         let _in_use = fs::remove_dir(self.root.join(TRASH));
         let is_note = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|at| at.file_name() == OF);
         let is_unused = fs::read_dir(&self.root).is_ok_and(|mut all| all.all(is_note));
@@ -116,8 +116,8 @@ impl Drop for Pods {
     }
 }
 
-/// Records the state directory that a folder belongs to, after the number of the device that it is on:
-/// `64769/var/lib/elastane`.
+/// Records the state directory that a folder belongs to, after the number of the device that it is
+/// on: `64769/var/lib/elastane`.
 fn note(root: &Path, state_dir: &Path) -> io::Result<()> {
     let link = root.join(OF);
     match fs::remove_file(&link) {
@@ -131,7 +131,8 @@ fn note(root: &Path, state_dir: &Path) -> io::Result<()> {
     symlink(of, link)
 }
 
-/// True if the state directory of a folder was deleted. One on a device that is not mounted now was not.
+/// True if the state directory of a folder was deleted. One on a device that is not mounted now was
+/// not.
 fn is_deleted(root: &Path) -> bool {
     let Ok(of) = fs::read_link(root.join(OF)) else { return false };
     let Some((device, path)) = of.to_str().and_then(|of| of.split_once('/')) else { return false };
@@ -196,8 +197,8 @@ impl Memory {
         account.map_or(Ok(()), |account| ownership::give(&self.folder, account))
     }
 
-    /// To be called when the processes of a run are gone and its end is not known yet: has what they left
-    /// written, or removes the folder.
+    /// Writes the remaining copies of a run to the disk, or removes the folder. The caller does so
+    /// when the processes of the run are gone and its end is not known yet.
     pub(crate) fn end(&self, boundary: Option<&Boundary>) -> io::Result<()> {
         if engine_channel::has_copies(&self.folder) {
             return self.finish(boundary);
@@ -210,8 +211,8 @@ impl Memory {
         let mut command = Command::new(&self.program);
         command.args(["checkpoint", "--finish"]).arg(&self.folder);
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        // It is none of the processes of the run: a variable of the run may name code that a linker loads, which
-        // no limit of the run would hold then.
+        // The process is outside the run: a variable of the run may name code that a linker loads,
+        // which no limit of the run would hold then.
         command.env_clear().process_group(0);
         let root = Path::new("/");
         match boundary.map(|boundary| boundary.entry(root)).transpose()? {

@@ -46,17 +46,17 @@ pub struct Options {
     /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi`
     /// [`nvidia_smi`](crate::nvidia_smi).
     pub supervisor: PathBuf,
-    /// What image names stand for.
+    /// Programs that stand in for images, by name.
     pub images: ImageTable,
-    /// The umask of runs, for a server that has a stricter one itself; none: the server's.
+    /// The umask of runs, for a server that has a stricter one itself; `None` for the server's.
     pub umask: Option<u32>,
-    /// Most of the output of a run that is kept, in bytes. Older output is deleted.
+    /// Maximum stored output of a run, in bytes. Older output is deleted.
     pub output_bytes_max: u64,
     /// Largest copy of a repository or bucket, in bytes.
     pub copy_bytes_max: u64,
-    /// How runs are isolated; none: they are not.
+    /// Isolation of runs; `None` for no isolation.
     pub separation: Option<Separation>,
-    /// What keeps fractions of GPUs; none for an engine that starts nothing.
+    /// Enforcement of fractions of GPUs; `None` for an engine that starts nothing.
     pub fractions: Option<FractionOptions>,
 }
 
@@ -181,7 +181,7 @@ fn write_script(folder: &Path, name: &str, command: &str) -> Result<(), Error> {
     write().map_err(|source| Error::io(format!("write {}", path.display()), source))
 }
 
-/// What recovery found in one run directory.
+/// State of a run directory that recovery finds.
 enum Found {
     Ended(StateFile),
     Alive(StateFile),
@@ -201,7 +201,7 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
         others.remove(&key);
         match recover(&dir) {
             Ok(Found::Ended(state)) => {
-                // What the supervisor could not remove.
+                // A group that the supervisor could not remove.
                 if groups.contains(&key) && dir.group().is_some_and(|group| !group.end()) {
                     tracing::warn!("the control group of the ended run {key} cannot be removed");
                 }
@@ -246,8 +246,8 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens the channel of a run again, and follows what it has of GPUs. It works, and its limits hold,
-/// without that.
+/// Opens the channel of a run again, and follows what it has of GPUs. It works, and its limits
+/// hold, without that.
 fn adopt(shared: &Shared, key: RunKey, dir: &RunDir) {
     let spec = match dir.read_spec() {
         Ok(spec) => spec,

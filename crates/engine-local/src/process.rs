@@ -55,7 +55,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// None: there is no such process. The caller holds a handle taken before.
+    /// The tree below a process; `None` if the process does not exist. The caller holds a handle
+    /// taken before.
     pub(crate) fn below(root: Pid) -> Option<Self> {
         let started = look_up(root.as_raw_nonzero().get())?.started;
         Some(Self { root, started })
@@ -143,8 +144,8 @@ pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> BTreeSet<String> {
     resisting
 }
 
-/// The runs that have a supervisor on this machine, including those of other servers. None where
-/// `/proc` does not show it.
+/// The runs that have a supervisor on this machine, including those of other servers. `None` if
+/// `/proc` does not show this namespace.
 pub(crate) fn supervised() -> Option<BTreeSet<RunKey>> {
     let line = |entry: &Entry| fs::read(format!("/proc/{}/cmdline", pid_of(entry))).ok();
     let found = || table().iter().filter_map(line).filter_map(|line| run_of(&line)).collect();
@@ -241,7 +242,7 @@ pub(crate) struct Subtree {
     pub(crate) pids: Vec<i32>,
 }
 
-/// The trees of these processes, from one read of the process table; none where `/proc` is hidden.
+/// The trees of these processes, from one read of the process table; empty if `/proc` is hidden.
 pub(crate) fn subtrees(roots: &BTreeSet<i32>) -> BTreeMap<i32, Subtree> {
     if roots.is_empty() || !shows_this_namespace() {
         return BTreeMap::new();

@@ -47,7 +47,7 @@ const EXITED_ROOM: &str = "state.exited.room";
 const GRACE_ROOM: &str = "grace.room";
 const GROWN_ROOM: &str = "grown.room";
 const ROOMS: [&str; 4] = [RUNNING_ROOM, EXITED_ROOM, GRACE_ROOM, GROWN_ROOM];
-/// What the run prints.
+/// Output of the run.
 pub(crate) const OUTPUT: &str = "output.log";
 /// Longest error text that is recorded, in characters; at four bytes each it still fits.
 const FAULT_CHARS_MAX: usize = 800;
@@ -83,7 +83,7 @@ pub(crate) struct ProcessSpec {
     pub(crate) env: BTreeMap<String, String>,
     /// Working directory.
     pub(crate) working_dir: PathBuf,
-    /// Its umask; none: the supervisor's.
+    /// Umask; `None` for the supervisor's.
     #[serde(default)]
     pub(crate) umask: Option<u32>,
     /// True if an attached client may send input.
@@ -92,28 +92,28 @@ pub(crate) struct ProcessSpec {
     /// True if it has a terminal.
     #[serde(default)]
     pub(crate) tty: bool,
-    /// Its control group; none: not available here, and resources are not limited.
+    /// Control group; `None` if unavailable: then resources have no limits.
     #[serde(default)]
     pub(crate) group: Option<Group>,
-    /// Its resource limits.
+    /// Resource limits.
     #[serde(default)]
     pub(crate) limits: Limits,
-    /// Most of its output that is kept, in bytes; none: all.
+    /// Maximum stored output, in bytes; `None` for all.
     #[serde(default)]
     pub(crate) output_bytes_max: Option<u64>,
-    /// Its isolation; none: it is not isolated.
+    /// Isolation; `None` for none.
     #[serde(default)]
     pub(crate) boundary: Option<Boundary>,
     /// True if its programs may gain privileges, as `sudo` does.
     #[serde(default)]
     pub(crate) more_rights: bool,
-    /// What it has of GPUs; none: the engine adds nothing.
+    /// GPU fraction of the run; `None` if the engine adds nothing for GPUs.
     #[serde(default)]
     pub(crate) fraction: Option<Fraction>,
     /// The port of its image, and the one assigned instead.
     #[serde(default)]
     pub(crate) port: Option<(u16, u16)>,
-    /// Where it may keep copies of its checkpoints in memory; none: nowhere.
+    /// Memory for copies of its checkpoints; `None` if this machine has none.
     #[serde(default)]
     pub(crate) memory: Option<Memory>,
 }
@@ -126,7 +126,7 @@ pub(crate) enum StateFile {
     Starting,
     /// The main process runs.
     Running {
-        /// Its id.
+        /// Id of the process.
         pid: u32,
         /// When it started, milliseconds since the epoch.
         started_at_ms: u64,
@@ -156,7 +156,7 @@ pub(crate) enum ExitFile {
     NotStarted(String),
     /// Killed because it exceeded its memory limit.
     OutOfMemory,
-    /// Killed because the disk was almost full, and it had grown most: by so much.
+    /// Killed because the disk was almost full; with its growth, which was the largest.
     OutOfDisk(DiskRoom),
     /// Unknown.
     Lost,
@@ -334,13 +334,13 @@ impl RunDir {
         serde_json::from_slice(&fs::read(self.file("spec.json"))?).map_err(io::Error::from)
     }
 
-    /// The control group of the run; none: it has none, or is not prepared.
+    /// Control group of the run; `None` without one, or if the run is not prepared.
     pub(crate) fn group(&self) -> Option<Group> {
         let Runtime::Process(process) = self.read_spec().ok()?.runtime;
         process.group
     }
 
-    /// Where the run is; none: that cannot be read.
+    /// Node and GPUs of the run; `None` if they cannot be read.
     pub(crate) fn place(&self) -> Option<RunPlace> {
         let Runtime::Process(process) = self.read_spec().ok()?.runtime;
         environment::place(|name| process.env.get(name).map(String::as_str))
@@ -374,8 +374,8 @@ impl RunDir {
         }
     }
 
-    /// Reserves disk space for what is written later, so that a full disk prevents neither stopping nor
-    /// recording an exit.
+    /// Reserves disk space for what is written later, so that a full disk prevents neither stopping
+    /// nor recording an exit.
     pub(crate) fn reserve_room(&self) -> io::Result<()> {
         let blank = [b' '; ROOM_BYTES];
         ROOMS.iter().try_for_each(|room| private(&self.file(room))?.write_all(&blank))
@@ -413,7 +413,7 @@ impl RunDir {
         self.write_in_room(GRACE_ROOM, "grace_ms", least.to_string().into_bytes())
     }
 
-    /// The least grace period of all stops; none: the specification's applies.
+    /// The shortest grace period of all stops; `None` for the specification's.
     pub(crate) fn read_grace(&self) -> Option<u64> {
         fs::read_to_string(self.file("grace_ms")).ok()?.trim().parse().ok()
     }

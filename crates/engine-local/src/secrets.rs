@@ -82,8 +82,8 @@ pub(crate) fn forget(path: &Path) -> io::Result<()> {
     gone(fs::remove_file(path))
 }
 
-/// Deletes a folder, if it is there, whatever its permissions. Of one that a run has filled, what
-/// is not deleted in this time goes with the folder of the run.
+/// Deletes a folder with any permissions, if it is there. Files that a run has added and that
+/// cannot be deleted in time are deleted with the folder of the run.
 pub(crate) fn forget_folder(path: &Path) -> io::Result<()> {
     trees::remove(path, &trees::within(FORGET_TIME)).map(drop)
 }

@@ -1,5 +1,5 @@
-//! What the engine and its tasks share. Owns: the state of each run, what is in progress for it,
-//! and the tasks.
+//! State shared by the engine and its tasks. Owns: the state of each run, its operations in
+//! progress, and the tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) images: ImageTable,
     pub(crate) inherited: BTreeMap<String, String>,
     pub(crate) umask: Option<u32>,
-    /// Most of a run's output that is kept; none: all.
+    /// Maximum stored output of a run, in bytes; `None` for all.
     pub(crate) output_bytes_max: Option<u64>,
     /// Largest copy of a repository or bucket, in bytes.
     pub(crate) copy_bytes_max: u64,
@@ -43,14 +43,14 @@ pub(crate) struct Shared {
     /// [`kill_marked`]; replaced in tests, where no process survives.
     pub(crate) kill_marked: Sweep,
     pub(crate) driver: gpu::Driver,
-    /// What keeps runs within their part of a GPU.
+    /// Enforcement of fractions of GPUs.
     pub(crate) fractions: Fractions,
     pub(crate) observations: Arc<Observations>,
     /// Where runs report their checkpoints.
     pub(crate) channels: Channels,
-    /// What runs left; dropped before the memory that a part of it is in.
+    /// Deletes the files of ended runs; dropped before the memory that some of them are in.
     pub(crate) trash: Trash,
-    /// Where runs keep copies of their checkpoints in memory; none: not on this machine.
+    /// Folders in memory for copies of checkpoints; `None` if this machine has none.
     pub(crate) memory: Option<Pods>,
     /// Out-of-memory kills of each run that were reported.
     kills: Mutex<BTreeMap<RunKey, u64>>,
@@ -59,11 +59,11 @@ pub(crate) struct Shared {
     pub(crate) turns: KeyedLock,
     /// Runs whose repositories are being copied; dropping the sender cancels that.
     copying: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
-    /// That the disk of the state is almost full.
+    /// Outage because the disk of the state is almost full.
     outage: Mutex<Option<Outage>>,
     /// The runs that are being killed in place of their supervisors.
     forced: Mutex<BTreeSet<RunKey>>,
-    /// None once the engine is dropped.
+    /// `None` once the engine is dropped.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
@@ -186,7 +186,7 @@ impl Shared {
     pub(crate) fn report(&self, key: RunKey, state: StateFile) {
         let has_ended = matches!(state, StateFile::Exited { .. });
         if has_ended {
-            // What it held is free for others before anyone can see that it has ended.
+            // The GPU memory of the run is free before a reader can see that the run has ended.
             self.fractions.forget(key);
         }
         let mut states = open(&self.states);

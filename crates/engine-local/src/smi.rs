@@ -11,11 +11,11 @@ use gpu::{Snapshot, SnapshotGpu};
 const MIB: u64 = 1 << 20;
 const WIDTH: usize = 89;
 
-/// What `nvidia-smi` prints in a run: what its simulated driver says, if it has one; otherwise the
-/// GPUs of the grant, with nothing in use. `variable` looks up an environment variable.
+/// Output of `nvidia-smi` in a run: the answers of its simulated driver, if it has one; otherwise
+/// the GPUs of the grant, with nothing in use. `variable` looks up an environment variable.
 ///
 /// # Errors
-/// An option it does not know, a driver that does not answer, or not inside a run.
+/// An unknown option, a driver that does not answer, or a process outside a run.
 pub fn nvidia_smi(
     args: &[String],
     variable: impl Fn(&str) -> Option<String>,
@@ -141,7 +141,7 @@ fn process_name(pid: u32) -> String {
     if program.is_empty() { "[Not Found]".to_owned() } else { program }
 }
 
-/// What can be asked with `--query-gpu`.
+/// Fields of `--query-gpu`, each with its unit.
 const GPU_FIELDS: [(&str, &str); 12] = [
     ("index", ""),
     ("name", ""),
@@ -157,11 +157,11 @@ const GPU_FIELDS: [(&str, &str); 12] = [
     ("power.draw", "W"),
 ];
 
-/// What can be asked with `--query-compute-apps`.
+/// Fields of `--query-compute-apps`, each with its unit.
 const PROCESS_FIELDS: [(&str, &str); 4] =
     [("gpu_uuid", ""), ("pid", ""), ("process_name", ""), ("used_memory", "MiB")];
 
-/// A question with its form.
+/// A query and its output format.
 struct Query<'a> {
     processes: bool,
     fields: Vec<&'a str>,

@@ -1,4 +1,5 @@
-//! Stopping a run. Owns: that it ends whoever has claimed it, within its grace. Does not know about: why.
+//! Stopping a run. Owns: that a run ends within its grace, whichever process has claimed it. Does
+//! not know about: the reason.
 
 use std::io;
 use std::sync::Arc;

@@ -130,7 +130,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends what is left of a run whose processes are gone.
+/// Removes the control group and the memory of a run whose processes are gone.
 fn leave(process: &ProcessSpec, context: Option<&RunContext>) {
     if process.group.as_ref().is_some_and(|group| !group.end()) {
         log_line("the control group of the run cannot be removed; the next server tries again");
@@ -142,7 +142,7 @@ fn leave(process: &ProcessSpec, context: Option<&RunContext>) {
     }
 }
 
-/// The size limits of the output and of its times; none without a limit.
+/// Size limits of the output and of its times; empty without a limit.
 fn bounds(dir: &RunDir, spec: &SpecFile) -> Vec<LogRetention> {
     let Runtime::Process(process) = &spec.runtime;
     let Some(most) = process.output_bytes_max else { return Vec::new() };
@@ -282,8 +282,8 @@ fn note_unlimited(dir: &RunDir, process: &ProcessSpec, around: &RunContext) -> R
     noted.map_err(Fault::OfMachine)
 }
 
-/// What a command complains about; none: it ends well. One that does not end in time is killed and
-/// not waited for: a driver may not let it go.
+/// Error output of a failed command; `None` if it succeeds. A command that exceeds `most` is killed
+/// and not waited for: a driver may not let it end.
 fn complaint_within(command: &mut Command, most: Duration) -> io::Result<Option<String>> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let since = Instant::now();
@@ -409,9 +409,9 @@ struct Run<'a> {
     grace_ms: u64,
     tree: ProcessTree,
     console: Console,
-    /// None: write times are not recorded.
+    /// `None` if write times are not recorded.
     notes: Option<TimesWriter>,
-    /// None: the run accepts no sessions.
+    /// `None` if the run accepts no sessions.
     session_server: Option<SessionServer>,
     /// Empty without a limit, or where the file system cannot punch holes.
     bounds: Vec<LogRetention>,

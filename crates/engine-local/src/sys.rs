@@ -41,7 +41,7 @@ pub(crate) struct Start {
     pub(crate) terminal: bool,
     /// Files into which a process writes `0` to join a control group.
     pub(crate) groups: Vec<File>,
-    /// Its isolation; none: it is not isolated.
+    /// Isolation; `None` for none.
     pub(crate) enter: Option<Enter>,
 }
 
@@ -153,9 +153,9 @@ pub(crate) fn trim_heap() {
 pub(crate) enum LandlockAccess {
     /// Nothing.
     None,
-    /// All it knows.
+    /// All accesses that the kernel's version knows.
     Files,
-    /// What applies to a file that is no folder.
+    /// Accesses that apply to a file, not to a folder.
     OneFile,
     /// Reading, listing and executing.
     Reading,

@@ -103,7 +103,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// None: an older supervisor recorded no times.
+    /// Opens the times of a run; `None` if an older supervisor recorded none.
     pub(crate) async fn open(dir: &RunDir) -> io::Result<Option<Self>> {
         let times = match tokio::fs::File::open(dir.file(TIMES)).await {
             Ok(times) => times,

@@ -129,7 +129,7 @@ pub(crate) struct Signals {
     sender: UnixStream,
 }
 
-/// Whether the signal has arrived since the last call.
+/// Set by a signal; [`Flag::take`] reads and clears it.
 #[derive(Debug)]
 pub(crate) struct Flag(Arc<AtomicBool>);
 

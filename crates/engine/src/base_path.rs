@@ -1,6 +1,6 @@
-//! The path below which a page of a run answers, by the command line of the program. Owns: the flags of
-//! such programs, and the names of project and workload in their values. Does not know about hosts and
-//! addresses.
+//! The path below which a page of a run answers, by the command line of the program. Owns: the
+//! flags of such programs, and the names of project and workload in their values. Does not know
+//! about hosts and addresses.
 
 use crate::RunSpec;
 
@@ -10,7 +10,7 @@ struct Program {
     path: &'static [&'static str],
     /// The flags of its port.
     port: &'static [&'static str],
-    /// Its port without these flags.
+    /// Port without these flags.
     usual_port: u16,
 }
 
@@ -38,8 +38,8 @@ pub struct BasePath {
 }
 
 impl BasePath {
-    /// The base path that the words of a command line give to a program, in a workload of this name; none:
-    /// there is none, or it is known only where it runs.
+    /// Base path that the words of a command line give to a program, in a workload of this name;
+    /// `None` if there is none, or if only the run itself can determine it.
     #[must_use]
     pub fn of<'w>(
         words: impl Iterator<Item = &'w String> + Clone,
@@ -78,8 +78,8 @@ fn named(value: &str, project: &str, workload: &str) -> String {
     value.replace(PROJECT, project).replace(WORKLOAD, workload)
 }
 
-/// Fills the names of project and workload into the flags of a base path: published lines write them as
-/// variables of a shell where there is no shell.
+/// Fills the names of project and workload into the flags of a base path: published lines write
+/// them as variables of a shell where there is no shell.
 pub fn fill_base_path<'w>(words: impl IntoIterator<Item = &'w mut String>, spec: &RunSpec) {
     for word in words {
         let flag = word.split_once('=').map(|(flag, _)| flag);

@@ -1,8 +1,8 @@
-//! Copies of S3 buckets. Owns: listing and fetching objects, where each lies in the copy, and what the
-//! server's refusals mean. Does not know whose the copy is, and where it is seen.
+//! Copies of S3 buckets. Owns: listing and fetching objects, where each lies in the copy, and what
+//! the server's refusals mean. Does not know for which run the copy is, and where it is mounted.
 //!
-//! Requests are signed one by one, so the secret of a login leaves this process for nowhere; no other
-//! server gets one, whatever the server says. No name of an object leads out of the copy.
+//! Requests are signed one by one, so the secret of a login never leaves this process, whatever the
+//! server answers. No name of an object leads out of the copy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ use crate::fetch_job::{FetchError, FetchJob, PROGRESS_INTERVAL, too_large};
 
 mod error_response;
 
-/// How long a request may be on its way.
+/// How long the signature of a request is valid.
 const SIGNED_FOR: Duration = Duration::from_secs(3600);
-/// Objects that are fetched at a time.
+/// Objects fetched at a time.
 const AT_ONCE: usize = 8;
-/// What an object takes on the disk at least, however small it is.
+/// Minimum size of an object on the disk, in bytes.
 const OBJECT_BYTES_MIN: u64 = 4096;
-/// Longest page of a list that is read: a thousand names of 1 KiB, in the longest spelling, and what is
-/// said of each.
+/// Longest page of a list that is read: a thousand names of 1 KiB, in the longest spelling, with
+/// the attributes of each.
 const PAGE_BYTES_MAX: usize = 16 << 20;
 /// Longest refusal that is read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
@@ -53,12 +53,12 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
     }
 }
 
-/// How far a copy is.
+/// Progress of a copy.
 #[derive(Default)]
 struct Done {
     objects: AtomicU64,
     bytes: AtomicU64,
-    /// What it takes on the disk: of each object and folder at least a block.
+    /// Bytes on the disk, at least a block for each object and folder.
     taken: AtomicU64,
     bytes_max: u64,
 }
@@ -106,8 +106,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// The first page of the list of objects. A server says so if the bucket is in another region than the
-    /// requests are signed for.
+    /// The first page of the list of objects. A server says so if the bucket is in another region
+    /// than the requests are signed for.
     async fn first(&mut self) -> Result<ListObjectsV2Response, FetchError> {
         let answer = self.ask(self.page(None)).await?;
         if answer.status() != StatusCode::BAD_REQUEST {
@@ -121,7 +121,7 @@ impl<'a> Store<'a> {
         self.read(self.ask(self.page(None)).await?).await
     }
 
-    /// Where a page of the list is.
+    /// Signed address of a page of the list.
     fn page(&self, after: Option<String>) -> Url {
         let mut list = ListObjectsV2::new(&self.bucket, self.login.as_ref());
         if let Some(after) = after {
@@ -177,7 +177,7 @@ impl<'a> Store<'a> {
         self.http.get(url).send().await.map_err(|error| self.broken(error))
     }
 
-    /// The answer, if it is no refusal.
+    /// The answer, or the error that a refusal amounts to.
     async fn granted(&self, answer: Response) -> Result<Response, FetchError> {
         if answer.status().is_success() {
             return Ok(answer);
@@ -233,7 +233,7 @@ fn region(host: &str) -> &str {
     }
 }
 
-/// Where in a copy an object lies; none if that is nowhere inside.
+/// Path of an object within a copy; `None` if its name leads out of it.
 fn place(key: &str) -> Option<PathBuf> {
     let parts = key.strip_suffix('/').unwrap_or(key).split('/');
     let inner = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains('\0');
@@ -250,7 +250,7 @@ fn unwritten(key: &str, error: &io::Error) -> FetchError {
             "its object `{key}` would be a file and a folder, or is there twice; give it another name"
         )),
         InvalidFilename => FetchError::Final(format!("the name of its object `{key}` is too long")),
-        // Tried again it would fill the disk again, on which the server keeps its own.
+        // Another attempt would fill the disk again, which the server needs for itself.
         StorageFull | QuotaExceeded => FetchError::Final(
             "the machine of the server is full; make room, or copy in the command what is needed"
                 .to_owned(),

@@ -1,24 +1,24 @@
-//! What an engine can do, and what it cannot at the moment. Owns: the data that the API and
-//! `elastane status` show. Does not know how any engine finds out.
+//! Capabilities of an engine, and its current outages. Owns: the data that the API and `elastane
+//! status` show. Does not know how any engine finds out.
 
 use spec::{DiskRoom, PoolFractions, TimeSlicing};
 use units::Instant;
 
 use crate::LimitsKept;
 
-/// How well an engine keeps a fraction of a GPU to its share of memory, the weakest first.
+/// How well an engine limits a fraction of a GPU to its share of memory, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Enforcement {
-    /// Shares are only counted; nothing stops a run from taking more.
+    /// Shares are only counted; a run can take more.
     None,
-    /// A program that takes more is refused, unless its user works around what refuses.
+    /// A program that takes more gets an error, unless its user circumvents the limit.
     Cooperative,
-    /// A run that takes more is refused, whatever it does.
+    /// A run that takes more always gets an error.
     Hard,
 }
 
 impl Enforcement {
-    /// The word for it in the API and in `elastane status`.
+    /// Name in the API and in `elastane status`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,27 +29,27 @@ impl Enforcement {
     }
 }
 
-/// What keeps a run within its part of a GPU.
+/// Mechanism that limits a run to its part of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Nothing.
+    /// No mechanism.
     None,
-    /// Libraries in the place of the driver's, mounted where a run cannot take them away.
+    /// Libraries in the place of the driver's, mounted where a run cannot remove them.
     MountedLibraries,
-    /// A library before the driver's, which the loader of a container always loads.
+    /// A library that the loader of a container always loads before the driver's.
     PreloadedLibraries,
-    /// The same libraries, found by variables that a run can change.
+    /// The mounted libraries, but found by variables that a run can change.
     Variables,
-    /// The server of NVIDIA's MPS, which programs find by variables that a run can change.
+    /// NVIDIA's MPS server, found by variables that a run can change.
     Mps,
-    /// The kernel, by the control group of a run.
+    /// The kernel, by the run's control group.
     ControlGroup,
-    /// The hardware, by a MIG instance of the run's own.
+    /// The hardware, by a MIG instance for the run alone.
     Mig,
 }
 
 impl Mechanism {
-    /// The word for it in the API and in `elastane status`.
+    /// Name in the API and in `elastane status`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Mechanism {
         }
     }
 
-    /// What it means, in one sentence.
+    /// Description in one sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl Mechanism {
         }
     }
 
-    /// True if it can divide compute time so.
+    /// True if the mechanism can divide compute time this way.
     #[must_use]
     pub const fn divides(self, time_slicing: TimeSlicing) -> bool {
         match (self, time_slicing) {
@@ -107,31 +107,31 @@ impl Mechanism {
     }
 }
 
-/// How the fractions of a GPU are kept.
+/// How limits on fractions of a GPU are enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FractionLimit {
-    /// How well.
+    /// Strength of the limit.
     pub level: Enforcement,
-    /// By what.
+    /// Mechanism of the limit.
     pub mechanism: Mechanism,
-    /// How compute time is divided, by the same means.
+    /// How the mechanism divides compute time.
     pub time_slicing: TimeSlicing,
-    /// What is missing, why, and what to do; empty where nothing is.
+    /// Missing guarantees, their reason, and what to do; empty if nothing is missing.
     pub why: String,
 }
 
 impl FractionLimit {
-    /// Why a share of a simulated GPU is not kept in a run without the simulated driver.
+    /// Reason why shares of a simulated GPU have no limit in a run without the simulated driver.
     pub const NO_SIMULATED_DRIVER: &str = "no simulated driver here (--simulated-driver)";
 
-    /// How compute time is divided in a node pool of this setting.
+    /// Division of compute time in a node pool with this setting; `None` uses the engine's own.
     #[must_use]
     pub fn time_slicing(&self, of_pool: Option<TimeSlicing>) -> TimeSlicing {
         let wanted = of_pool.unwrap_or(self.time_slicing);
         if self.mechanism.divides(wanted) { wanted } else { TimeSlicing::None }
     }
 
-    /// What that means, in one sentence.
+    /// Description of that division in one sentence.
     #[must_use]
     pub fn time_slicing_meaning(&self, of_pool: Option<TimeSlicing>) -> &'static str {
         match (self.mechanism, self.time_slicing(of_pool)) {
@@ -142,7 +142,7 @@ impl FractionLimit {
         }
     }
 
-    /// How they are kept in a node pool of this setting.
+    /// Enforcement in a node pool with this setting; `None` uses the engine's own.
     #[must_use]
     pub fn in_pool(&self, fractions: Option<PoolFractions>) -> Self {
         match fractions {
@@ -157,7 +157,7 @@ impl FractionLimit {
         }
     }
 
-    /// They are not kept.
+    /// No enforcement, for this reason.
     #[must_use]
     pub fn none(why: &str) -> Self {
         Self {
@@ -169,23 +169,23 @@ impl FractionLimit {
     }
 }
 
-/// How fractions are kept, by the driver of the GPU.
+/// Enforcement of fractions, by the driver of the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fractions {
-    /// Of real GPUs.
+    /// Enforcement on real GPUs.
     pub installed: FractionLimit,
-    /// Of simulated GPUs, for workloads that have the simulated driver.
+    /// Enforcement on simulated GPUs, for workloads that have the simulated driver.
     pub simulated: FractionLimit,
 }
 
 impl Fractions {
-    /// None are kept.
+    /// No enforcement on any GPU, for this reason.
     #[must_use]
     pub fn none(why: &str) -> Self {
         Self { installed: FractionLimit::none(why), simulated: FractionLimit::none(why) }
     }
 
-    /// Those of a GPU.
+    /// Enforcement on a simulated or a real GPU.
     #[must_use]
     pub const fn of(&self, simulated: bool) -> &FractionLimit {
         if simulated { &self.simulated } else { &self.installed }
@@ -195,31 +195,31 @@ impl Fractions {
 /// An outage of the engine or of its disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outage {
-    /// The program that runs pods does not answer: what is known of runs is from before.
+    /// The program that runs pods does not answer; the known state of runs dates from before.
     Silent {
-        /// Which, for people.
+        /// Name of the program, for a message.
         who: String,
-        /// Why, in the words of the system.
+        /// Reason, as the system reports it.
         why: String,
-        /// Since when.
+        /// Start of the outage.
         since: Instant,
     },
-    /// Of the disk of the state no more is free than is kept for the server. What is known of runs
-    /// is true.
+    /// The disk of the state directory has no more room than the reserve for the server. The known
+    /// state of runs is current.
     DiskFull {
-        /// The folder of the state.
+        /// The state directory.
         folder: String,
-        /// Free bytes and files when it was noticed.
+        /// Free bytes and files when the engine noticed the outage.
         free: DiskRoom,
-        /// Those that are kept for the server.
+        /// Bytes and files reserved for the server.
         kept: DiskRoom,
-        /// Since when.
+        /// Start of the outage.
         since: Instant,
     },
 }
 
 impl Outage {
-    /// Since when.
+    /// Start of the outage.
     #[must_use]
     pub const fn since(&self) -> Instant {
         match self {
@@ -228,29 +228,29 @@ impl Outage {
     }
 }
 
-/// What an engine can do, as data that the API and the UI show.
+/// Capabilities of an engine, as data that the API and the UI show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// Name of the engine and runtime: `process`, `docker`, `kubernetes`.
     pub runtime: String,
-    /// How fractions of GPUs are kept.
+    /// Enforcement of fractions of GPUs.
     pub fractions: Fractions,
-    /// Which limits of a run are.
+    /// Limits of a run that the engine enforces.
     pub keeps_limits: LimitsKept,
-    /// How runs are kept apart.
+    /// Isolation of runs.
     pub isolation: Isolation,
 }
 
-/// How an engine keeps runs apart from each other and from the server.
+/// Isolation of runs from each other and from the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
-    /// By which means.
+    /// Mechanism of the isolation.
     pub kind: IsolationKind,
-    /// What is not kept apart, why, and what to do; empty where everything is.
+    /// Missing isolation, its reason, and what to do; empty if nothing is missing.
     pub missing: String,
 }
 
-/// The means by which runs are kept apart.
+/// Mechanism that isolates runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IsolationKind {
     /// A run is a container.
@@ -267,7 +267,7 @@ pub enum IsolationKind {
 }
 
 impl IsolationKind {
-    /// The word for it in the API and in `elastane status`.
+    /// Name in the API and in `elastane status`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -279,7 +279,7 @@ impl IsolationKind {
         }
     }
 
-    /// What it means, in one sentence.
+    /// Description in one sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
-//! Copies for runs, made before they start. Owns: what there is to copy, how often it is tried, and what is
-//! told meanwhile. Does not know how each is copied, whose the copy is, and where it is seen.
+//! Copies for runs, made before they start. Owns: which copies a run has, how often they are tried,
+//! and the progress messages. Does not know how each is copied, for which run it is, and where it
+//! is mounted.
 
 use std::fmt;
 use std::path::Path;
@@ -10,13 +11,13 @@ use tokio::sync::oneshot;
 use crate::fetch_job::{FetchError, FetchJob};
 use crate::{Bucket, Container, MountSource, Repository, bucket, repository};
 
-/// A server is given up when it has said nothing for so long.
+/// Silence after which the copy from a server fails.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// Before another attempt; after the last it is given up.
+/// Pauses before further attempts; after the last attempt the copy fails.
 const RETRY_PAUSES: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(10)];
 
-/// What is copied.
+/// Source of a copy.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
     /// A Git repository.
@@ -25,7 +26,7 @@ pub enum Origin<'a> {
     Bucket(&'a Bucket),
 }
 
-/// What a run has copies of, and where.
+/// Copies that a container mounts: mount point and source.
 pub fn copies(container: &Container) -> impl Iterator<Item = (&Path, Origin<'_>)> {
     container.mounts.iter().filter_map(|mount| {
         let origin = match &mount.from {
@@ -47,7 +48,7 @@ impl Origin<'_> {
         }
     }
 
-    /// What is easily taken for granted of it, and is not so.
+    /// Warning about a property that users may not expect; empty if there is none.
     const fn note(&self) -> &'static str {
         match self {
             Self::Repository(_) => "",
@@ -67,19 +68,19 @@ impl fmt::Display for Origin<'_> {
     }
 }
 
-/// Why there is no copy.
+/// Reason why there is no copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotCopied {
-    /// It was not wanted any more.
+    /// The caller stopped it.
     Stopped,
-    /// Why, and what to do, for people.
+    /// Reason and advice, for the user.
     Failed(String),
 }
 
-/// Copies a source into a folder, which is recreated, and reports progress. What another time
-/// may go well is tried some times. Nothing goes on copying when this returns, nor soon after it was
-/// dropped; what is in the folder then is half a copy, unless this returned well. It takes no more
-/// than `bytes_max` on the disk, but for what comes between two looks at it.
+/// Copies a source into a folder, which is recreated, and reports progress. Failures that may pass
+/// are tried again a few times. Copying ends when this returns, or soon after it is dropped; the
+/// folder then holds an incomplete copy, unless this returned `Ok`. The copy takes at most
+/// `bytes_max` on the disk, apart from growth between two measurements.
 ///
 /// # Errors
 /// The other end of `stop` was used or dropped, or there is no copy.
@@ -102,7 +103,7 @@ pub(crate) struct Bounds<'a> {
     pub(crate) pauses: &'a [Duration],
 }
 
-/// The same, within these bounds.
+/// [`copy`] with the given bounds.
 pub(crate) async fn patiently(
     origin: Origin<'_>,
     to: &Path,

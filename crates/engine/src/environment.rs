@@ -1,6 +1,5 @@
-//! What every run finds in its environment, whatever runs it. Owns: who the run is and what it was
-//! granted, by the names of reference E.1. Does not know what else an engine adds, and where files
-//! are.
+//! Environment variables of every run, on any engine. Owns: the run's identity and its grants, by
+//! the names of reference E.1. Does not know which variables an engine adds, and where files are.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +17,12 @@ pub const DEVICES_VARIABLE: &str = "ELASTANE_DEVICES";
 pub const COMPLETION_INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 const NODE_VARIABLE: &str = "NODE_NAME";
 const SHARE_VARIABLE: &str = "GPU_PORTION";
-/// Whether its GPUs exist only in the scheduler's books.
+/// Set if the GPUs of the run are simulated.
 const SIMULATED_VARIABLE: &str = "ELASTANE_SIMULATED_GPUS";
-/// How many GPUs the run before it had, if the scheduler changed that since.
+/// Number of GPUs of the previous run of the pod, if the scheduler has changed it since.
 const RESIZED_VARIABLE: &str = "ELASTANE_RESIZED_FROM";
 
-/// A granted device, as told to the run.
+/// A granted device, as the run sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantedDevice {
     /// Index on the node.
@@ -43,7 +42,7 @@ impl From<&Device> for GrantedDevice {
     }
 }
 
-/// Checks what cannot be handed to a process.
+/// Checks for names and values that no process can receive.
 ///
 /// # Errors
 /// Names the variable or argument.
@@ -66,14 +65,14 @@ pub fn check(spec: &RunSpec, argv: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Adds who a run is and what it was granted. It wins over what the user said: a run that named its
+/// Adds the run's identity and its grants, over variables that the user set: a run that named its
 /// own GPUs would take another's.
 ///
 /// # Errors
 /// The devices cannot be written down.
 pub fn complete(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Error> {
     env.extend(identity(spec).map(|(name, value)| (name.to_owned(), value)));
-    // An empty one is of an indexed job; another value is the submitter's own.
+    // An empty value belongs to an indexed job; another value is the submitter's own.
     if let Some(index) = env.get_mut(COMPLETION_INDEX_VARIABLE).filter(|own| own.is_empty()) {
         *index = spec.pod_index.to_string();
     }
@@ -100,8 +99,8 @@ pub fn fill_completion_index<'w>(words: impl IntoIterator<Item = &'w mut String>
     }
 }
 
-/// Reference E.1. `POD_UUID` is the pod's id in the API, the same for all its runs; what changes
-/// with each run is `ELASTANE_RUN`.
+/// Reference E.1. `POD_UUID` is the pod's id in the API, equal for all its runs; `ELASTANE_RUN`
+/// differs for each run.
 fn identity(spec: &RunSpec) -> [(&'static str, String); 15] {
     let workload_id = spec.workload_id.to_string();
     let pod_id = spec.key.pod.to_string();
@@ -129,7 +128,7 @@ fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Err
         let all: Vec<String> = spec.devices.iter().map(each).collect();
         if all.is_empty() { none.to_owned() } else { all.join(",") }
     };
-    // NVML counts GPUs in bus order; CUDA does so only when told to.
+    // NVML counts GPUs in bus order; CUDA does so only with this variable.
     env.insert("CUDA_DEVICE_ORDER".into(), "PCI_BUS_ID".into());
     env.insert("CUDA_VISIBLE_DEVICES".into(), list(&|d| d.index.to_string(), ""));
     // `void` is how the container toolkit spells "no GPU, and do not look for one".
@@ -138,7 +137,7 @@ fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Err
     let granted = serde_json::to_string(&granted)
         .map_err(|error| Error::Invalid(format!("the devices cannot be written down: {error}")))?;
     env.insert(DEVICES_VARIABLE.into(), granted);
-    // Shares are the same on every device of a run, and so is the memory of the devices.
+    // Shares are equal on every device of a run, and so is the memory of the devices.
     let shared = spec.devices.first().filter(|device| device.millis < GPU_MILLIS);
     for name in ["CUDA_DEVICE_MEMORY_LIMIT", "GPU_MEMORY_LIMIT"] {
         match shared {
@@ -149,8 +148,8 @@ fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Err
     Ok(())
 }
 
-/// Where a run with this environment is, and what it was granted there, also if an earlier version
-/// started it; none where the environment names no node.
+/// Node of a run with this environment, and its grants there, also if an earlier version started
+/// it; `None` if the environment names no node.
 pub fn place<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Option<RunPlace> {
     let node = variable(NODE_VARIABLE)?.to_owned();
     let granted = || {

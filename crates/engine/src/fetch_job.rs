@@ -1,4 +1,4 @@
-//! One attempt to fetch a copy, of a bucket or a repository alike. Owns: its folder, its limits, how its
+//! One attempt to fetch a copy of a bucket or a repository. Owns: its folder, its limits, how its
 //! progress is reported, and which failures are worth another attempt.
 
 use std::fs;
@@ -15,19 +15,19 @@ use trees::{Entry, Next, Visitor};
 pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 /// How often the size of a copy is measured.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(500);
-/// What the size of a file on the disk is counted in.
+/// Unit of `st_blocks`, the size of a file on the disk.
 const BLOCK_BYTES: u64 = 512;
-/// Why an attempt did not succeed.
+/// Reason why an attempt did not succeed.
 #[derive(Debug)]
 pub(crate) enum FetchError {
     Stopped,
-    /// Trying again would change nothing.
+    /// Another attempt would fail too.
     Final(String),
     Passing(String),
 }
 
 impl FetchError {
-    /// The same of a part of what is copied.
+    /// This error, of a part of the copy.
     pub(crate) fn of(self, part: &str) -> Self {
         match self {
             Self::Stopped => Self::Stopped,
@@ -37,7 +37,7 @@ impl FetchError {
     }
 }
 
-/// There is more than there may be.
+/// The copy exceeds its limit.
 pub(crate) fn too_large(bytes_max: u64) -> FetchError {
     let most = units::format_bytes(bytes_max);
     FetchError::Final(format!(
@@ -47,16 +47,16 @@ pub(crate) fn too_large(bytes_max: u64) -> FetchError {
     ))
 }
 
-/// What a folder takes on the disk, as far as that is at most so much. What vanishes meanwhile does not
-/// count. Blocks.
+/// Size of a folder on the disk in bytes, counted up to `most`, without files that vanish
+/// meanwhile. Blocks.
 pub(crate) fn bytes_on_disk(folder: &Path, most: u64) -> u64 {
     let mut size = Size { bytes: 0, most };
-    // What cannot be read, or is moved meanwhile, counts the next time.
+    // Files that cannot be read, or are moved meanwhile, count at the next measurement.
     let _partly = trees::open(CWD, folder).and_then(|folder| trees::walk(folder, &mut size));
     size.bytes
 }
 
-/// The size of what a walk has come by.
+/// Size of the files that a walk has visited.
 struct Size {
     bytes: u64,
     most: u64,
@@ -64,14 +64,14 @@ struct Size {
 
 impl Visitor for Size {
     fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next> {
-        // Of a link, not of what it leads to.
+        // The size of a link itself, not of its target.
         let Ok(about) = entry.stat() else { return Ok(Next::Past) };
         self.bytes += u64::try_from(about.st_blocks).unwrap_or(0) * BLOCK_BYTES;
         Ok(if self.bytes > self.most { Next::End } else { Next::Into })
     }
 }
 
-/// Returns when a folder takes more than so much.
+/// Returns when a folder exceeds `most` bytes.
 pub(crate) async fn outgrown(folder: &Path, most: u64) {
     let mut pause = MEASURE_INTERVAL;
     loop {
@@ -81,7 +81,7 @@ pub(crate) async fn outgrown(folder: &Path, most: u64) {
         if bytes.is_ok_and(|bytes| bytes > most) {
             return;
         }
-        // A large folder takes a while to look at.
+        // Measuring a large folder takes a while.
         pause = (begun.elapsed() * 10).clamp(MEASURE_INTERVAL, MEASURE_INTERVAL * 10);
     }
 }
@@ -92,9 +92,9 @@ impl From<io::Error> for FetchError {
     }
 }
 
-/// What an attempt works with, beside what it copies.
+/// Context of an attempt: target folder, limits, stop signal and progress reports.
 pub(crate) struct FetchJob<'a, T> {
-    /// What is copied, for people.
+    /// Name of the source, for messages.
     origin: String,
     pub(crate) to: &'a Path,
     pub(crate) stop: &'a mut oneshot::Receiver<()>,
@@ -120,14 +120,14 @@ impl<'a, T: Fn(String) + Sync> FetchJob<'a, T> {
     pub(crate) async fn make_folder(&self) -> io::Result<()> {
         let to = self.to.to_owned();
         let made = move || {
-            // Takes less time than making it took, and nobody else writes there.
+            // Removal takes less time than the copy took, and no other process writes there.
             trees::remove(&to, &|| true)?;
             fs::create_dir_all(&to)
         };
         tokio::task::spawn_blocking(made).await.map_err(io::Error::other)?
     }
 
-    /// Tells how far it is, if that was not reported just before.
+    /// Reports the progress, if [`PROGRESS_INTERVAL`] has passed since the last report.
     pub(crate) fn progress(&mut self, how_far: impl FnOnce() -> Option<String>) {
         if self.reported.elapsed() < PROGRESS_INTERVAL {
             return;

@@ -11,8 +11,8 @@ pub const QUICKSTARTS: [(&str, &[&str]); 4] = [
     ("gcr.io/run-ai-demo/quickstart-hpo", &["hpo"]),
 ];
 
-/// Whether a run on simulated GPUs finds a driver for them: the quickstarts do, and what asks for it.
-/// Never unasked: nothing that it computes is right.
+/// True if a run on simulated GPUs gets the simulated driver: on request, or by default for the
+/// quickstarts. No other run gets it, because its results of computations are wrong.
 #[must_use]
 pub fn has_simulated_driver(spec: &RunSpec) -> bool {
     let image = plain_name(&spec.image);

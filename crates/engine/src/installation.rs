@@ -1,8 +1,8 @@
-//! Which installation a state directory is. Owns: its id, which stays when the directory is moved,
-//! and telling a move from a copy. Does not know what belongs to an installation.
+//! Identity of the installation of a state directory. Owns: its id, which stays when the directory
+//! is moved, and telling a move from a copy. Does not know what belongs to an installation.
 //!
-//! The file `installation` in the directory has it. A directory that was used before there was this
-//! file keeps its path as a second name, by which what it left then is found.
+//! The file `installation` in the directory holds the id. A directory that was used before this
+//! file existed keeps its path as a second name, by which its older objects are found.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -20,16 +20,16 @@ const FILE: &str = "installation";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     known: Known,
-    /// Where it is now.
+    /// Current path of the directory.
     directory: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
     id: Uuid,
-    /// Where it was when it was used last.
+    /// Path of the directory when it was last used.
     directory: PathBuf,
-    /// Its path in the time when that was its name.
+    /// Path of the directory when the path was its name; `None` if it always had an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     earlier_name: Option<PathBuf>,
 }
@@ -63,13 +63,13 @@ impl Installation {
         Ok(own)
     }
 
-    /// Where it was when it was used last, if that is not where it is.
+    /// Path of the directory when it was last used, if it differs from the current one.
     #[must_use]
     pub fn moved_from(&self) -> Option<&Path> {
         Some(self.known.directory.as_path()).filter(|last| *last != self.directory)
     }
 
-    /// From now on it is where it is.
+    /// Records the current path as the directory's place.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -80,19 +80,19 @@ impl Installation {
         write(&self.directory, &Known { directory: self.directory.clone(), ..self.known.clone() })
     }
 
-    /// Its id.
+    /// Id of the installation.
     #[must_use]
     pub const fn id(&self) -> Uuid {
         self.known.id
     }
 
-    /// Where it is.
+    /// Current path of the directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The path that was its name before it had an id.
+    /// Path that was the directory's name before it had an id.
     #[must_use]
     pub fn earlier_name(&self) -> Option<&Path> {
         self.known.earlier_name.as_deref()
@@ -138,7 +138,7 @@ mod tests {
         fs::rename(&one, &two).expect("moved");
         let moved = Installation::open(&two, false).expect("moved");
         assert_eq!((moved.id(), moved.moved_from()), (first.id(), Some(one.as_path())));
-        // Until it is said that this is well, it has been moved.
+        // The directory counts as moved until the move is confirmed.
         assert!(Installation::open(&two, false).expect("moved").moved_from().is_some());
         moved.settle().expect("written");
         assert_eq!(Installation::open(&two, false).expect("settled").moved_from(), None);

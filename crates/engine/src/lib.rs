@@ -1,9 +1,9 @@
 //! The seam between deciding and doing: the operations and reports of every engine.
 //!
 //! Owns: the [`Engine`] trait, its data, what a run needs around it ([`Container`]), copies of
-//! repositories and buckets ([`copy`]), and the variables of pods about themselves ([`environment`]) and of
-//! their gang ([`Gang`]). `engine-conformance` has the suite every engine passes.
-//! Does not know about scheduling, storage, and how a pod is made to run.
+//! repositories and buckets ([`copy`]), and the variables of pods about themselves
+//! ([`environment`]) and of their gang ([`Gang`]). `engine-conformance` has the suite every engine
+//! passes. Does not know about scheduling, storage, and how a pod is made to run.
 
 mod base_path;
 mod bucket;
@@ -49,56 +49,56 @@ use tokio::sync::mpsc;
 use units::Instant;
 use uuid::Uuid;
 
-/// Which part of a run's output to read.
+/// Part of a run's output to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogRange {
-    /// Only the last so many lines.
+    /// Number of lines from the end; `None` for all.
     pub tail_lines: Option<u64>,
-    /// Without the first so many bytes; goes before `tail_lines` and `since`.
+    /// Number of bytes to skip from the start; applied before `tail_lines` and `since`.
     pub from_byte: Option<u64>,
-    /// Only lines that were written at this moment or later; those of which that is not known to the
-    /// millisecond as well.
+    /// Only lines written at or after this moment, and lines without a time to the millisecond.
     pub since: Option<Instant>,
-    /// With the time before each line, in RFC 3339 and a space.
+    /// Prefix each line with its time in RFC 3339 and a space.
     pub timestamps: bool,
     /// Keep reading until the run ends.
     pub follow: bool,
 }
 
-/// What runs and GPUs use at one moment. What cannot be measured is not in it.
+/// Resource use of runs and GPUs at one moment, without values that cannot be measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Runs that have processes.
     pub runs: Vec<RunUse>,
-    /// GPUs that exist, by what the driver says of the whole device.
+    /// Whole devices, as the driver reports them.
     pub gpus: Vec<GpuUse>,
 }
 
-/// What the processes of a run use.
+/// Resource use of the processes of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunUse {
-    /// Which run.
+    /// Key of the run.
     pub key: RunKey,
-    /// CPU time since it began, in milliseconds; processes that have ended are part of it.
+    /// CPU time since the run began, in milliseconds, including ended processes.
     pub cpu_time_ms: u64,
-    /// Main memory; what processes share counts once, where the system tells.
+    /// Main memory in bytes; memory shared between processes counts once where the system reports
+    /// it.
     pub memory_bytes: u64,
-    /// Its own part of GPUs, where the driver tells processes apart.
+    /// The run's own use of GPUs, where the driver distinguishes processes.
     pub gpus: Vec<GpuUse>,
 }
 
-/// What is used of a GPU.
+/// Use of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuUse {
-    /// What the driver calls it.
+    /// UUID that the driver gives the GPU.
     pub uuid: String,
-    /// Thousandths of the time in which it computed recently.
+    /// Share of recent time in which the GPU computed, in thousandths; `None` if unknown.
     pub busy_millis: Option<u64>,
-    /// Its memory that is in use.
+    /// Memory in use, in bytes; `None` if unknown.
     pub memory_bytes: Option<u64>,
 }
 
-/// Why an engine could not do what it was asked.
+/// Reason why an engine could not carry out a request.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The engine knows no such run.
@@ -113,21 +113,21 @@ pub enum Error {
     /// The specification cannot be run by this engine; trying again does not help.
     #[error("{0}")]
     Invalid(String),
-    /// This engine does not do what a field asks for; another may.
+    /// This engine does not support the value of a field; another may.
     #[error("{field}: {why}")]
     NotHere {
-        /// What asks for it, in the words of the interface: `storage.nfs`.
+        /// Field of the interface, such as `storage.nfs`.
         field: &'static str,
-        /// Why it cannot be done, and what to do.
+        /// Reason, and what to do.
         why: String,
     },
-    /// Its part of a GPU would not be kept as the administrator wants it.
+    /// The part of a GPU would not be limited as the administrator wants.
     #[error("its part of the GPU would not be kept: {0}")]
     NotKept(String),
     /// The operating system or a daemon refused.
     #[error("failed to {what}")]
     Io {
-        /// What was tried, as a phrase after "failed to".
+        /// Attempted action, as a phrase after "failed to".
         what: String,
         /// The cause.
         #[source]
@@ -151,15 +151,15 @@ impl Error {
 /// after a restart of the server. State changes are reported through [`Engine::observations`].
 #[async_trait]
 pub trait Engine: Send + Sync + 'static {
-    /// What this engine can do.
+    /// Capabilities of this engine.
     fn capabilities(&self) -> Capabilities;
 
-    /// Since when what runs pods does not answer; none while it does.
+    /// The current outage; `None` while the engine works.
     fn outage(&self) -> Option<Outage> {
         None
     }
 
-    /// What is still to be deleted of what runs and pods left that are forgotten, by folder.
+    /// Remainders of forgotten runs and pods that are still to be deleted, by folder.
     fn leftovers(&self) -> Vec<Leftover> {
         Vec::new()
     }
@@ -175,15 +175,15 @@ pub trait Engine: Send + Sync + 'static {
         true
     }
 
-    /// Where the ports of a run are reached from this machine; none while that is not known.
+    /// Address at which this machine reaches the ports of a run; `None` while it is not known.
     fn address(&self, _key: RunKey) -> Option<IpAddr> {
         Some(Ipv4Addr::LOCALHOST.into())
     }
 
     /// Every run this engine knows, dead ones included until they are removed: the truth after a
     /// restart. A run whose start was cut short by a crash is in the list, or was never prepared
-    /// and does not exist; starting it again is right either way. Of each that has not ended it says where
-    /// it is and which GPUs it has: the server may know nothing else of it.
+    /// and does not exist; starting it again is right either way. A run that has not ended is
+    /// listed with its node and GPUs: the server may have no other record of it.
     ///
     /// # Errors
     /// The engine's records cannot be read.
@@ -195,17 +195,17 @@ pub trait Engine: Send + Sync + 'static {
     /// The run could not even be prepared; nothing of it is left behind.
     async fn start(&self, spec: RunSpec) -> Result<(), Error>;
 
-    /// Changes the most that a run may use of its GPUs' memory (`most`, in bytes, by what the driver
-    /// calls them) while it runs. It keeps what it holds. A run that is unknown or has ended, and a
-    /// GPU that it does not have or whose memory is not limited, are no error.
+    /// Changes a running run's limits on GPU memory (`most`, in bytes, by UUID of the GPU). It
+    /// keeps what it holds. A run that is unknown or has ended, and a GPU that it does not have or
+    /// whose memory is not limited, are no error.
     ///
     /// # Errors
-    /// It cannot be changed.
+    /// The limit cannot be changed.
     async fn limit_gpus(&self, _key: RunKey, _most: BTreeMap<String, u64>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Waits for the next checkpoint of a run that has announced one to come within `most_ms`; returns at
+    /// Waits up to `most_ms` for the next checkpoint of a run that has announced one; returns at
     /// once in every other case.
     async fn await_checkpoint(&self, _key: RunKey, _most_ms: u64) {}
 
@@ -216,14 +216,14 @@ pub trait Engine: Send + Sync + 'static {
     /// The signal could not be sent.
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error>;
 
-    /// Forgets an ended run and deletes what it left. An unknown run is no error.
+    /// Removes an ended run and deletes its remaining files. An unknown run is no error.
     ///
     /// # Errors
     /// The run still has processes, or its files cannot be deleted.
     async fn remove(&self, key: RunKey) -> Result<(), Error>;
 
-    /// Deletes what a pod kept from one run to the next (checkpoints, its working directory).
-    /// To be called when the workload is gone for good; an unknown pod is no error.
+    /// Deletes data that a pod keeps between runs (checkpoints, its working directory). The caller
+    /// does so once the workload is deleted; an unknown pod is no error.
     ///
     /// # Errors
     /// The files cannot be deleted.
@@ -231,8 +231,8 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The pods of which something is kept from one run to the next, of this installation alone. What a
-    /// server was about to forget when it was killed is found by it.
+    /// Pods of this installation with data kept between runs, including pods whose deletion a crash
+    /// of the server interrupted.
     ///
     /// # Errors
     /// The engine's records cannot be read.
@@ -240,8 +240,8 @@ pub trait Engine: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Deletes a volume that outlives pods ([`MountSource::Volume`]) with all in it; an unknown one is
-    /// no error.
+    /// Deletes a volume that outlives pods ([`MountSource::Volume`]) and its contents; an unknown
+    /// one is no error.
     ///
     /// # Errors
     /// A run uses it, or it cannot be deleted.
@@ -249,22 +249,22 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Releases what is kept around runs and recreated for the next one, such as networks. What a run has
-    /// stays.
+    /// Releases resources that runs share and that the next run recreates, such as networks.
+    /// Resources of existing runs stay.
     ///
     /// # Errors
-    /// It cannot be given back.
+    /// A resource cannot be released.
     async fn tidy(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The name of the pod of a run, for a message; none where it is not known.
+    /// Name of the pod of a run, for a message; `None` if unknown.
     async fn pod_name(&self, _key: RunKey) -> Option<String> {
         None
     }
 
-    /// A stream of observations from now on. The stream before it ends, and what ends this one is
-    /// followed by another stream and a [`list`](Engine::list).
+    /// A stream of observations from now on; an earlier stream ends. When this stream ends, the
+    /// caller opens another and calls [`list`](Engine::list).
     fn observations(&self) -> mpsc::UnboundedReceiver<Observation>;
 
     /// Reads a run's output (stdout and stderr together), in chunks, in order.
@@ -277,8 +277,8 @@ pub trait Engine: Send + Sync + 'static {
         range: LogRange,
     ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error>;
 
-    /// How many bytes of a run's output are before this part of it, so that a reader can go on
-    /// there; none from an engine that cannot tell.
+    /// Number of bytes of a run's output before this range, so that a reader can continue there;
+    /// `None` if the engine cannot determine it.
     ///
     /// # Errors
     /// No such run, or its output cannot be read.
@@ -286,15 +286,15 @@ pub trait Engine: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What runs and GPUs use now; none from an engine that cannot measure.
+    /// Current resource use of runs and GPUs; `None` from an engine that cannot measure.
     ///
     /// # Errors
-    /// What the machine shows cannot be read.
+    /// The machine's counters cannot be read.
     async fn measure(&self) -> Result<Option<Measured>, Error> {
         Ok(None)
     }
 
-    /// How each of these GPUs is, by what the driver calls them; none from an engine that cannot see any.
+    /// Health of each of these GPUs, by UUID; `None` from an engine that cannot see any GPU.
     ///
     /// # Errors
     /// The driver does not answer, or the machine does not show its processes.
@@ -315,10 +315,11 @@ pub trait Engine: Send + Sync + 'static {
     }
 
     /// Shows what the main process of a run prints from now on, and, if it was started with
-    /// `stdin`, hands on what is typed. Several may be attached at a time; all see the same.
+    /// `stdin`, passes typed input to it. Several clients may be attached at a time; all see the
+    /// same output.
     ///
     /// # Errors
-    /// The run does not run, or was started without the input or terminal that is asked for.
+    /// The run does not run, or was started without the input or terminal that the caller requests.
     async fn attach(
         &self,
         _key: RunKey,

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use spec::Observation;
 use tokio::sync::mpsc;
 
-/// Where an engine reports what it sees.
+/// Stream to which an engine reports its observations.
 #[derive(Debug, Default)]
 pub struct Observations(Mutex<Option<mpsc::UnboundedSender<Observation>>>);
 
 impl Observations {
-    /// A stream of what is reported from now on. The stream before it ends.
+    /// A stream of the observations from now on. The stream before it ends.
     pub fn stream(&self) -> mpsc::UnboundedReceiver<Observation> {
         let (listener, stream) = mpsc::unbounded_channel();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);

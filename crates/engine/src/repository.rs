@@ -1,8 +1,10 @@
-//! Copies of Git repositories. Owns: running the machine's `git` so that nothing but a copy comes of it,
-//! and what its faults mean. Does not know whose the copy is, where it is seen, and when it is tried again.
+//! Copies of Git repositories. Owns: running the machine's `git` so that it only makes a copy, and
+//! what its faults mean. Does not know for which run the copy is, where it is mounted, and when it
+//! is tried again.
 //!
-//! Nothing of the server gets into it: no configuration, no hooks, no keys, no protocol that could read the
-//! machine. The password is in the environment of `git` only; it is not on a command line, nor in the copy.
+//! Nothing of the server gets into it: no configuration, no hooks, no keys, no protocol that could
+//! read the machine. The password is in the environment of `git` only; it is not on a command line,
+//! nor in the copy.
 
 use std::io;
 use std::path::Path;
@@ -20,10 +22,11 @@ mod stderr_parser;
 
 use stderr_parser::StderrParser;
 
-/// What a shell answers where a program is not there.
+/// Exit status of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 /// Runs `git` for as long as the caller holds the other end of the input: when that is closed, by
-/// intent or because the server was killed, all of its processes are. They are a group of their own.
+/// intent or because the server was killed, all of its processes are. They are a group of their
+/// own.
 const SCRIPT: &str = r#"umask 022
 exec 3<&0
 { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
@@ -31,7 +34,8 @@ git "$@" </dev/null 3<&-
 code=$?
 { kill -KILL $! && wait $!; } 2>/dev/null
 exit $code"#;
-/// What of the server's environment `git` needs: programs, ways out, and whom to trust.
+/// Variables of the server's environment that `git` needs: search path, proxies and trusted
+/// certificates.
 const INHERITED: [&str; 12] = [
     "PATH",
     "TMPDIR",
@@ -46,7 +50,8 @@ const INHERITED: [&str; 12] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// `HOME` is no folder, so that neither `git` nor what it uses finds a file of the server's user there.
+/// `HOME` is no folder, so that neither `git` nor what it uses finds a file of the server's user
+/// there.
 const ENVIRONMENT: [(&str, &str); 7] = [
     ("HOME", "/dev/null"),
     ("LC_ALL", "C"),
@@ -96,18 +101,18 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
     }
 }
 
-/// What to fetch, and what of it is the copy.
+/// Arguments to fetch a repository, and the revision to check out.
 struct Plan<'a> {
     fetch: Vec<String>,
     checkout: &'a str,
 }
 
-/// The least that will do, and what is done with servers that cannot give that.
+/// The smallest fetch, and the fallback for servers that do not support it.
 fn plans(repository: &Repository) -> [Plan<'_>; 2] {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let branch = repository.branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
     match &repository.revision {
-        // By its name or full number; a short number says something only beside all others.
+        // A branch, a tag or a full commit id; a short id is meaningful only beside all others.
         Some(revision) => [
             Plan {
                 fetch: words(&["--depth=1", "--no-tags", "origin", revision]),
@@ -163,7 +168,7 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
         }
     }
 
-    /// Hears what it says until it ends.
+    /// Reads the output of `git` until it ends.
     async fn follow(
         &mut self,
         child: &mut Child,
@@ -214,8 +219,8 @@ fn command(repository: &Repository, folder: &Path, words: &[&str]) -> Result<Com
     Ok(command)
 }
 
-/// Protocol, server and port of an address; none if they are not plainly that. As a part of an option
-/// they could say anything else.
+/// Protocol, server and port of an address; `None` if they are not plainly that. As a part of an
+/// option they could inject other settings.
 fn origin(address: &str) -> Option<&str> {
     let (_, rest) = address.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?;

@@ -9,34 +9,34 @@ use tokio::sync::mpsc;
 use crate::Exit;
 
 /// A command inside a run, or the run's own input and output, while a client is attached. Dropping
-/// it ends a command with all it started; a run that was attached to goes on.
+/// it ends a command and its processes; a run with an attached client continues.
 #[derive(Debug)]
 pub struct Session {
-    /// What is typed. It waits while the other side does not read.
+    /// Input of the session. Sending waits while the other side does not read.
     pub input: mpsc::Sender<Input>,
-    /// What is printed. [`Output::End`] is the last; without it the session broke off.
+    /// Output of the session. [`Output::End`] is the last; without it the session broke off.
     pub output: mpsc::Receiver<Output>,
 }
 
-/// What goes into a session.
+/// Input of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// Bytes of its standard input.
+    /// Bytes of standard input.
     Bytes(Vec<u8>),
-    /// There are no more.
+    /// End of standard input.
     Eof,
-    /// The terminal has another size.
+    /// New size of the terminal.
     Resize(TerminalSize),
 }
 
-/// What comes out of a session.
+/// Output of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Of its standard output; with a terminal, all.
+    /// Bytes of standard output; with a terminal, of standard error too.
     Stdout(Vec<u8>),
-    /// Of its standard error.
+    /// Bytes of standard error.
     Stderr(Vec<u8>),
-    /// It ended like this.
+    /// End of the process.
     End(Exit),
 }
 
@@ -54,9 +54,9 @@ pub struct TerminalSize {
 pub struct ExecSpec {
     /// Program and arguments; not empty.
     pub command: Vec<String>,
-    /// True if it reads what is typed; else it finds no input.
+    /// True if it reads input from the client; else its input is empty.
     pub stdin: bool,
-    /// The terminal it gets; none = pipes.
+    /// Terminal of the command; `None` for pipes.
     pub terminal: Option<TerminalSize>,
     /// Environment beside the run's own, such as `TERM`.
     pub env: BTreeMap<String, String>,

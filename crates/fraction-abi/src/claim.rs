@@ -1,6 +1,6 @@
-//! The claim page: what the processes of a run hold. Owns: its layout, how it is made, mapped by a
-//! process of the run, and read by the agent, which believes nothing in it. Does not know about:
-//! limits. The operations are in `ledger`.
+//! The claim page: memory in use by the processes of a run. Owns: its layout, how it is made,
+//! mapped by a process of the run, and read by the agent, which believes nothing in it. Does not
+//! know about: limits. The operations are in `ledger`.
 
 use core::ffi::CStr;
 use core::mem::offset_of;
@@ -25,12 +25,13 @@ pub struct Claim {
     magic: AtomicU64,
     version: AtomicU32,
     _reserved: AtomicU32,
-    /// Why the library does not reach the program that the run starts with; 0: it does. By who starts it.
+    /// Reason why the library does not reach the program that the run starts with; 0 if it does.
+    /// Written by the process that starts the program.
     unreached: AtomicU32,
     _more: [AtomicU32; 11],
     pub(crate) device: [Device; DEVICES_MAX],
     pub(crate) slot: [Slot; SLOTS_MAX],
-    /// What each slot does on each device; by device, so that the agent reads one row at a time.
+    /// Activity of each slot on each device; by device, so that the agent reads one row at a time.
     pub(crate) activity: [[AtomicU64; SLOTS_MAX]; DEVICES_MAX],
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Device {
     pub(crate) changes: AtomicU64,
 }
 
-/// What one process holds.
+/// Claims of one process.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -56,8 +57,8 @@ pub(crate) struct Slot {
     pub(crate) held: [Held; DEVICES_MAX],
 }
 
-/// Bytes of one device. What the slot has added to the total is at least `floor` and at most
-/// `ceiling`; both are equal while no operation is under way.
+/// Bytes on one device. The slot has added at least `floor` and at most `ceiling` to the total;
+/// both are equal while no operation is in progress.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -103,8 +104,8 @@ impl OwnerWord {
     }
 }
 
-/// The first bytes of an empty page; the others are zero. Who makes the file writes the zeros, too:
-/// on a disk that is full later, a file with holes would end the processes that write to it.
+/// The first bytes of an empty page; the others are zero. The creator of the file writes the zeros,
+/// too: on a disk that is full later, a file with holes would end the processes that write to it.
 pub fn header() -> [u8; 16] {
     let number = u128::from(MAGIC) | u128::from(VERSION) << 64;
     number.to_le_bytes()
@@ -121,9 +122,9 @@ impl Claim {
             return Err(Unusable::Short);
         }
         let at = sys::map_file(&file, BYTES, Access::ReadWrite).map_err(Unusable::Open)?;
-        // SAFETY: the file is long enough, is mapped for good, and every field is an atomic
-        // number, so any content and any change by other processes is a valid value. Who cuts
-        // the file short, which only the run's own account can, ends its own processes.
+        // SAFETY: the file is long enough, is mapped for good, and every field is an atomic number,
+        // so any content and any change by other processes is a valid value. Only the run's own
+        // account can truncate the file, which ends its own processes.
         let claim = unsafe { at.cast::<Self>().as_ref() };
         if claim.magic.load(Relaxed) != MAGIC || claim.version.load(Relaxed) != VERSION {
             return Err(Unusable::Version);
@@ -132,33 +133,33 @@ impl Claim {
     }
 }
 
-/// Where in the file it stands why the library does not reach the program of the run.
+/// Offset in the file of the reason why the library does not reach the program of the run.
 pub fn unreached_at() -> u64 {
     u64::try_from(offset_of!(Claim, unreached)).unwrap_or(u64::MAX)
 }
 
-/// What stands there in a copy of the page, which may say anything; none: it is no page.
+/// That reason in a copy of the page, which may have any content; `None` if it is no claim page.
 pub fn unreached(page: &[u8]) -> Option<u32> {
     let at = offset_of!(Claim, unreached);
     let number = page.get(at..at + 4).filter(|_| page.starts_with(&header()))?;
     Some(u32::from_le_bytes(number.try_into().ok()?))
 }
 
-/// What one slot claims, as the agent reads it out of a copy of the page.
+/// Claim of one slot, as the agent reads it out of a copy of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
     /// The slot.
     pub slot: usize,
-    /// What stands in it as long as it is held by the same process.
+    /// Owner word of the slot, constant while one process holds it.
     pub word: u64,
-    /// Which process says so; the id is as its own namespace counts.
+    /// The claiming process; its id is that of its own namespace.
     pub owner: Owner,
-    /// Bytes of each device.
+    /// Bytes on each device.
     pub bytes: [u64; DEVICES_MAX],
 }
 
-/// The claims in a copy of the page, which may be of any length and say anything. What is cut off
-/// or of another version claims nothing.
+/// The claims in a copy of the page, which may be of any length and say anything. A truncated page,
+/// or one of another version, claims nothing.
 pub fn claims(page: &[u8]) -> impl Iterator<Item = Claimed> + '_ {
     let known = page.get(..16) == Some(header().as_slice());
     let slots = if known { page.get(offset_of!(Claim, slot)..).unwrap_or(&[]) } else { &[] };

@@ -37,7 +37,7 @@ pub struct Control {
     ended: [AtomicU64; SLOTS_MAX],
 }
 
-/// What the run may have of one GPU.
+/// Limit and turn of the run on one GPU.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 struct Device {
@@ -53,7 +53,7 @@ const _: () = assert!(size_of::<Control>() <= BYTES);
 const _: () = assert!(size_of::<Control>() == 64 + DEVICES_MAX * 64 + SLOTS_MAX * 8);
 const _: () = assert!(core::mem::offset_of!(Device, _reserved) + 5 * 4 == size_of::<Device>());
 
-/// What the agent says about one GPU.
+/// Limit of one GPU, as the agent sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limit {
     /// The UUID of the GPU, or of the MIG device.
@@ -137,7 +137,7 @@ impl Control {
         (self.devices.load(Relaxed) as usize).min(DEVICES_MAX)
     }
 
-    /// What the policy says, as bits.
+    /// Bits of the policy.
     pub fn policy(&self) -> u32 {
         self.policy.load(Relaxed)
     }
@@ -147,7 +147,7 @@ impl Control {
         &self.gate
     }
 
-    /// What changes as long as the agent turns leases.
+    /// Counter that grows as long as the agent turns leases.
     pub fn beat(&self) -> u64 {
         self.beat.load(Relaxed)
     }
@@ -171,7 +171,7 @@ impl Control {
         self.device.iter().take(self.devices()).position(is)
     }
 
-    /// What the page says about a device now; none if it is not listed.
+    /// Current limit of a device; `None` if it is not listed.
     pub fn limit(&self, device: usize) -> Option<Limit> {
         let entry = self.device.get(device).filter(|_| device < self.devices())?;
         let [low, high] = [entry.uuid[0].load(Relaxed), entry.uuid[1].load(Relaxed)];
@@ -184,7 +184,7 @@ impl Control {
     }
 }
 
-/// The limits in a copy of the page; none if it is cut short or of another version.
+/// The limits in a copy of the page; `None` if it is truncated or of another version.
 pub fn limits(page: &[u8]) -> Option<impl Iterator<Item = Limit> + '_> {
     let word = |at: usize| {
         let bytes = page.get(at..at + 8)?;

@@ -1,12 +1,12 @@
 //! Turns on a device, by which runs get shares of its time. Owns: the words in which the agent says
-//! whose turn it is (in the control page) and each process what it does (in the claim page). Does
+//! whose turn it is (in the control page) and each process its activity (in the claim page). Does
 //! not know about: who decides a turn.
 //!
 //! A lease is a promise of the library inside the workload: a launch waits until its run has the
-//! lease of the device, and what was launched is waited for at the end of the lease. What a process
-//! says of itself can only cost its own run its turn: the agent believes it for a moment only.
+//! lease of the device, and launched work is waited for at the end of the lease. The activity that
+//! a process reports can only cost its own run its turn: the agent believes it for a moment only.
 
-/// What the control page says of a run's turn on a device. 0: there are no turns.
+/// A run's turn on a device, in the control page. 0 if there are no turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lease(pub u32);
 
@@ -36,14 +36,14 @@ impl Lease {
     }
 }
 
-/// What a process did last on a device, and when.
+/// Last activity of a process on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// Nanoseconds of the monotonic clock.
+    /// Time of the activity, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// It waits for a turn.
+    /// True if the process waits for a turn.
     pub waits: bool,
-    /// It launched something that it has not waited for.
+    /// True if the process launched work that it has not waited for.
     pub busy: bool,
 }
 
@@ -61,21 +61,21 @@ impl Activity {
         self.at_ns << 2 | u64::from(self.waits) << 1 | u64::from(self.busy)
     }
 
-    /// Of a word of the claim page.
+    /// Reads a word of the claim page.
     pub fn of(word: u64) -> Self {
         Self { at_ns: word >> 2, waits: word & 2 != 0, busy: word & 1 != 0 }
     }
 }
 
-/// How often a process that waits says so again.
+/// Interval at which a waiting process renews its activity.
 pub const WAIT_NS: u64 = 20_000_000;
 
-/// What a process said longer ago no longer counts as waiting.
+/// Age from which an activity no longer counts as waiting.
 pub const WAITS_NS_MAX: u64 = 100_000_000;
 
-/// What a process launched longer ago is no longer in flight: it launches no more than what ends
+/// Age from which launched work no longer counts as in flight: a process launches no more than ends
 /// within about this time before it waits for it.
 pub const BUSY_NS_MAX: u64 = 10_000_000;
 
-/// An agent that gave no sign of life for so long turns no more leases: everything may be launched.
+/// Age of the agent's last sign of life from which leases no longer turn: every launch is allowed.
 pub const AGENT_NS_MAX: u64 = 3_000_000_000;

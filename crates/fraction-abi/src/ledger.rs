@@ -1,6 +1,6 @@
-//! What the processes of a run hold, added up exactly. Owns: taking a slot, reserving against a
-//! limit, giving back, and correcting the sum after a process that was killed. Does not know about:
-//! where the limit comes from, and what is reserved.
+//! Memory in use by the processes of a run, added up exactly. Owns: taking a slot, reserving
+//! against a limit, releasing, and correcting the sum after a process was killed. Does not know
+//! about: where the limit comes from, and what is reserved.
 //!
 //! There is no lock, so a process that is stopped or killed inside an operation keeps no other
 //! from going on. A reservation is one compare-and-swap of the total of the device: what is granted
@@ -65,7 +65,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Its number in the page.
+    /// Index of the seat in the page.
     pub fn number(self) -> u32 {
         u32::try_from(self.index).unwrap_or(u32::MAX)
     }
@@ -76,10 +76,10 @@ impl Seat {
     }
 }
 
-/// What is asked for does not fit.
+/// A request that does not fit within the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Over {
-    /// Bytes that are held.
+    /// Bytes in use.
     pub used: u64,
 }
 
@@ -89,7 +89,8 @@ impl<'a> Ledger<'a> {
         Self { claim, control: None, probe: Silent }
     }
 
-    /// The same, with what the agent says of processes that those of the run cannot see.
+    /// The ledger of a claim page, with the agent's reports of ended processes that the run's
+    /// processes cannot see.
     pub fn with_control(claim: &'a Claim, control: &'a Control) -> Self {
         Self { claim, control: Some(control), probe: Silent }
     }
@@ -300,8 +301,8 @@ impl<'a, P: Probe> Ledger<'a, P> {
         }
     }
 
-    /// Corrects the total to the sum of the slots. Whether that sum was known for sure: under
-    /// constant change, or while a process is stopped inside an operation, it may not be.
+    /// Corrects the total to the sum of the slots. Returns `false` if that sum was not certain:
+    /// under constant change, or while a process is stopped inside an operation.
     pub fn correct(&self, device: usize) -> bool {
         const ATTEMPTS: u32 = 200;
         let Some(sum) = self.device(device) else { return true };
@@ -328,7 +329,7 @@ impl<'a, P: Probe> Ledger<'a, P> {
         false
     }
 
-    /// None while an operation is under way.
+    /// `None` while an operation is in progress.
     fn sum_of_slots(&self, device: usize) -> Option<u64> {
         let mut sum = 0_u64;
         for slot in &self.claim.slot {
@@ -345,7 +346,7 @@ impl<'a, P: Probe> Ledger<'a, P> {
         Some(sum)
     }
 
-    /// What the processes of the run hold of a device, with their ids.
+    /// Processes of the run that hold memory of a device: process id and bytes.
     pub fn holders(&self, device: usize) -> impl Iterator<Item = (u32, u64)> + 'a {
         let held = move |slot: &'a Slot| {
             let word = OwnerWord(slot.owner.load(SeqCst));

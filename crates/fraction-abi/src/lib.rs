@@ -1,4 +1,4 @@
-//! What the libraries inside a workload and the agent outside of it agree about.
+//! Interface between the libraries inside a workload and the agent outside of it.
 //!
 //! Owns: the layout of the control page (limits, written by the agent, read-only for the workload)
 //! and of the claim page (what each process of a run holds, written by the run's account alone),

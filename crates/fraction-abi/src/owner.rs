@@ -1,5 +1,6 @@
-//! Who holds a slot. Owns: what identifies a process, and whether it still exists. A process id
-//! alone is given out again. Does not know about: what the process holds.
+//! Process that holds a slot. Owns: the identity of a process, and whether it still exists. A
+//! process id alone is not enough, since the kernel reuses it. Does not know about: what the
+//! process holds.
 
 use core::ffi::CStr;
 
@@ -20,10 +21,10 @@ pub struct Owner {
     pub image: u64,
 }
 
-/// What is known of an owner.
+/// State of an owner, as far as it can be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// It runs, or that cannot be known from here.
+    /// It runs, or its state cannot be known from here.
     Alive,
     /// It has ended: its threads are gone, although its parent may not have collected it; or it
     /// runs another program, since an `exec`.
@@ -42,7 +43,7 @@ impl Owner {
         Self { pid, start, namespace, image }
     }
 
-    /// Whether it still exists, as seen from another process.
+    /// State of this process, as seen from another process.
     pub fn life(&self, from: &Self) -> Life {
         if self.namespace != from.namespace && self.namespace != 0 && from.namespace != 0 {
             return Life::Alive;

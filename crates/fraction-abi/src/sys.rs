@@ -81,7 +81,7 @@ pub enum Access {
 pub struct Descriptor(usize);
 
 impl Descriptor {
-    /// Its number, which the program owns from now on.
+    /// The descriptor's number, which the program owns from now on.
     pub fn into_number(self) -> i32 {
         let number = i32::try_from(self.0).unwrap_or(-1);
         core::mem::forget(self);
@@ -99,7 +99,7 @@ impl Drop for Descriptor {
 /// Opens an existing file.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn open(path: &CStr, access: Access) -> Result<Descriptor, Errno> {
     const CLOSE_ON_EXEC: usize = 0o2_000_000;
     let mode = if access == Access::Read { 0 } else { 2 };
@@ -108,10 +108,10 @@ pub fn open(path: &CStr, access: Access) -> Result<Descriptor, Errno> {
     Ok(Descriptor(number))
 }
 
-/// Reads what is left of a file, at most as much as fits; returns how much that was.
+/// Reads the rest of a file, up to the size of `into`; returns the number of bytes.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn read(file: &Descriptor, into: &mut [u8]) -> Result<usize, Errno> {
     let mut filled = 0;
     while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -134,7 +134,7 @@ const STAT_WORDS: usize = 18;
 /// How many bytes a file has.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn size(file: &Descriptor) -> Result<u64, Errno> {
     let mut answer = [0_u64; STAT_WORDS];
     // SAFETY: `struct stat` has 144 bytes, which is what `answer` has.
@@ -142,10 +142,10 @@ pub fn size(file: &Descriptor) -> Result<u64, Errno> {
     Ok(answer[6])
 }
 
-/// The inode of what a path leads to.
+/// The inode of the file that a path leads to.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn inode(path: &CStr) -> Result<u64, Errno> {
     let mut answer = [0_u64; STAT_WORDS];
     let at = answer.as_mut_ptr().expose_provenance();
@@ -157,7 +157,7 @@ pub fn inode(path: &CStr) -> Result<u64, Errno> {
 /// Maps a file, shared with all who map it.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn map_file(file: &Descriptor, bytes: usize, access: Access) -> Result<NonNull<u8>, Errno> {
     const SHARED: usize = 1;
     let protection = if access == Access::Read { 1 } else { 3 };
@@ -169,7 +169,7 @@ pub fn map_file(file: &Descriptor, bytes: usize, access: Access) -> Result<NonNu
 /// Maps zeroed memory of this process alone, which takes no room until it is written.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn map_memory(bytes: usize, usable: bool) -> Result<NonNull<u8>, Errno> {
     const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
     let protection = if usable { 3 } else { 0 };
@@ -192,7 +192,7 @@ pub unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
 /// Makes memory that was mapped unusable usable.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn make_usable(at: usize, bytes: usize) -> Result<(), Errno> {
     const PAGE: usize = 4096;
     let begin = at & !(PAGE - 1);
@@ -200,7 +200,7 @@ pub fn make_usable(at: usize, bytes: usize) -> Result<(), Errno> {
     unsafe { call(MPROTECT, [begin, bytes + (at - begin), 3, 0, 0, 0]) }.map(|_| ())
 }
 
-/// Has the kernel zero this memory in the child of a fork. Whether it can.
+/// Makes the kernel zero this memory in the child of a fork. Returns `true` on success.
 pub fn wipe_on_fork(at: NonNull<u8>, bytes: usize) -> bool {
     const WIPE_ON_FORK: usize = 18;
     // SAFETY: advice about a mapping of this process; nothing changes here.
@@ -254,7 +254,8 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
     let _woken = unsafe { call(FUTEX, [at, WAIT_PRIVATE, expected as usize, 0, 0, 0]) };
 }
 
-/// Waits until `word` is woken by any process, unless it is not `expected`; at most for so long.
+/// Waits until `word` is woken by any process, unless it is not `expected`; for at most `ns`
+/// nanoseconds.
 pub fn futex_wait_shared(word: &core::sync::atomic::AtomicU32, expected: u32, ns: u64) {
     const WAIT: usize = 0;
     let at = core::ptr::from_ref(word).addr();
@@ -283,7 +284,7 @@ pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
 /// Connects to a Unix socket that keeps messages apart (`SOCK_SEQPACKET`).
 ///
 /// # Errors
-/// What the kernel answers, or that the path does not fit.
+/// The kernel's error, or a path that is too long.
 pub fn connect(path: &[u8]) -> Result<Descriptor, Errno> {
     const UNIX: u16 = 1;
     const MESSAGES_CLOSE_ON_EXEC: usize = 5 | 0o2_000_000;
@@ -302,7 +303,7 @@ pub fn connect(path: &[u8]) -> Result<Descriptor, Errno> {
 /// Sends one message; a closed socket is an error, not a signal.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn send(socket: &Descriptor, message: &[u8]) -> Result<(), Errno> {
     const NO_SIGNAL: usize = 0x4000;
     loop {
@@ -318,7 +319,7 @@ pub fn send(socket: &Descriptor, message: &[u8]) -> Result<(), Errno> {
 /// Receives one message; 0 bytes if the other side is gone.
 ///
 /// # Errors
-/// What the kernel answers.
+/// The kernel's error.
 pub fn receive(socket: &Descriptor, into: &mut [u8]) -> Result<usize, Errno> {
     loop {
         let a = [socket.0, into.as_mut_ptr().expose_provenance(), into.len(), 0, 0, 0];

@@ -1,6 +1,7 @@
-//! What the simulated driver asks the broker of its devices. Owns: the messages. One message each
-//! way over a socket that keeps messages apart; numbers are words of 8 bytes, in the order of the
-//! machine. Does not know about: how either side comes to its answers.
+//! Messages between the simulated driver and the broker of its devices. Owns: the messages. Each
+//! request and each reply is one message over a socket that preserves message boundaries; numbers
+//! are words of 8 bytes, in the order of the machine. Does not know about: how either side computes
+//! its answers.
 
 /// The environment variable with the paths of the brokers' sockets. Their devices are numbered in
 /// this order, so a program finds those GPUs that it was given, and no others.
@@ -12,7 +13,7 @@ pub const VERSION_VARIABLE: &str = "ELASTANE_SIMULATED_VERSION";
 /// The environment variable that chooses faults, separated by commas.
 pub const FAULTS_VARIABLE: &str = "ELASTANE_SIMULATED_FAULTS";
 
-/// What stands between two paths.
+/// Separator of paths.
 pub const SOCKET_SEPARATOR: u8 = b':';
 
 /// Where the socket is if the variable is not set.
@@ -30,7 +31,7 @@ pub const LIST_MAX: usize = 512;
 /// Bytes of the longest reply.
 pub const REPLY_BYTES: usize = (REPLY_WORDS + 2 * LIST_MAX) * 8;
 
-/// What is asked.
+/// Request of the driver, and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Operation {
@@ -44,12 +45,13 @@ pub enum Operation {
     Give = 4,
     /// `a` free bytes of a device, `b` per cent that it was busy in the last second.
     State = 5,
-    /// Who holds memory of a device: pairs of process id and bytes.
+    /// Processes with memory of a device: pairs of process id and bytes.
     Holders = 6,
-    /// Run for `a` nanoseconds behind what already waits: the clock's time `a` of the end.
+    /// Run for `a` nanoseconds after the kernels that wait already; the reply has the clock's time
+    /// `a` of the end.
     Run = 7,
-    /// Which connected processes ever ran something on a device: pairs of process id and thousandths of
-    /// the last second in which it ran.
+    /// Connected processes that ever ran something on a device: pairs of process id and thousandths
+    /// of the last second in which it ran.
     Work = 8,
 }
 

@@ -1,5 +1,6 @@
-//! `gpu-check`: what a program here sees of its GPUs, and what it is refused. Owns: asking the driver
-//! that this process finds, as any program does. Does not know about: what should come of it.
+//! `gpu-check`: what a program here sees of its GPUs, and what it is refused. Owns: asking the
+//! driver that this process finds, as any program does. Does not know about: what should come of
+//! it.
 // Loads the driver and calls it, as every CUDA program does. Each block says why it is sound.
 #![expect(unsafe_code, reason = "the driver is a C library")]
 
@@ -21,20 +22,20 @@ const MPS_ENABLED: i32 = 133;
 /// The option that says what may be free.
 const MOST_FREE: &str = "--most-free=";
 
-/// What is seen of one GPU.
+/// Report of one GPU, as a program sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Its name.
+    /// Name of the GPU.
     pub name: String,
-    /// Memory, as a program sees it.
+    /// Memory in bytes.
     pub total: u64,
-    /// Of that free, once there is a context.
+    /// Free memory in bytes after creating a context; `None` if no context was made.
     pub free: Option<u64>,
-    /// Attempts, in their order.
+    /// Attempted allocations, in order.
     pub allocations: Vec<Allocation>,
 }
 
-/// An attempt to have memory.
+/// An attempted allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
     /// How much.
@@ -130,7 +131,7 @@ impl Cuda {
         })
     }
 
-    /// An attribute of a device; none: this driver does not know it.
+    /// An attribute of a device; `None` if this driver does not have it.
     fn attribute(&self, attribute: i32, device: i32) -> Option<i32> {
         type Get = unsafe extern "C" fn(*mut i32, i32, i32) -> i32;
         let mut value = 0;
@@ -188,11 +189,11 @@ pub fn look() -> Result<Vec<Report>, String> {
     (0..cuda.count()?).map(|device| cuda.device(device)).collect()
 }
 
-/// The same, after taking and giving back so much memory of the first one, in turn. A context that is
-/// refused refuses all of them.
+/// The GPUs of [`look`], after allocating and freeing each of these sizes on the first GPU in turn.
+/// A refused context refuses all of them.
 ///
 /// # Errors
-/// As there.
+/// As for [`look`].
 pub fn try_sizes(sizes: &[u64]) -> Result<Vec<Report>, String> {
     let mut reports = look()?;
     let Some(first) = reports.first_mut().filter(|_| !sizes.is_empty()) else { return Ok(reports) };
@@ -211,11 +212,11 @@ pub fn try_sizes(sizes: &[u64]) -> Result<Vec<Report>, String> {
 /// How the text begins where the driver did not answer in time.
 pub const SILENT: &str = "the driver does not answer";
 
-/// What `gpu-check` prints.
+/// Output of `gpu-check`.
 ///
 /// # Errors
-/// An argument that it does not know, no driver, more memory than `--most` says, or a driver that does
-/// not answer within `--within`.
+/// An unknown argument, no driver, more memory than `--most` allows, or a driver that does not
+/// answer within `--within`.
 pub fn gpu_check(args: &[String]) -> Result<String, String> {
     let within = args.iter().find_map(|arg| arg.strip_prefix("--within="));
     let Some(within) = within else { return checked(args) };
@@ -231,8 +232,8 @@ pub fn gpu_check(args: &[String]) -> Result<String, String> {
     answer.recv_timeout(std::time::Duration::from_millis(within_ms)).map_err(silent)?
 }
 
-/// Ends this process at once, as a thread that is inside a driver cannot be waited for: the usual end
-/// waits for the loader, which that thread may hold.
+/// Ends this process at once, as a thread that is inside a driver cannot be waited for: the usual
+/// end waits for the loader, which that thread may hold.
 pub fn leave(code: u8) -> ! {
     // SAFETY: it takes a number, runs nothing of this program, and does not return.
     unsafe { libc::_exit(code.into()) }
@@ -293,8 +294,8 @@ fn is_of_mps(attribute: Option<i32>) -> Result<(), String> {
     }
 }
 
-/// Fails where a program with a context does not use MPS, or sees more of the first GPU free. A context
-/// that is refused for want of memory has kept the limit.
+/// Fails where a program with a context does not use MPS, or sees more of the first GPU free. A
+/// context that is refused for want of memory has kept the limit.
 fn free_at_most(most: u64) -> Result<String, String> {
     let cuda = Cuda::open()?;
     is_of_mps(cuda.attribute(MPS_ENABLED, 0))?;

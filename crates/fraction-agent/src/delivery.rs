@@ -1,5 +1,5 @@
-//! How a run gets its libraries and pages. Owns: which variables and mounts that takes. Does not know
-//! about: making the mounts.
+//! Delivery of libraries and pages to a run. Owns: the necessary variables and mounts. Does not
+//! know about: making the mounts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use fraction_abi::{CLAIM_FILE, DIRECTORY, DIRECTORY_VARIABLE};
 
 use crate::libraries::{Libraries, RealDriver};
 
-/// Where programs look for libraries first.
+/// Variable with the folders that loaders search first.
 const SEARCH: &str = "LD_LIBRARY_PATH";
-/// What is loaded into every program.
+/// Variable with libraries that are loaded into every program.
 const PRELOAD: &str = "LD_PRELOAD";
-/// The same in a file, which no environment lifts.
+/// File with libraries that are loaded into every program, independent of the environment.
 const PRELOAD_FILE: &str = "/etc/ld.so.preload";
 
-/// Which driver a run has.
+/// Driver of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The one that is installed.
+    /// The installed driver.
     Installed,
-    /// The simulated one, with these sockets.
+    /// The simulated driver, with these sockets.
     Simulated(Vec<PathBuf>),
 }
 
-/// What the machine lets the server do.
+/// Means of delivery that the machine allows the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Mounts that a run cannot undo, so that nothing depends on its environment.
@@ -36,21 +36,21 @@ pub enum Way {
     Containers,
 }
 
-/// What a run is given.
+/// Variables and mounts of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Delivery {
     /// Variables, as they are set.
     pub variables: BTreeMap<String, String>,
-    /// Search paths, which come before what the user's variable says.
+    /// Search paths, placed before the value of the user's variable.
     pub before: BTreeMap<String, String>,
-    /// Files and folders, and what they are mounted over; containers have them read-only.
+    /// Files and folders, with the paths they are mounted over; read-only in containers.
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// A container's own files in folders that it has read-only.
     pub writable: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Delivery {
-    /// For a run with these pages (none: it has whole GPUs, and no limit).
+    /// Delivery for a run with these pages; `None` for whole GPUs without a limit.
     #[must_use]
     pub fn of(libraries: &Libraries, target: &Target, pages: Option<&Path>, way: Way) -> Self {
         let mut all = Self::default();
@@ -66,7 +66,7 @@ impl Delivery {
                     all.mounts.push(libraries.mount());
                 }
             }
-            // Who finds the driver by whatever path finds these functions first.
+            // A program that finds the driver by any path finds these functions first.
             (Target::Installed, Some(_), _) if way == Way::Containers => {
                 all.mounts.push(libraries.mount());
                 all.mounts.push((libraries.preload_list(), PathBuf::from(PRELOAD_FILE)));

@@ -27,15 +27,15 @@ use rustix::net::{
 use crate::libraries::open_folder;
 use crate::{Error, failed};
 
-/// What `cuDriverGetVersion` says.
+/// Version that `cuDriverGetVersion` returns.
 const CUDA_VERSION: u32 = 13_000;
-/// What a context takes of a GPU that is not small: about what a real one does.
+/// Memory of a context on a GPU that is not small, in bytes: about as much as on a real one.
 const CONTEXT_BYTES: u64 = 300 << 20;
 /// Longest path of a socket, with its zero byte.
 const PATH_MAX: usize = 107;
-/// How long a new process has to open its socket.
+/// Time limit for a new process to open its socket.
 const START_MAX: Duration = Duration::from_secs(20);
-/// Without connections for so long, it ends.
+/// Time without connections after which the process ends.
 const IDLE: Duration = Duration::from_secs(3);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -48,20 +48,20 @@ pub(crate) const SUBCOMMAND: &str = "simulated-driver";
 /// A simulated GPU.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Simulated {
-    /// What the scheduler calls it.
+    /// Name of the GPU in the scheduler.
     pub name: String,
-    /// Its memory.
+    /// Size of its memory, in bytes.
     pub bytes: u64,
 }
 
-/// What a simulated GPU does.
+/// Memory and activity of a simulated GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// Bytes in use.
     pub used: u64,
-    /// Processes and their bytes.
+    /// Bytes of each process, by id.
     pub holders: BTreeMap<u32, u64>,
-    /// Processes that ever ran something, and the thousandths of the last second in which they did.
+    /// Busy thousandths of the last second, by id of each process that ever ran something.
     pub busy: BTreeMap<u32, u64>,
 }
 
@@ -82,7 +82,7 @@ pub fn uuid_text(uuid: [u8; 16]) -> String {
     std::iter::once("GPU".to_owned()).chain(bytes).collect()
 }
 
-/// The UUID in such a text; none if it is none.
+/// The UUID in a text of the driver's form; `None` for another text.
 #[must_use]
 pub fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.strip_prefix("GPU-")?.chars().filter(|c| *c != '-').collect();
@@ -91,13 +91,13 @@ pub fn parse_uuid(text: &str) -> Option<[u8; 16]> {
 }
 
 impl Simulated {
-    /// What a context takes of it.
+    /// Memory that a context takes on it, in bytes.
     #[must_use]
     pub fn context_bytes(&self) -> u64 {
         CONTEXT_BYTES.min(self.bytes / 16)
     }
 
-    /// Its UUID.
+    /// UUID of the GPU.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         uuid_of(&self.name)
@@ -115,8 +115,8 @@ impl Simulated {
         if fits { Ok(path) } else { Err(Error::Path(path)) }
     }
 
-    /// Connects to its process, which is started if there is none. `program` is the one that calls
-    /// [`drive`] for the subcommand. Blocks until it answers.
+    /// Connects to its process, and starts one if there is none. `program` is the program that
+    /// calls [`drive`] for the subcommand. Blocks until the process answers.
     ///
     /// # Errors
     /// It does not start or answer.
@@ -192,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// What the GPU holds and does.
+    /// Memory and activity of the GPU.
     ///
     /// # Errors
     /// Its process is gone.
@@ -237,8 +237,8 @@ pub fn hold_over_exec() -> io::Result<()> {
     Ok(())
 }
 
-/// The process of a simulated GPU: `<program> simulated-driver <socket> <name> <bytes>`. Returns once
-/// nothing has been connected for a while, unless `stay` follows, or if there is one already.
+/// The process of a simulated GPU: `<program> simulated-driver <socket> <name> <bytes>`. Returns
+/// once nothing has been connected for a while, unless `stay` follows, or if there is one already.
 ///
 /// Call it first in a process of its own.
 #[must_use]

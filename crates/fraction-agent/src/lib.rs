@@ -1,9 +1,9 @@
 //! The part of the server that keeps runs within their fractions of GPUs, from outside of them.
 //!
 //! Owns: the libraries as files; the two pages of each run (made, changed, read as bytes that may
-//! say anything); how a run gets both (variables and mounts); the simulated driver's processes, which
-//! outlive the server; and trying all of it before it is relied on. Does not know about: runs,
-//! engines, and who decides a limit.
+//! say anything); how a run gets both (variables and mounts); the simulated driver's processes,
+//! which outlive the server; and trying all of it before it is relied on. Does not know about:
+//! runs, engines, and who decides a limit.
 //!
 //! Everything that a limit needs is in files of the run. So limits hold while the server is away,
 //! and the next server finds them.
@@ -41,7 +41,7 @@ pub enum Error {
     /// A file or a process could not be made, read or changed.
     #[error("failed to {what}")]
     Io {
-        /// What was tried, as a phrase after "failed to".
+        /// Attempted action, as a phrase after "failed to".
         what: String,
         /// The cause.
         #[source]

@@ -19,7 +19,7 @@ pub(crate) const NAMES: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
 pub struct RealDriver(pub [PathBuf; 2]);
 
 impl RealDriver {
-    /// Where the loader of this machine finds it; none: there is no driver.
+    /// Paths at which the loader of this machine finds it; `None` without a driver.
     #[must_use]
     pub fn find() -> Option<Self> {
         let listed = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"].into_iter().find_map(
@@ -46,22 +46,23 @@ impl RealDriver {
     }
 }
 
-/// Where containers have the libraries.
+/// Path of the libraries in containers.
 const IN_CONTAINERS: &str = "/run/elastane/gpu/lib";
-/// What the loader of glibc loads into every program of a container, whatever its environment.
+/// File with libraries that glibc's loader loads into every program of a container, regardless of
+/// the environment.
 const PRELOAD_LIST: &str = "ld.so.preload";
 
 /// The libraries in a folder of the server, which every account may read.
 #[derive(Debug, Clone)]
 pub struct Libraries {
     folder: PathBuf,
-    /// The same folder, as runs see it.
+    /// Path of the folder as runs see it.
     seen: PathBuf,
     real: Option<RealDriver>,
 }
 
 impl Libraries {
-    /// Writes those that are missing or differ. A program that runs keeps the one it has loaded.
+    /// Writes libraries that are missing or differ. A running program keeps the one it has loaded.
     ///
     /// # Errors
     /// A file cannot be written, or the path of the folder does not fit.
@@ -69,10 +70,11 @@ impl Libraries {
         Self { folder: folder.to_owned(), seen: folder.to_owned(), real }.write_all()
     }
 
-    /// The same for containers, which see the folder elsewhere and have their own driver.
+    /// [`Self::write`] for containers, which see the folder at another path and have their own
+    /// driver.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Self::write`].
     pub fn write_for_containers(folder: &Path) -> Result<Self, Error> {
         let all = Self { folder: folder.to_owned(), seen: IN_CONTAINERS.into(), real: None };
         let list = format!("{}\n", all.preload().display());
@@ -116,7 +118,7 @@ impl Libraries {
         (self.folder.clone(), self.seen.clone())
     }
 
-    /// The list of what is preloaded, for containers.
+    /// File with the list of preloaded libraries, for containers.
     pub(crate) fn preload_list(&self) -> PathBuf {
         self.folder.join(PRELOAD_LIST)
     }
@@ -127,7 +129,7 @@ impl Libraries {
         self.real.as_ref()
     }
 
-    /// What is preloaded.
+    /// Path of the preloaded library.
     pub(crate) fn preload(&self) -> PathBuf {
         self.seen.join("libelastane-fraction.so")
     }
@@ -177,7 +179,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// Makes a folder that every account may enter and read, whatever the umask.
 ///
 /// # Errors
-/// What the system answers.
+/// The system's error.
 pub fn open_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
@@ -187,7 +189,7 @@ pub fn open_folder(folder: &Path) -> io::Result<()> {
 /// server may have left closed, are open to every account.
 ///
 /// # Errors
-/// What the system answers.
+/// The system's error.
 pub fn open_point(point: &Path) -> io::Result<()> {
     point.parent().map_or(Ok(()), open_folder)?;
     open_folder(point)

@@ -18,18 +18,18 @@ use crate::{Error, failed};
 /// There once it was reported that the libraries do not reach the program of the run.
 const REPORTED_FILE: &str = "unreached-reported";
 
-/// What a run may have of one GPU.
+/// Limit of a run on one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// Its UUID, as the driver gives it.
+    /// UUID that the driver gives the GPU.
     pub uuid: [u8; 16],
-    /// Bytes.
+    /// Memory in bytes.
     pub bytes: u64,
-    /// What a context takes of it; 0 where that is not known.
+    /// Memory that a context takes on it, in bytes; 0 if unknown.
     pub context: u64,
 }
 
-/// Who writes the claims of a run.
+/// Account that writes the claims of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     /// The account of the server.
@@ -45,14 +45,14 @@ pub enum Writer {
 pub struct Pages(PathBuf);
 
 impl Pages {
-    /// Those in this folder, which may not exist.
+    /// Pages in this folder, which may not exist.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
 
-    /// Makes both. The claim page belongs to its writer, everything else to the server.
-    /// What is there of an interrupted start is made again.
+    /// Makes both pages. The claim page belongs to its writer, everything else to the server.
+    /// Replaces pages of an interrupted start.
     ///
     /// # Errors
     /// They cannot be written whole.
@@ -92,10 +92,10 @@ impl Pages {
         write().map_err(failed("write", &path))
     }
 
-    /// What the run may have now.
+    /// Current limits of the run.
     ///
     /// # Errors
-    /// The page cannot be read, or is none.
+    /// The page cannot be read, or has another form.
     pub fn limits(&self) -> Result<Vec<Limit>, Error> {
         let path = self.0.join(CONTROL_FILE);
         let page = read(&path, control::BYTES).map_err(failed("read", &path))?;
@@ -103,8 +103,9 @@ impl Pages {
         limits.ok_or(Error::Page(path))
     }
 
-    /// Changes what the run may have of a GPU, which its programs see at once. A limit below what they
-    /// hold takes nothing away and gives nothing more. Whether it has this GPU.
+    /// Changes the limit of the run on a GPU, which its programs see at once. A limit below their
+    /// memory in use takes nothing away and grants nothing more. Returns `false` if the run does
+    /// not have this GPU.
     ///
     /// # Errors
     /// The page cannot be changed, or is none.
@@ -112,7 +113,8 @@ impl Pages {
         self.change(uuid, |limit| limit.bytes = bytes)
     }
 
-    /// Changes what counts as held beyond the claims. Whether it has this GPU.
+    /// Changes the uncounted memory of the run on a GPU. Returns `false` if the run does not have
+    /// this GPU.
     ///
     /// # Errors
     /// As there.
@@ -145,8 +147,8 @@ impl Pages {
         Ok(true)
     }
 
-    /// What the processes of the run say that they hold of a device of the control page, all together.
-    /// The page is the run's: it may say anything, and what cannot be read says nothing.
+    /// Claims of all processes of the run on a device of the control page, in bytes. The run may
+    /// write anything into the page; an unreadable page claims nothing.
     #[must_use]
     pub fn claimed(&self, device: usize) -> u64 {
         let page = read(&self.0.join(CLAIM_FILE), claim::BYTES).unwrap_or_default();
@@ -154,7 +156,7 @@ impl Pages {
         held.fold(0, u64::saturating_add)
     }
 
-    /// Writes down, for who reads the claims, that the libraries do not reach the program of the run.
+    /// Records for readers of the claims that the libraries do not reach the program of the run.
     ///
     /// # Errors
     /// The page cannot be written.
@@ -166,7 +168,7 @@ impl Pages {
         written.map_err(failed("write", &path))
     }
 
-    /// What was written down of that. The page may say anything.
+    /// The recorded reason; `None` if there is none. The page may have any content.
     #[must_use]
     pub fn unreached(&self) -> Option<Unreached> {
         // The beginning alone: it is read often.
@@ -174,8 +176,8 @@ impl Pages {
         claim::unreached(&page).and_then(Unreached::numbered)
     }
 
-    /// Writes down that this was reported. Whether it is the first time since the pages were made,
-    /// also by an earlier server.
+    /// Records that the reason was reported. Returns `true` the first time since the pages were
+    /// made, also across servers.
     ///
     /// # Errors
     /// That cannot be written.

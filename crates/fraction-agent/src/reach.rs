@@ -1,6 +1,6 @@
-//! Whether a library that is loaded before a program reaches it. Owns: reading the file of a program
-//! as the kernel does, through interpreters of scripts. Does not know about: what the program starts
-//! later, and what follows.
+//! Reach of a preloaded library: whether a program loads it. Owns: reading the file of a program as
+//! the kernel does, through interpreters of scripts. Does not know about: programs that the program
+//! starts later, and what follows from the answer.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,23 +11,23 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What a script may call of scripts, as the kernel has it.
+/// Maximum depth of interpreters that are scripts themselves, as the kernel has it.
 const SCRIPTS_MAX: usize = 5;
-/// Of the first line of a script, as the kernel has it.
+/// Maximum length of the first line of a script, as the kernel has it.
 const LINE_BYTES_MAX: u64 = 256;
-/// What runs a text without such a line.
+/// Interpreter of a text without such a line.
 const SHELL: &str = "/bin/sh";
-/// Bytes of a path.
+/// Maximum length of a path.
 const PATH_BYTES_MAX: u64 = 4096;
 /// `PT_INTERP`, and `EM_X86_64`.
 const INTERPRETER: u32 = 3;
 const X86_64: u16 = 62;
-/// How the name of glibc's loader begins.
+/// Start of the name of glibc's loader.
 const LOADER: &[u8] = b"ld-linux";
 const HEADER_BYTES: usize = 64;
 const SEGMENT_BYTES: usize = 56;
 
-/// Why a library that is loaded before others does not reach a program.
+/// Reason why a preloaded library does not reach a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreached {
     /// It is a static program.
@@ -36,7 +36,7 @@ pub enum Unreached {
     OtherLibrary,
     /// It is not for x86-64.
     OtherProcessor,
-    /// Its file cannot be read, or says nothing of it.
+    /// Its file cannot be read, or has no information about it.
     Unknown,
 }
 
@@ -53,13 +53,13 @@ impl Unreached {
         }
     }
 
-    /// The one of this number.
+    /// The reason with this number.
     pub(crate) fn numbered(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.number() == number)
     }
 }
 
-/// Behind "its program".
+/// Continues a sentence after "its program".
 impl fmt::Display for Unreached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -71,8 +71,9 @@ impl fmt::Display for Unreached {
     }
 }
 
-/// Why a library does not reach the program of this name; none: it does, or there is no such program,
-/// which its start will say. `search`: the value of `PATH`; `folder`: where it starts.
+/// Reason why a library does not reach the program of this name; `None` if it does, or if there is
+/// no such program, which its start reports. `search`: the value of `PATH`; `folder`: working
+/// directory.
 #[must_use]
 pub fn unreached(program: &OsStr, search: Option<&OsStr>, folder: &Path) -> Option<Unreached> {
     let mut path = find(program, search, folder)?;
@@ -98,7 +99,7 @@ fn name(path: &Path) -> &[u8] {
     path.file_name().map_or(&[], OsStr::as_bytes)
 }
 
-/// Of a program that asks for no loader, by its name.
+/// Reason for a loader that is started as a program, by its name; `None` for glibc's.
 fn of_loader(name: &[u8]) -> Option<Unreached> {
     match name {
         name if name.starts_with(LOADER) => None,
@@ -145,7 +146,7 @@ fn look(path: &Path) -> io::Result<Kind> {
     Ok(Kind::Script(OsStr::from_bytes(interpreter).into()))
 }
 
-/// What a program's header says.
+/// Reason by the header of a program; `None` if it loads the library.
 fn program(file: &File, first: &[u8]) -> io::Result<Option<Unreached>> {
     let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let header = first.get(..HEADER_BYTES).ok_or_else(short)?;
@@ -177,7 +178,7 @@ fn program(file: &File, first: &[u8]) -> io::Result<Option<Unreached>> {
     Ok(Some(Unreached::Static))
 }
 
-/// A number of so many bytes in a header that has them.
+/// A number of `count` bytes at `at` in a header; 0 if the header is shorter.
 fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
     let bytes = bytes.get(at..at + count).unwrap_or_default();
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))

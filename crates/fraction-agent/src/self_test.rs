@@ -20,17 +20,17 @@ const MIB: u64 = 1 << 20;
 const LIMIT: u64 = 8 * MIB;
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Where runs start: the user and the group of one, and what has a command start with them and with
-/// these mounts (what, and over what).
+/// Start of a run: its user and group, and a function that makes a command start with them and with
+/// these mounts (source, and mount point).
 pub type Place<'a> =
     ((u32, u32), &'a dyn Fn(&mut Command, Vec<(PathBuf, PathBuf)>) -> io::Result<()>);
 
-/// Has `program gpu-check` try to exceed a limit of 8 MiB: of the simulated driver (`None`), or of the
-/// installed one's GPU with this UUID. `folder` is for what that takes. `place`: where runs start, if
-/// mounts keep their limits.
+/// Has `program gpu-check` try to exceed a limit of 8 MiB: of the simulated driver (`None`), or of
+/// the installed one's GPU with this UUID. `folder` is for what that takes. `place`: where runs
+/// start, if mounts keep their limits.
 ///
 /// # Errors
-/// What it saw, if it was not refused exactly beyond the limit.
+/// Report of `gpu-check`, if the limit did not hold exactly.
 pub fn self_test(
     program: &Path,
     libraries: &Libraries,
@@ -102,7 +102,7 @@ fn attempt(
     }
 }
 
-/// What `gpu-check --json` reports, and its words.
+/// Reports of `gpu-check --json`, and its output.
 ///
 /// # Errors
 /// It fails, does not end, or reports nothing.
@@ -112,10 +112,10 @@ pub fn reports(command: &mut Command) -> Result<(Vec<Report>, String), String> {
     Ok((reports, seen))
 }
 
-/// What a program answers to a few lines of input, with a few lines.
+/// A program's output for a few lines of input.
 ///
 /// # Errors
-/// It fails, or does not end in this time.
+/// It fails, or does not end within `most`.
 pub fn answer(command: &mut Command, input: &str, most: Duration) -> Result<String, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! What the simulated devices hold and do. Owns: the answers to requests, without sockets and
-//! clocks. Does not know about: who may connect.
+//! Memory and work of the simulated devices. Owns: the answers to requests, without sockets and
+//! clocks. Does not know about: which processes may connect.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,30 +7,30 @@ use fraction_abi::wire::{
     INVALID, LIST_MAX, NO_DEVICE, NO_MEMORY, OK, Operation, REPLY_WORDS, REQUEST_WORDS,
 };
 
-/// The driver that is simulated.
+/// The simulated driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
     /// The newest CUDA version it knows, as `cuDriverGetVersion` answers: 13000 is 13.0.
     pub cuda_version: u32,
-    /// Its devices.
+    /// Devices of the driver.
     pub devices: Vec<Device>,
 }
 
 /// A device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Its UUID.
+    /// UUID of the device.
     pub uuid: [u8; 16],
-    /// Its memory.
+    /// Size of its memory, in bytes.
     pub bytes: u64,
-    /// What each context takes of it.
+    /// Memory that each context takes on it, in bytes.
     pub context_bytes: u64,
 }
 
 /// A connected process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Client {
-    /// Its process id, as the kernel says.
+    /// Process id, as the kernel reports it.
     pub pid: u32,
     /// Tells its connection from others.
     pub connection: u64,
@@ -40,13 +40,13 @@ pub struct Client {
 struct Use {
     held: BTreeMap<Client, u64>,
     busy_until_ns: u64,
-    /// What ran, the newest last.
+    /// Recent work, the newest last.
     runs: VecDeque<Ran>,
-    /// Who ran anything.
+    /// Processes that ever ran something.
     active: BTreeSet<Client>,
 }
 
-/// What ran without a pause of one process.
+/// Uninterrupted work of one process.
 #[derive(Debug)]
 struct Ran {
     client: Client,
@@ -76,12 +76,12 @@ impl Devices {
         Self { driver, uses }
     }
 
-    /// Bytes of a device that are in use; none if there is no such device.
+    /// Bytes of a device that are in use; `None` if there is no such device.
     pub fn used(&self, device: usize) -> Option<u64> {
         Some(self.uses.get(device)?.held.values().sum())
     }
 
-    /// What is held of a device, by process.
+    /// Bytes that processes hold on a device, by process id.
     pub fn holders(&self, device: usize) -> BTreeMap<u32, u64> {
         let mut holders = BTreeMap::new();
         for (client, bytes) in self.uses.get(device).iter().flat_map(|used| &used.held) {

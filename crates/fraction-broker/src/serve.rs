@@ -1,6 +1,6 @@
 //! The socket of the broker. Owns: connections, one thread for all of them. A client that sends
 //! anything but requests, or does not read its answers, loses its connection and what it holds.
-//! Does not know about: what the requests mean.
+//! Does not know about: the meaning of requests.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,7 +32,7 @@ use crate::devices::{Client, Devices, Driver};
 pub struct Error {
     /// The socket.
     path: PathBuf,
-    /// What the kernel answered.
+    /// The kernel's error.
     error: io::Error,
 }
 
@@ -78,7 +78,7 @@ impl Broker {
         self.connections.load(Relaxed)
     }
 
-    /// What each process holds of a device.
+    /// Bytes that processes hold on a device, by process id.
     pub fn holders(&self, device: usize) -> BTreeMap<u32, u64> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner).holders(device)
     }
@@ -138,7 +138,7 @@ fn admit(listener: &OwnedFd) -> Option<(OwnedFd, u32)> {
     Some((socket, u32::try_from(pid).ok()?))
 }
 
-/// One request of a client. Whether it stays connected.
+/// Answers one request of a client. Returns `false` if the client must be disconnected.
 fn step(socket: &OwnedFd, client: Client, devices: &mut Devices) -> bool {
     let mut request = [0; REQUEST_WORDS * 8];
     match recv(socket, &mut request, RecvFlags::TRUNC) {

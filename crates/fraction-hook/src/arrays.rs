@@ -1,7 +1,7 @@
-//! Arrays of textures and surfaces. Owns: how much an array takes, by its description: the driver
-//! says so only of arrays that take nothing yet. What it adds for alignment the agent finds. Sparse
-//! arrays and those with deferred mapping take what is mapped into them. Does not know about:
-//! contents.
+//! Arrays of textures and surfaces. Owns: the size of an array, by its description: the driver
+//! reports it only for arrays without memory yet. The agent finds the driver's additions for
+//! alignment. Sparse arrays and arrays with deferred mapping take the memory that is mapped into
+//! them. Does not know about: contents.
 
 use crate::call::Call;
 use crate::linear::{Size, allocate};
@@ -56,7 +56,7 @@ pub(crate) fn create_flat<N: Copy + Into<u64>>(call: &Call<'_>) -> i32 {
     )
 }
 
-/// An array of three dimensions, of so many levels.
+/// Creates an array of three dimensions with `levels` levels.
 pub(crate) fn create_solid<N: Copy + Into<u64>>(call: &Call<'_>, levels: u32) -> i32 {
     // SAFETY: as the program's own call of the driver.
     let descriptor = unsafe { call.at::<Solid<N>>(1) };

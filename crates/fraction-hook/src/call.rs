@@ -77,17 +77,17 @@ impl Call<'_> {
         pointer(self.word(at))
     }
 
-    /// What an argument leads to.
+    /// The value that a pointer argument points to.
     ///
     /// # Safety
-    /// It is null, or leads to such a value, as in the program's own call of the driver.
+    /// It is null or points to such a value, as in the program's own call of the driver.
     #[inline(always)]
     pub(crate) unsafe fn at<T>(&self, at: usize) -> Option<&T> {
         // SAFETY: promised by the caller.
         unsafe { self.pointer::<T>(at).as_ref() }
     }
 
-    /// The address, size or handle where an argument leads to; 0 if that is nowhere.
+    /// The address, size or handle that a pointer argument points to; 0 for null.
     #[inline(never)]
     pub(crate) fn written(&self, at: usize) -> u64 {
         let at = self.pointer::<u64>(at);

@@ -18,7 +18,7 @@ macro_rules! called {
         }
 
         $(
-            /// The result of the driver's function; none if this driver does not have it.
+            /// The result of the driver's function; `None` if this driver does not have it.
             ///
             /// # Safety
             /// As its own.
@@ -64,7 +64,7 @@ called! {
     uuid_of = nvmlDeviceGetUUID(device: usize, into: *mut u8, room: u32);
 }
 
-/// The device of the context that is current; none: there is no context.
+/// The device of the current context; `None` without a context.
 #[inline(never)]
 pub(crate) fn current_ordinal() -> Option<i32> {
     let mut ordinal = -1;

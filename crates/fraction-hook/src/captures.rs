@@ -52,7 +52,7 @@ pub(crate) fn graph_of(limited: &Limited, stream: usize) -> Option<u64> {
     (status == ACTIVE).then_some(graph)
 }
 
-/// Whether a stream is captured, with 0 for no, and the graph.
+/// Capture status of a stream, 0 for none, and the graph.
 #[inline(never)]
 fn capture_of(stream: usize) -> Option<(u32, u64)> {
     let (mut status, mut id, mut graph) = (0, 0, 0);

@@ -7,9 +7,9 @@ use crate::linear::Size;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
 
-/// Takes out what was allocated in a context, and captures of its streams; for 0 in the primary one of
-/// the device. Before the driver is asked to end it, because it may give the same addresses to another
-/// thread.
+/// Takes out what was allocated in a context, and captures of its streams; for 0 in the primary one
+/// of the device. Called before the driver ends it, because it may give the same addresses to
+/// another thread.
 #[inline(never)]
 fn take_out(table: &mut Table, context: u64, device: Option<u8>) -> Table {
     table.split(|row| {

@@ -34,7 +34,7 @@ struct Debug {
     stop: usize,
     state: u32,
     loader: usize,
-    /// Of the next link namespace, since glibc 2.35, which says so by the version 2.
+    /// Structure of the next link namespace, since glibc 2.35, which has version 2.
     next: *const Debug,
 }
 

@@ -1,5 +1,5 @@
 //! How programs find functions: `dlsym`, `dlvsym` and the driver's own search. Owns: these three.
-//! Does not know about: what is found.
+//! Does not know about: the functions.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_void};

@@ -1,10 +1,10 @@
-//! Launches, which wait for the turn of the run where it has turns. Owns: the functions that
-//! launch, waiting for the lease of the device, and bounding what is in flight when a lease ends.
-//! Does not know about: whose turn it is when, and memory; launches of graphs are in `graphs`.
+//! Launches, which wait for the turn of the run if it has turns. Owns: the functions that launch,
+//! waiting for the lease of the device, and bounding the work in flight at the end of a lease. Does
+//! not know about: the order of turns, and memory; launches of graphs are in `graphs`.
 //!
 //! Without turns a launch costs one look at a word of the control page. With them, a process waits
-//! for what it has launched after so many launches that this takes a few milliseconds, so that a
-//! run gives the device back soon after its lease ends.
+//! for its launched work after a number of launches that take a few milliseconds, so that a run
+//! gives the device back soon after its lease ends.
 
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 
@@ -25,7 +25,7 @@ pub(crate) fn pass() {
     }
 }
 
-/// Has the program itself wait for what it has launched: all of it, or a part.
+/// Waits, for the program itself, for all launched work or for a part.
 #[inline]
 pub(crate) fn wait_for(all: bool, call: &Call<'_>) -> i32 {
     match if has_turns() { mode() } else { Mode::Off } {
@@ -91,7 +91,8 @@ impl Limited {
         }
     }
 
-    /// What the program itself waits for, of which it says when that has ended.
+    /// Calls a function by which the program itself waits for its work, and notes when that has
+    /// ended.
     fn waits_for(&self, all: bool, call: &Call<'_>) -> i32 {
         let place = current_ordinal().map(|ordinal| self.place(ordinal));
         let (Some(Place::Device(device)), Some(process)) = (place, self.process()) else {

@@ -1,6 +1,6 @@
-//! Memory of graphs, and their launches. Owns: what the nodes of each graph take, reserving it before
-//! a launch, and charging what graphs have really kept on a device, which the driver says afterwards.
-//! Does not know about: what else is in a graph.
+//! Memory of graphs, and their launches. Owns: what the nodes of each graph take, reserving it
+//! before a launch, and charging what graphs have really kept on a device, which the driver says
+//! afterwards. Does not know about: what else is in a graph.
 //!
 //! Nodes that live one after the other may share memory, so their sum is only an upper bound. Where
 //! it does not fit, the driver is asked to bring the graph to the device without running it.
@@ -35,13 +35,13 @@ fn attribute(ordinal: i32, attribute: i32) -> Option<u64> {
     (unsafe { graph_memory(ordinal, attribute, &raw mut value) } == Some(0)).then_some(value)
 }
 
-/// The key of what a graph takes on a device: addresses of graphs have no more than 56 bits.
+/// Key of the memory of a graph on a device: addresses of graphs have no more than 56 bits.
 fn key(graph: u64, ordinal: i32) -> u64 {
     graph ^ u64::from(ordinal.unsigned_abs()) << 56
 }
 
 impl Limited {
-    /// Adds memory to what a graph takes on a device. Whether it could ever fit.
+    /// Adds memory to a graph's memory on a device. Returns `false` if it could never fit.
     pub(crate) fn add_to_graph(&self, graph: u64, ordinal: i32, bytes: u64) -> bool {
         if !self.could_fit(self.place(ordinal), bytes) {
             return false;
@@ -64,7 +64,7 @@ impl Limited {
         self.table.with(|table| table.insert(row))
     }
 
-    /// What a graph takes, its copy takes as well.
+    /// Charges the copy of a graph as much as the graph.
     fn copy_nodes(&self, (from, graph): (Class, u64), (to, copy): (Class, u64)) {
         for ordinal in in_use() {
             match self.nodes(from, graph, ordinal) {
@@ -74,7 +74,7 @@ impl Limited {
         }
     }
 
-    /// What a graph takes, another takes from now on, beside what it takes itself.
+    /// Moves the charge of a graph to another, which keeps its own charge too.
     fn move_nodes(&self, from: u64, to: u64) {
         for ordinal in in_use() {
             let of = |graph| self.nodes(Class::GraphNodes, graph, ordinal);
@@ -109,8 +109,8 @@ impl Limited {
         self.count_graphs(ordinal, 0);
     }
 
-    /// Reserves what a launch takes on a device beyond what graphs have there; none: it does not
-    /// fit.
+    /// Reserves the memory of a launch on a device beyond that of earlier graphs; `None` if it does
+    /// not fit.
     fn reserve_for(&self, executable: u64, ordinal: i32) -> Option<u64> {
         let (place, nodes) =
             (self.place(ordinal), self.nodes(Class::Executable, executable, ordinal));
@@ -269,7 +269,7 @@ pub(crate) fn destroy(call: &Call<'_>, class: Class) -> i32 {
     call.ask()
 }
 
-/// Has graphs give back what they keep on a device.
+/// Makes graphs release their unused memory on a device.
 pub(crate) fn trim(call: &Call<'_>) -> i32 {
     let result = call.ask();
     if let Mode::Limited(limited) = mode() {

@@ -52,7 +52,7 @@ pub(crate) fn learn() {
     learn_from(NVML, b"nvml", &NVML_BASE);
 }
 
-/// Whether `libcuda.so.1` is a proxy, which limits by itself; then a preload passes everything on.
+/// Not 0 if `libcuda.so.1` is a proxy, which limits by itself; then a preload passes every call on.
 /// A proxy of NVML alone limits nothing, and narrowing an answer twice changes nothing. A proxy
 /// never gives way.
 static PROXIED: AtomicU32 = AtomicU32::new(0);
@@ -121,12 +121,12 @@ fn behind(name: &CStr) -> Option<&'static AtomicUsize> {
     real.get(hashes.iter().position(|own| *own == hash)?)
 }
 
-/// The same, and what is used in its place.
+/// The driver's own function of a name, and its replacement.
 fn kept(name: &CStr) -> Option<(&'static AtomicUsize, usize)> {
     Some((behind(name)?, elf::own()?.function(name)?))
 }
 
-/// What a search by name leads to, in place of what the loader found.
+/// Result of a search by name, in place of the loader's.
 pub(crate) fn by_name(name: &CStr, found: usize) -> usize {
     let Some((real, hook)) = kept(name) else { return found };
     if found == 0 || found == hook || found == real.load(Relaxed) {
@@ -137,19 +137,20 @@ pub(crate) fn by_name(name: &CStr, found: usize) -> usize {
         !object.is_self() && object.is_called(prefix) && object.function(name) == Some(found)
     };
     if elf::objects().any(|object| of_driver(&object)) {
-        // Of a second copy of the driver, whose memory could not be told from that of the first.
+        // A function of a second copy of the driver, whose memory could not be distinguished from
+        // that of the first.
         return (refuse as *const ()).expose_provenance();
     }
     found
 }
 
-/// What the program's own search leads to; none: the loader has to search.
+/// Result of the program's own search; `None` if the loader has to search.
 pub(crate) fn by_default(name: &CStr) -> Option<usize> {
     let (behind, hook) = kept(name)?;
     Some(real(behind).map_or(0, |_| hook))
 }
 
-/// What an address that the driver gave out is replaced by.
+/// Replacement of an address that the driver returned.
 pub(crate) fn by_address(found: usize) -> usize {
     let Kept { hashes, real } = crate::table_of_kept();
     let hook = || {

@@ -1,8 +1,8 @@
-//! Every function that is kept, and what is done in it. Owns: the entries of the library, which are
-//! a few bytes each and lead to one place. Does not know about: how it is done.
+//! Functions with replacements, and their replacements. Owns: the entries of the library, which are
+//! a few bytes each and lead to one place. Does not know about: how a replacement works.
 //!
-//! `cuMemGetLocationInfo` of CUDA 13.4 is not kept: it says on which device pages of managed memory are, and
-//! nothing of how much there is or is free.
+//! `cuMemGetLocationInfo` of CUDA 13.4 is not kept: it says on which device pages of managed memory
+//! are, and nothing of how much there is or is free.
 //!
 //! Each entry is assembly: it puts the number of the function into a register and jumps to what
 //! saves the arguments, whatever they are. Launches, of which programs make the most, have an entry
@@ -27,10 +27,10 @@ use crate::table::Class;
 use crate::turns::GATE;
 use crate::virtual_memory::{self as memory, Change};
 
-/// What a function of CUDA answers that this driver does not have, and one of NVML.
+/// Errors of a function that this driver does not have, of CUDA and of NVML.
 const MISSING: [i32; 2] = [500, 13];
 
-/// What is added to the number of a function for which stream 0 is the default one of each thread.
+/// Added to the number of a function for which stream 0 is the default one of each thread.
 const fn of_threads(name: &str) -> u32 {
     (matches!(name.as_bytes(), [.., b'_', b'p', b't', b's', b'z']) as u32) << 16
 }

@@ -1,21 +1,21 @@
-//! Linear and managed memory, and what is left of it. Owns: reserving before the driver is asked,
-//! and giving back what it refused. Does not know about: how much a run may have.
+//! Linear and managed memory, and the free memory. Owns: reserving before a request to the driver,
+//! and releasing refused reservations. Does not know about: how much a run may have.
 
 use crate::call::Call;
 use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row};
 
-/// What an allocation takes.
+/// Size of an allocation.
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
-    /// So many bytes.
+    /// Bytes.
     Bytes(u64),
-    /// So many at most, and really so many rows of what the driver has written.
+    /// Maximum in bytes, and number of rows, whose size the driver writes.
     Rows(u64, u64),
 }
 
 impl Limited {
-    /// Reserves, asks the driver, and keeps what it gave under a key, or undoes.
+    /// Reserves, asks the driver, and keeps the memory under a key, or undoes the reservation.
     #[inline(never)]
     pub(crate) fn take(&self, call: &Call<'_>, class: Class, place: Place, size: Size) -> i32 {
         let (Size::Bytes(bytes) | Size::Rows(bytes, _)) = size;
@@ -38,7 +38,7 @@ impl Limited {
         0
     }
 
-    /// Keeps a row; what is known of the same key has ended. Without memory for the row it stays
+    /// Keeps a row; an earlier row of the same key has ended. Without memory for the row it stays
     /// charged, which only this process has to bear.
     #[inline(never)]
     pub(crate) fn know(&self, mut row: Row) {
@@ -56,7 +56,7 @@ impl Limited {
         }
     }
 
-    /// Asks the driver to give back what a key stands for.
+    /// Asks the driver to free the memory of a key.
     #[inline(never)]
     pub(crate) fn put_back(&self, call: &Call<'_>, class: Class, key: u64) -> i32 {
         // Before the driver is asked, because it may give the same address to another thread.
@@ -100,8 +100,8 @@ pub(crate) fn allocate_pitched(call: &Call<'_>) -> i32 {
     allocate(call, Class::Linear, Size::Rows(most, rows))
 }
 
-/// Asks the driver to free what the first argument names; at an address, linear memory and that of
-/// a pool.
+/// Asks the driver to free the memory that the first argument names; at an address, linear memory
+/// and that of a pool.
 #[inline(never)]
 pub(crate) fn free(call: &Call<'_>, class: Class) -> i32 {
     match mode() {
@@ -119,7 +119,7 @@ fn narrow(place: Place, limited: &Limited, total: u64, free: u64) -> (u64, u64) 
     }
 }
 
-/// What is free on the current device, and all there is.
+/// Free and total memory of the current device.
 pub(crate) fn info(call: &Call<'_>) -> i32 {
     let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {

@@ -1,5 +1,5 @@
-//! Where memory is requested. Owns: the structures that say so, and which device a location is of.
-//! Does not know about: what is taken there.
+//! Location of requested memory. Owns: the structures for it, and the device of a location. Does
+//! not know about: what is taken there.
 
 /// `CUmemLocation`.
 #[repr(C)]
@@ -10,7 +10,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// The device; none: the host, or no preferred place of managed memory.
+    /// The device; `None` for the host, or without a preferred place of managed memory.
     pub(crate) fn device(self) -> Option<i32> {
         match self.kind {
             1 => Some(self.id),

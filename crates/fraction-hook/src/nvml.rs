@@ -1,6 +1,7 @@
-//! What tools read through NVML. Owns: memory as the run sees it, and processes of the run alone; what
-//! would show those of others in another form is not supported, and limits are not changed from inside.
-//! Does not know about: temperatures, clocks and the like, which stay those of the GPU.
+//! NVML functions that tools read. Owns: memory as the run sees it, and processes of the run alone.
+//! Functions that would show other processes in another form are not supported, and limits cannot
+//! be changed from inside. Does not know about: temperatures, clocks and the like, which stay those
+//! of the GPU.
 
 use crate::call::Call;
 use crate::called::uuid_of;
@@ -12,7 +13,7 @@ const NO_PERMISSION: i32 = 4;
 const INSUFFICIENT_SIZE: i32 = 7;
 const VERSION_MISMATCH: i32 = 25;
 
-/// The device of the pages; none: not listed, so there is nothing to narrow by.
+/// Index of the device in the pages; `None` if it is not listed, so there is nothing to narrow by.
 fn device(limited: &Limited, handle: usize) -> Option<u8> {
     let mut text = [0_u8; 96];
     // SAFETY: room for a UUID as text.
@@ -52,7 +53,7 @@ struct MemoryV2 {
     used: u64,
 }
 
-/// What `version` says in it: its size and its number.
+/// Value of `version`: the size of the structure and its number.
 const MEMORY_V2: u32 = 40 | 2 << 24;
 const _: () = assert!(size_of::<MemoryV2>() == 40);
 
@@ -165,8 +166,8 @@ pub(crate) fn memory(call: &Call<'_>) -> i32 {
     result
 }
 
-/// The same in the form of the second version; what the driver keeps for itself is none of it. A
-/// newer form, of which it is not known where what stands, this driver does not have.
+/// Memory of a device in the second version of the structure, without the driver's own reserve.
+/// This driver does not support newer versions, whose layout is unknown.
 pub(crate) fn memory_v2(call: &Call<'_>) -> i32 {
     // SAFETY: null or whole, as in the program's own call of NVML.
     let version = unsafe { call.at::<MemoryV2>(1) }.map(|memory| memory.version);

@@ -1,4 +1,4 @@
-//! Where the pages of the run are. Owns: finding them. Does not know about: what is in them.
+//! Location of the pages of the run. Owns: finding them. Does not know about: their content.
 //!
 //! A library in a program means that the run has a limit. So one that finds no pages, or none that
 //! it can use, lets the program take nothing: an environment that was emptied lifts no limit.
@@ -12,9 +12,10 @@ use fraction_abi::{CLAIM_FILE, CONTROL_FILE, DIRECTORY, DIRECTORY_VARIABLE};
 
 use crate::elf;
 
-/// What was found.
+/// Result of the search for pages.
 pub(crate) enum Found {
-    /// The program has other rights than who started it: nothing is done in it.
+    /// The program has other rights than the account that started it: the library does nothing in
+    /// it.
     NotMeant,
     /// Pages that are missing, broken or of another version.
     Unusable,

@@ -46,7 +46,8 @@ impl Limited {
         }
     }
 
-    /// Charges what a pool has reserved now, of which `extra` bytes are charged beside it.
+    /// Charges the memory that a pool has reserved now, of which `extra` bytes are charged beside
+    /// it.
     #[inline(never)]
     fn count_pool(&self, pool: u64, extra: u64) {
         // Managed memory may be in use before any is reserved for it.
@@ -54,8 +55,8 @@ impl Limited {
         self.count_kept(Class::Pool, pool, extra, kept);
     }
 
-    /// Changes what is known of a pool. With the last allocation of one that was destroyed its
-    /// memory is given back.
+    /// Changes the row of a pool. With the last allocation of one that was destroyed its memory is
+    /// given back.
     fn change_pool(&self, pool: u64, change: impl Fn(&mut Row)) {
         let ended = self.table.with(|table: &mut Table| {
             let row = table.find(Class::Pool, pool)?;
@@ -95,7 +96,7 @@ impl Limited {
         result
     }
 
-    /// Has every pool give back what it keeps.
+    /// Makes every pool release its unused memory.
     pub(crate) fn trim_all(&self) {
         for pool in self.pools() {
             // SAFETY: a pool of this program; one that is gone is refused.
@@ -108,7 +109,7 @@ impl Limited {
         self.pools.iter().map(|pool| pool.load(Relaxed)).filter(|pool| *pool != 0)
     }
 
-    /// What is known of a pool; one that the program did not create may be that of a device.
+    /// Row of a pool; a pool that the program did not create may be that of a device.
     fn pool(&self, pool: u64) -> Option<Row> {
         let known = |pool| self.table.with(|table| table.find(Class::Pool, pool).map(|row| *row));
         known(pool).or_else(|| {
@@ -135,7 +136,7 @@ impl Limited {
         // One that is imported takes the memory of who exported it.
         let Some(row) = self.pool(pool) else { return call.ask() };
         let place = place_of(row);
-        // What the pool needs at least beyond what it has.
+        // Minimum of bytes that the pool needs beyond its reserve.
         let has = |what| attribute(pool, what).unwrap_or(0);
         let needed = has(IN_USE).saturating_add(bytes).saturating_sub(has(RESERVED));
         if !self.reserve_or_trim(place, needed) {
@@ -241,17 +242,18 @@ pub(crate) fn destroy(call: &Call<'_>) -> i32 {
     }
 }
 
-/// Lets others use what is in a pool.
+/// Lets other processes use the memory of a pool.
 pub(crate) fn export(call: &Call<'_>) -> i32 {
     let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {
-        // An allocation that this process cannot free: others may use what is in the pool.
+        // An allocation that this process cannot free: other processes may use the memory of the
+        // pool.
         limited.change_pool(call.word(1), |row| row.mapped = row.mapped.saturating_add(1));
     }
     result
 }
 
-/// Something that may change what a pool keeps.
+/// A call that may change the memory of a pool.
 pub(crate) fn change(call: &Call<'_>) -> i32 {
     let result = call.ask();
     if let Mode::Limited(limited) = mode() {
@@ -260,7 +262,7 @@ pub(crate) fn change(call: &Call<'_>) -> i32 {
     result
 }
 
-/// Waits, after which pools may have given back what they kept.
+/// A wait, after which pools may have released memory.
 pub(crate) fn wait(call: &Call<'_>, all: bool) -> i32 {
     let result = gate::wait_for(all, call);
     if let Mode::Limited(limited) = mode() {

@@ -22,7 +22,7 @@ use crate::pages;
 use crate::table::{Class, Table};
 use crate::turns::{self, Turns};
 
-/// What every refusal is, so that frameworks free their caches and try again.
+/// Error of every refusal, so that frameworks free their caches and try again.
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
 
 /// A process that is limited.
@@ -42,7 +42,7 @@ pub(crate) enum Mode {
     Limited(&'static Limited),
 }
 
-/// What a process needs besides its pages. Zeroed memory is a process that has not begun.
+/// State of a process besides its pages. Zeroed memory is a process that has not begun.
 #[repr(C)]
 pub(crate) struct Limited {
     /// 0 not begun, 1 off, 2 closed, 3 limited.
@@ -50,8 +50,8 @@ pub(crate) struct Limited {
     begin: Lock<()>,
     process: UnsafeCell<MaybeUninit<Process>>,
     pub(crate) table: Lock<Table>,
-    /// Held while the driver says what pools or graphs keep and that is counted: of two threads the one
-    /// with the older answer must not be the last.
+    /// Held while the driver's numbers for pools or graphs are read and counted: of two threads the
+    /// one with the older answer must not be the last.
     pub(crate) counting: Lock<()>,
     /// By ordinal of the driver: the device of the pages + 2, 1 if it is not listed.
     devices: [AtomicU32; ORDINALS],
@@ -60,7 +60,7 @@ pub(crate) struct Limited {
     reaped: AtomicU64,
     /// Pools that the program has used.
     pub(crate) pools: [AtomicU64; POOLS],
-    /// What it has launched.
+    /// Launches and captures of the process.
     pub(crate) turns: Turns,
 }
 
@@ -118,21 +118,21 @@ pub(crate) fn mode() -> Mode {
     }
 }
 
-/// What a device may hold, and where it is counted.
+/// Device on which an allocation counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// It has no limit.
+    /// The device has no limit.
     Free,
-    /// It is this device of the pages.
+    /// Index of the device in the pages.
     Device(u8),
-    /// The run does not have it.
+    /// The run does not have the device.
     Refused,
-    /// The driver itself has to say what is wrong: there is no such device, or no context.
+    /// The driver itself reports the error: there is no such device, or no context.
     Driver,
 }
 
 /// The UUID of a device of the driver, in the newer form that MIG devices have their own in. The
-/// driver's result; none if it has no such function.
+/// driver's result; `None` if the driver has no such function.
 #[cold]
 fn identify(uuid: &mut [u8; 16], ordinal: i32) -> Option<i32> {
     // SAFETY: room for a UUID.
@@ -174,7 +174,7 @@ impl Limited {
         (self.state.load(Acquire) == 3).then(written)
     }
 
-    /// The seat in the claim page, taken when it is first needed; none: all are taken.
+    /// Seat in the claim page, taken when it is first needed; `None` if all are taken.
     pub(crate) fn seat(&self, process: &Process) -> Option<Seat> {
         match self.seat.load(Acquire).checked_sub(1) {
             Some(number) => Some(Seat::of(number)),
@@ -189,7 +189,7 @@ impl Limited {
         }
     }
 
-    /// Where the memory of a device of the driver is counted; none: nothing may be taken there.
+    /// Place where the memory of a device of the driver is counted.
     #[inline(never)]
     pub(crate) fn place(&self, ordinal: i32) -> Place {
         let slot = usize::try_from(ordinal).ok().and_then(|at| self.devices.get(at));
@@ -239,7 +239,7 @@ impl Limited {
         process.ledger.reserve(seat, device, bytes, limit).is_ok()
     }
 
-    /// [`Self::reserve`] after pools have given back what they keep, if it does not fit before.
+    /// [`Self::reserve`]; if it does not fit, after pools have released their unused memory.
     pub(crate) fn reserve_or_trim(&self, place: Place, bytes: u64) -> bool {
         if self.reserve(place, bytes) {
             return true;
@@ -248,7 +248,7 @@ impl Limited {
         self.reserve(place, bytes)
     }
 
-    /// Counts what the driver has already given.
+    /// Counts memory that the driver has already given.
     #[inline(never)]
     pub(crate) fn charge(&self, device: Option<u8>, bytes: u64) {
         if let (Some(device), Some(process)) = (device, self.process())
@@ -268,7 +268,7 @@ impl Limited {
         }
     }
 
-    /// Changes what is counted from one number of bytes to another.
+    /// Changes a charge from one number of bytes to another.
     #[inline(never)]
     pub(crate) fn recount(&self, device: Option<u8>, from: u64, to: u64) {
         if to > from {
@@ -278,8 +278,8 @@ impl Limited {
         }
     }
 
-    /// Charges what the driver says that a pool or graphs keep now, of which `extra` bytes are charged
-    /// beside it.
+    /// Charges the memory that the driver reports for a pool or graphs, of which `extra` bytes are
+    /// charged beside it.
     #[inline(never)]
     pub(crate) fn count_kept(
         &self,
@@ -321,7 +321,7 @@ impl Limited {
         process.ledger.used(device) > process.limit(device).unwrap_or(0)
     }
 
-    /// True if so much could be held of a device if nothing was.
+    /// True if this many bytes could fit on a device with nothing else on it.
     pub(crate) fn could_fit(&self, place: Place, bytes: u64) -> bool {
         match (place, self.process()) {
             (Place::Device(device), Some(process)) => {

@@ -1,4 +1,4 @@
-//! Of which device and context a stream is. Does not know about: what is done in it.
+//! Device and context of a stream. Does not know about: the work in it.
 
 use crate::called::{
     context_of_stream, current_ordinal, ordinal_of_stream, pop_context, push_context,

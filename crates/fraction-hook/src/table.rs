@@ -1,11 +1,11 @@
-//! What this process has been charged for, by address or handle. Owns: an open table that grows.
-//! Does not know about: locks, and what is charged where.
+//! Charges of this process, by address or handle. Owns: an open table that grows. Does not know
+//! about: locks, and the device of a charge.
 
 use core::ptr::NonNull;
 
 use fraction_abi::sys::{map_memory, unmap};
 
-/// What a key is.
+/// Kind of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Class {
@@ -13,7 +13,7 @@ pub(crate) enum Class {
     Empty = 0,
     /// An address of linear or managed memory.
     Linear,
-    /// A pool; its bytes are what it has reserved.
+    /// A pool; its bytes are those it has reserved.
     Pool,
     /// An address in a pool; the owner is the pool.
     PoolMemory,
@@ -21,7 +21,8 @@ pub(crate) enum Class {
     Handle,
     /// An address where a handle is mapped; the owner is the handle.
     Mapping,
-    /// A handle that ends if what is mapped at this address is unmapped; the owner is the handle.
+    /// A handle that ends when the memory mapped at this address is unmapped; the owner is the
+    /// handle.
     Unmapping,
     /// An array.
     Array,
@@ -35,9 +36,9 @@ pub(crate) enum Class {
     Green,
     /// The memory that graphs keep on a device; the key is the device.
     Graphs,
-    /// What the nodes of a graph take on a device, charged when it is launched.
+    /// Memory that the nodes of a graph take on a device, charged when it is launched.
     GraphNodes,
-    /// The same of an executable graph.
+    /// Memory that the nodes of an executable graph take on a device.
     Executable,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Row {
     pub(crate) bytes: u64,
     /// References to a handle or a primary context; 0 for a pool that was destroyed.
     pub(crate) references: u32,
-    /// The device, as the pages count; none if nothing is charged.
+    /// Index of the device in the pages; `None` if nothing is charged.
     pub(crate) device: Option<u8>,
     pub(crate) class: Class,
     /// How often a handle is mapped, or addresses in a pool.
@@ -109,7 +110,8 @@ impl Table {
         self.rows().get_mut(at)
     }
 
-    /// Adds a row, in place of one of the same key. Whether there was memory for it.
+    /// Adds a row, in place of one with the same key. Returns `false` if there was no memory for
+    /// it.
     #[inline(never)]
     pub(crate) fn insert(&mut self, row: Row) -> bool {
         if let Some(known) = self.find(row.class, row.key) {
@@ -146,7 +148,7 @@ impl Table {
         true
     }
 
-    /// Removes the row of a key. Those behind move up, so that the table needs no marks.
+    /// Removes the row of a key. Later rows move up, so that the table needs no marks.
     #[inline(never)]
     pub(crate) fn remove(&mut self, class: Class, key: u64) -> Option<Row> {
         let at = self.position(class, key)?;
@@ -164,7 +166,7 @@ impl Table {
                 break;
             }
             let home = self.home(row.class, row.key);
-            // Whether its home is not behind the hole, on the way around to where it is.
+            // True if its home is not after the hole, in the order of probing.
             if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
                 *self.rows().get_mut(hole)? = row;
                 hole = at;
@@ -175,8 +177,8 @@ impl Table {
         Some(removed)
     }
 
-    /// Takes out the rows that are so, into a table of their own. One for which that finds no memory
-    /// stays.
+    /// Takes out the rows that are so, into a table of their own. One for which that finds no
+    /// memory stays.
     pub(crate) fn split(&mut self, is: impl Fn(&Row) -> bool) -> Self {
         let mut taken = Self { rows: core::ptr::null_mut(), capacity: 0, count: 0 };
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! Whether this run has turns, and what this process has launched under them. Owns: the words about
-//! it. Does not know about: waiting, and the driver.
+//! Turns of this run, and launches of this process under them. Owns: the words that store them.
+//! Does not know about: waiting, and the driver.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -25,16 +25,16 @@ pub(crate) fn has_turns() -> bool {
 /// Launches wait for turns again this long after the first capture that is under way began.
 const CAPTURE_NS: u64 = 3_000_000_000;
 
-/// What this process has launched. Zeroed memory is nothing.
+/// Launches and captures of this process. Zeroed memory has none.
 #[repr(C)]
 pub(crate) struct Turns {
-    /// How many captures are under way. Meanwhile nothing waits for what was launched, which would
-    /// break a capture; and as what is captured does not run, no launch of this process waits for a turn.
-    /// A capture whose thread has ended would last for ever, so this holds for a time only.
+    /// Number of captures in progress. Meanwhile nothing waits for launched work, which would break
+    /// a capture; and as captured work does not run, no launch of this process waits for a turn. A
+    /// capture whose thread has ended would last for ever, so this holds for a time only.
     captures: AtomicU32,
-    /// Whether one has ever begun.
+    /// Not 0 once a capture has begun.
     has_captured: AtomicU32,
-    /// When the first of those under way began.
+    /// Start of the first capture in progress.
     since_ns: AtomicU64,
     /// By device of the pages.
     pub(crate) device: [Turn; DEVICES_MAX],

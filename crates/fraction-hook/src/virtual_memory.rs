@@ -1,9 +1,9 @@
 //! Virtual memory management. Owns: handles of physical memory, which stay charged until nothing
 //! refers to them and they are mapped nowhere. The device is that of the request, never that of the
-//! current context; memory of the host costs nothing. What is imported is the exporter's, so what
-//! was exported stays charged until its process ends; so does what was bound to a sparse array, a
-//! multicast object or a logical endpoint, which hold it in ways that are not followed. Does not know about: address ranges,
-//! which take no memory.
+//! current context; memory of the host costs nothing. Imported memory is the exporter's, so
+//! exported memory stays charged until its process ends; so does memory that was bound to a sparse
+//! array, a multicast object or a logical endpoint, which hold it in ways that are not followed.
+//! Does not know about: address ranges, which take no memory.
 
 use crate::call::Call;
 use crate::linear::Size;
@@ -12,7 +12,7 @@ use crate::process::{Limited, Mode, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
 
 impl Limited {
-    /// Changes the counts of a handle, and takes it out with the last of them.
+    /// Changes the counts of a handle, and removes it at the last of them.
     fn counted(&self, handle: u64, change: impl FnOnce(&mut Row)) -> Option<Row> {
         self.table.with(|table: &mut Table| {
             let row = table.find(Class::Handle, handle)?;
@@ -22,7 +22,7 @@ impl Limited {
         })
     }
 
-    /// The same, and gives its memory back.
+    /// Changes the counts of a handle, and releases its memory at the last of them.
     fn count(&self, handle: u64, change: fn(&mut Row)) {
         if let Some(row) = self.counted(handle, change) {
             self.release(row.device, row.bytes);
@@ -38,7 +38,7 @@ impl Limited {
         self.count(handle, |row| row.references = row.references.saturating_add(1));
     }
 
-    /// The same of what is mapped at an address.
+    /// Keeps the handle that is mapped at an address.
     fn keep_at(&self, address: u64) {
         let at = |row: &Row| {
             let within = address.checked_sub(row.key).is_some_and(|by| by < row.bytes);
@@ -62,8 +62,8 @@ impl Limited {
         }
     }
 
-    /// Counts that a handle is mapped less often. What ends by that is known by the address until the
-    /// driver has answered.
+    /// Counts one mapping of a handle less. A handle that ends by that is kept under the address
+    /// until the driver has answered.
     fn unmap(&self, mapping: Row) {
         let ended = self.counted(mapping.owner, |row| row.mapped = row.mapped.saturating_sub(1));
         if let Some(row) = ended {
@@ -154,22 +154,22 @@ pub(crate) fn unmap(call: &Call<'_>) -> i32 {
     result
 }
 
-/// What changes where memory is held.
+/// Change of the references to memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
-    /// There is one more to the handle that the driver has written.
+    /// One more reference to the handle that the driver has written.
     Retain,
-    /// Others may hold the handle in this argument.
+    /// Other processes may hold the handle in this argument.
     Keep(usize),
-    /// They may hold what is mapped at the address in this argument.
+    /// Other processes may hold the memory that is mapped at the address in this argument.
     KeepAt(usize),
-    /// So many entries of a list were mapped into sparse arrays.
+    /// Entries of a list were mapped into sparse arrays.
     MapArrays,
     /// A handle was mapped at an address.
     Map,
 }
 
-/// Asks the driver, and counts what has changed.
+/// Asks the driver, and counts the changes.
 pub(crate) fn change(call: &Call<'_>, change: Change) -> i32 {
     let result = call.ask();
     if let (0, Mode::Limited(limited)) = (result, mode()) {
@@ -188,7 +188,7 @@ impl Limited {
             Change::MapArrays => {
                 let list = call.pointer::<ArrayMapping>(0);
                 for at in 0..call.half(1) {
-                    // SAFETY: so many entries there are, and the driver has read them.
+                    // SAFETY: the list has this many entries, and the driver has read them.
                     let one = unsafe { list.wrapping_add(at as usize).read_unaligned() };
                     if one.operation == MAP {
                         self.keep(one.handle);

@@ -2,41 +2,41 @@
 //! know about: clocks (time is an argument), pages and processes.
 //!
 //! One run at a time holds the lease. Time that it holds it, or still computes what it launched
-//! before, is charged to it, divided by its share; of the runs that want the device the one with the
-//! least of this virtual time is next. A run that comes back after it wanted nothing starts where the
-//! others are, so idle time is not saved up.
+//! before, is charged to it, divided by its share; of the runs that want the device the one with
+//! the least of this virtual time is next. A run that comes back after it wanted nothing starts
+//! where the others are, so idle time is not saved up.
 //!
-//! A *strict* run has a budget as well, which grows with its share of real time and shrinks with what
-//! it holds. Without a budget it waits, also for a device that is idle. As the shares of a device are
-//! at most a whole together, of the strict runs that want all of theirs one always has a budget. A
-//! *fair* run has what the others leave, and gives it back at the end of the quantum.
+//! A *strict* run has a budget as well, which grows with its share of real time and shrinks with
+//! what it holds. Without a budget it waits, also for a device that is idle. As the shares of a
+//! device are at most a whole together, of the strict runs that want all of theirs one always has a
+//! budget. A *fair* run has what the others leave, and gives it back at the end of the quantum.
 
 use std::collections::BTreeMap;
 
-/// What a run may have of a device's time.
+/// Share of a run in a device's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// Millionths of the device; 0 counts as 1.
     pub millionths: u32,
-    /// What happens with time that others leave.
+    /// Policy for time that other runs leave.
     pub policy: Policy,
 }
 
-/// What happens with time that others leave.
+/// Policy for time that other runs leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// It is not used: a run never has more than its share.
+    /// Unused: a run never has more than its share.
     Strict,
-    /// It is lent to those that want it.
+    /// Lent to runs that want it.
     Fair,
 }
 
-/// What the processes of a run do on the device now.
+/// Current demand of the processes of a run on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Demand {
-    /// They wait for their turn, or have launched something recently.
+    /// True if they wait for their turn, or have launched work recently.
     pub wants: bool,
-    /// Something that they launched may still run.
+    /// True if work that they launched may still run.
     pub busy: bool,
 }
 
@@ -123,7 +123,8 @@ impl Schedule {
         matches!(self.turn, Turn::Drains(..))
     }
 
-    /// Advances to a time, with what the runs do then. The run that holds the lease.
+    /// Advances to a time, with the current demand of the runs. Returns the run that holds the
+    /// lease.
     pub fn advance(&mut self, now_ns: u64, demand: impl Fn(u64) -> Demand) -> Option<u64> {
         self.charge(now_ns.saturating_sub(self.now_ns), &demand);
         self.now_ns = self.now_ns.max(now_ns);
@@ -182,7 +183,8 @@ impl Schedule {
         next.map_or(Turn::Free, |(run, _)| Turn::Held(*run, self.now_ns))
     }
 
-    /// At the end of the quantum the next one has its turn; before, only if the holder wants nothing.
+    /// At the end of the quantum the next one has its turn; before, only if the holder wants
+    /// nothing.
     fn go_on(&self, run: u64, since: u64) -> Turn {
         let Some(client) = self.clients.get(&run) else { return Turn::Free };
         let over = self.now_ns.saturating_sub(since) >= self.quantum_ns;

@@ -1,9 +1,9 @@
-//! Turning the leases of the runs of this machine. Owns: the thread that reads what the processes of
-//! each run do (their claim pages, of which nothing is believed for long) and says in their control
-//! pages whose turn it is. Does not know about: whose share is how large, and why.
+//! Turning the leases of the runs of this machine. Owns: the thread that reads what the processes
+//! of each run do (their claim pages, of which nothing is believed for long) and says in their
+//! control pages whose turn it is. Does not know about: whose share is how large, and why.
 //!
-//! A fair run that has a device for itself has no turns, and its launches cost nothing. If the server
-//! ends, the pages stay as they are, and the libraries stop waiting after a few seconds.
+//! A fair run that has a device for itself has no turns, and its launches cost nothing. If the
+//! server ends, the pages stay as they are, and the libraries stop waiting after a few seconds.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -26,14 +26,14 @@ use crate::schedule::{Demand, Schedule, Share};
 
 /// How long a lease lasts while others wait.
 const QUANTUM_NS: u64 = 50_000_000;
-/// How long what was launched under a lease is waited for: a longer kernel runs beside the next
+/// Maximum wait for work that was launched under a lease: a longer kernel runs beside the next
 /// lease, and is charged until then.
 const DRAIN_NS_MAX: u64 = 1_000_000_000;
 /// How often the pages are read between two leases, while runs want a device, and while none does.
 const BETWEEN: Duration = Duration::from_micros(100);
 const BUSY: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_millis(5);
-/// A run that did nothing for so long is idle.
+/// Time without activity after which a run is idle.
 const IDLE_NS: u64 = 5_000_000;
 
 /// A run on a device.
@@ -41,9 +41,9 @@ const IDLE_NS: u64 = 5_000_000;
 pub struct Run {
     /// The folder with its pages.
     pub pages: PathBuf,
-    /// The device, as its pages call it.
+    /// UUID of the device in the pages.
     pub device: [u8; 16],
-    /// What it may have of the device's time.
+    /// Share of the device's time.
     pub share: Share,
 }
 
@@ -185,7 +185,7 @@ impl Device {
         });
     }
 
-    /// Says whose turn it is now. When to look again.
+    /// Grants the turn in the pages. Returns the time until the next call.
     fn turn(&mut self, now_ns: u64) -> Duration {
         let open = self.schedule.needs_no_turns();
         let demands: BTreeMap<u64, Demand> = if open {
@@ -195,7 +195,7 @@ impl Device {
         };
         let demand = |run: u64| demands.get(&run).copied().unwrap_or_default();
         let holder = self.schedule.advance(now_ns, demand);
-        // Who has to stop hears it before the next one may begin.
+        // A run that has to stop learns it before the next one may begin.
         let (granted, others): (Vec<_>, Vec<_>) =
             self.runs.iter().partition(|(run, _)| holder == Some(**run));
         for (_, member) in others {
@@ -230,7 +230,7 @@ impl Member {
         Ok(Self { pages: run.pages.clone(), control, claim, place })
     }
 
-    /// What its processes say that they do. A page that is cut short says nothing.
+    /// Demand of its processes, as their claim page reports it. A truncated page reports none.
     fn demand(&self, now_ns: u64) -> Demand {
         let mut row = [0; ACTIVITIES_BYTES];
         let read = self.claim.read_at(&mut row, activities_at(self.place)).unwrap_or(0);

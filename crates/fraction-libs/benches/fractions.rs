@@ -1,6 +1,6 @@
-//! What the libraries of GPU fractions cost, and which shares leases give in real time. Owns: what
-//! is measured, each beside the same without them, and how it is printed. Does not know about: goals
-//! as conditions; a slow machine fails no build.
+//! Cost of the libraries of GPU fractions, and shares that leases give in real time. Owns: the
+//! measurements, each beside one without the libraries, and their output. Does not know about:
+//! goals as conditions; a slow machine fails no build.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod support;
@@ -181,7 +181,7 @@ impl Bench {
     }
 }
 
-/// What a call costs more, beside its goal.
+/// Prints the additional time of a call, and its goal.
 fn added(what: &str, real: f64, hooked: f64, goal: Option<f64>) -> io::Result<()> {
     let more = hooked - real;
     let beside = goal.map_or_else(String::new, |goal| {

@@ -13,11 +13,11 @@ pub const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"
 /// way in which they load libraries. To be used through [`with_real`].
 pub const PROXY_CUDA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/proxy-cuda.so"));
 
-/// The same in the place of `libnvidia-ml.so.1`.
+/// The proxy in the place of `libnvidia-ml.so.1`.
 pub const PROXY_NVML: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/proxy-nvml.so"));
 
-/// A proxy that gets what it does not replace from the library at this path; none if the path is
-/// relative, has a zero byte or is longer than 1000 bytes, or the library is no proxy.
+/// A proxy that forwards calls it does not replace to the library at this path; `None` if the path
+/// is relative, has a zero byte or is longer than 1000 bytes, or the library is no proxy.
 pub fn with_real(proxy: &[u8], real: &Path) -> Option<Vec<u8>> {
     let path = real.as_os_str().as_bytes();
     let marks = proxy.windows(NAME.len());

@@ -1,5 +1,5 @@
-//! What the environment of a program chooses of the simulated driver: its version, and faults. Owns: the
-//! words for that. Does not know about: what a fault does in the functions of the driver.
+//! Choices in the environment of a program for the simulated driver: its version, and faults. Owns:
+//! their syntax. Does not know about: the effect of a fault on the functions of the driver.
 
 use alloc::vec::Vec;
 use core::str::from_utf8;
@@ -34,14 +34,15 @@ const VERSIONS: [Version; 7] = [
     version("590", "590.44.01-simulated", 13010),
 ];
 
-/// The faults of a GPU that its driver reports by a number, and the error of CUDA that programs get.
+/// The faults of a GPU that its driver reports by a number, and the error of CUDA that programs
+/// get.
 #[cfg_attr(elastane_library = "nvml", expect(dead_code, reason = "NVML launches nothing"))]
 const XIDS: [(u64, i32); 4] = [(13, 719), (31, 700), (48, 214), (79, 999)];
 
-/// What was chosen.
+/// Version and faults of the simulated driver.
 #[derive(Default)]
 pub(crate) struct Chosen {
-    /// None: the newest that the broker knows.
+    /// Version of the driver; `None` for the newest that the broker knows.
     pub(crate) version: Option<Version>,
     /// Functions that the driver does not have.
     #[cfg_attr(elastane_library = "nvml", expect(dead_code, reason = "it keeps all functions"))]
@@ -59,7 +60,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// What this process was started with; none: something in it is not known.
+    /// Choices of this process; `None` if one has an unknown value.
     pub(crate) fn read() -> Option<Self> {
         let value = |name| variable(name).unwrap_or_default();
         Self::parse(&value(VERSION_VARIABLE), &value(FAULTS_VARIABLE))

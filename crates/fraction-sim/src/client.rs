@@ -1,5 +1,5 @@
-//! The connections to the brokers of the devices. Owns: finding their sockets, which device is whose,
-//! and one question at a time. Does not know about: what the answers are used for.
+//! The connections to the brokers of the devices. Owns: finding their sockets, which device is
+//! whose, and one question at a time. Does not know about: what the answers are used for.
 
 use alloc::string::String;
 use alloc::sync::Arc as Shared;
@@ -30,7 +30,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Its UUID as drivers write it.
+    /// UUID of the device as drivers write it.
     pub(crate) fn uuid_text(&self) -> String {
         let mut text = String::from("GPU");
         for (at, byte) in self.uuid.into_iter().enumerate() {
@@ -43,9 +43,9 @@ impl Device {
 }
 
 impl Client {
-    /// Leaves the devices that the program chose when it began, in its order: their UUIDs, which may be
-    /// cut short, up to the first that is not there. Numbers are those of the machine, of which a run
-    /// has only its own devices, so they choose nothing here.
+    /// Leaves the devices that the program chose when it began, in its order: their UUIDs, which
+    /// may be cut short, up to the first that is not there. Numbers are those of the machine, of
+    /// which a run has only its own devices, so they choose nothing here.
     #[cfg_attr(elastane_library = "nvml", expect(dead_code, reason = "NVML shows all devices"))]
     pub(crate) fn choose(&mut self, devices: &mut Vec<Device>) {
         let list = variable("CUDA_VISIBLE_DEVICES").filter(|list| list.starts_with(b"GPU-"));

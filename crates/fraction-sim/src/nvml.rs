@@ -89,7 +89,7 @@ fn start() -> i32 {
     STATE.with(start).err().unwrap_or(0)
 }
 
-/// What a list of processes consists of.
+/// An entry in a list of processes.
 trait ProcessEntry: Copy {
     fn new(pid: u32, bytes: u64) -> Self;
 }

@@ -1,7 +1,7 @@
-//! What requests to programs of users have in common, and what inferences add. Owns: whose token a
-//! request carries, who is admitted, which headers a program gets, and what the former addresses of
-//! inferences answer. Does not know which host leads to which program (`front`), and which
-//! replica answers (`serving`).
+//! Common parts of requests to programs of users, and the ones specific to inferences. Owns: the
+//! caller of a request, its admission, the headers that a program gets, and the response at the
+//! former addresses of inferences. Does not know which host leads to which program (`front`), and
+//! which replica answers (`serving`).
 
 use std::sync::Arc;
 
@@ -24,19 +24,19 @@ const _: () = assert!(
     "requests to inferences may last; they leave room for others"
 );
 
-/// Where inferences were, before each had a host of its own.
+/// Former routes of inferences, before each had a host of its own.
 pub const FORMER_ROUTES: [&str; 3] =
     ["/serve/{project}/{name}", "/serve/{project}/{name}/", "/serve/{project}/{name}/{*rest}"];
 
 /// Seconds after which it may be tried again.
 const RETRY_S: &str = "10";
-/// What the program that answers learns of the request; nothing else can say it. Of the addresses
-/// it came from the last is that of the connection, those before are the word of listed proxies.
+/// Headers about a request for the program behind it, which only this server can set. The last of
+/// the forwarded addresses is that of the connection; listed proxies named the ones before.
 const USER: HeaderName = HeaderName::from_static("x-forwarded-user");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Says where an inference is now. Nothing of a workload is answered at the address of the server,
+/// Refers to the current address of an inference. No workload answers at the address of the server,
 /// and nothing is looked up: a caller without a token learns nothing about what exists.
 pub async fn gone(FromState(gateway): FromState<Arc<Gateway>>, request: Request) -> ApiError {
     let mut parts = request.uri().path().split('/').skip(2);
@@ -56,7 +56,7 @@ pub async fn gone(FromState(gateway): FromState<Arc<Gateway>>, request: Request)
     ApiError::new(StatusCode::GONE, why)
 }
 
-/// The answer to who is refused. That it may not is written down.
+/// Response to a refused caller. A missing right is written to the audit log.
 pub(crate) fn refuse(
     gateway: &Gateway,
     origin: &Origin,
@@ -74,8 +74,8 @@ pub(crate) fn refuse(
     }
 }
 
-/// Who asks; none without a token of this server. One that is worth nothing is refused, also where
-/// no token is needed. It is for this server: the replica never sees it.
+/// Caller of a request; `None` without a token of this server. An invalid token is refused, also if
+/// no token is needed. The token is for this server: the replica never sees it.
 pub(crate) fn take_caller(
     gateway: &Gateway,
     origin: &Origin,
@@ -116,13 +116,13 @@ pub(crate) fn is_meant(
     }
 }
 
-/// When an inference was last changed. Users who got their name later are not those it names.
+/// Time of the last change of an inference. The names in it do not mean users created later.
 pub(crate) fn said_at(view: &View, inference: &WorkloadView) -> Instant {
     let newest = inference.revisions.last().and_then(|id| view.revisions.get(id));
     newest.map_or(inference.created_at, |newest| newest.created_at)
 }
 
-/// Returns when a connection that went over to another protocol has to end. It keeps its place
+/// Returns when a connection that was upgraded to another protocol has to end. It keeps its permit
 /// until then.
 pub(crate) async fn no_longer_allowed(
     gateway: Arc<Gateway>,
@@ -150,7 +150,7 @@ pub(crate) fn tell(
     caller: Option<&Caller>,
 ) {
     take_away(headers);
-    // Only listed proxies are believed about who asked them.
+    // Only listed proxies may name the client of a request.
     let before = headers.get_all(&FORWARDED_FOR).iter().filter(|_| origin.by_proxy);
     let before = before.filter_map(|value| value.to_str().ok());
     let from = before.chain([origin.peer.as_str()]).collect::<Vec<_>>().join(", ");
@@ -169,7 +169,8 @@ pub(crate) fn tell(
     }
 }
 
-/// Takes away what only this server says, also in other spellings: many programs read `_` as `-`.
+/// Removes headers that only this server sets, also in other spellings: many programs read `_` as
+/// `-`.
 fn take_away(headers: &mut HeaderMap) {
     let is_ours = |name: &&HeaderName| {
         let read_as = name.as_str().replace('_', "-");
@@ -181,7 +182,7 @@ fn take_away(headers: &mut HeaderMap) {
     }
 }
 
-/// What happened instead of an answer.
+/// Error that takes the place of a response.
 pub(crate) struct NoAnswer(pub(crate) ApiError);
 
 impl From<Error> for NoAnswer {
@@ -195,7 +196,7 @@ impl From<Error> for NoAnswer {
     }
 }
 
-/// The same of an inference; those who may see it also learn why no replica answered.
+/// Error of an inference; a caller who may see the inference also learns why no replica answered.
 pub(crate) fn refusal(
     gateway: &Gateway,
     inference: &WorkloadView,
@@ -213,7 +214,7 @@ pub(crate) fn refusal(
     fault
 }
 
-/// Why there is no replica, as far as the state says it.
+/// Reason in the state why there is no replica.
 fn standing(gateway: &Gateway, inference: &WorkloadView) -> String {
     let view = gateway.control.view();
     let now = view.workloads.get(&inference.id).map_or(inference, |now| now);

@@ -1,10 +1,10 @@
-//! What a browser brings and keeps. Owns: the cookie of a visit and the ticket in an address,
-//! neither of which reaches a workload, and from which pages a visit is used. Does not know about:
-//! whose they are.
+//! Secrets that a browser sends and keeps. Owns: the cookie of a visit and the ticket in an
+//! address, neither of which reaches a workload, and from which pages a visit is used. Does not
+//! know about: their users.
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-/// Where in an address a ticket is.
+/// Parameter of an address with a ticket.
 pub(crate) const TICKET: &str = "elastane_ticket";
 /// The cookie of a visit. Over https no other host can set it, nor can a page without encryption.
 const VISIT: &str = "elastane_visit";
@@ -57,12 +57,11 @@ fn named(cookie: &[u8], name: &str) -> bool {
     cookie.split(|byte| *byte == b'=').next().is_some_and(|own| own.trim_ascii() == name.as_bytes())
 }
 
-/// True if a page of another host has the browser ask; what the browser does not say is not held
-/// against it. Following a link is no such thing.
+/// True if a page of another host made the browser send the request; missing headers do not count
+/// as that, nor does following a link.
 pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    // No page can say this in the browser's stead. Its `Origin` may be hidden (`Referrer-Policy:
-    // no-referrer`).
+    // No page can set this header. Its `Origin` may be hidden (`Referrer-Policy: no-referrer`).
     if said("sec-fetch-site") == Some(b"same-origin") {
         return false;
     }

@@ -1,6 +1,6 @@
-//! WebSockets of those who come to a pod. Owns: how many there may be at once, what their messages
-//! mean, that a silent one is asked whether it is still there, and when one has to end. Does not
-//! know about: how a pod is come to.
+//! WebSockets of sessions with a pod. Owns: the limit of their number, the meaning of their
+//! messages, pings to silent clients, and when a session has to end. Does not know about: how a pod
+//! is reached.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -29,10 +29,10 @@ use crate::Gateway;
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a connection that are one message.
 const PIECE_BYTES: usize = 64 << 10;
-/// How often the other side is asked whether it is there.
+/// Interval between two pings to the other side.
 const PING: Duration = Duration::from_secs(15);
-/// So many times it may have said nothing: a machine may sleep for some minutes, and a user may
-/// look long at what was printed last.
+/// Most unanswered pings: a machine may sleep for some minutes, and a user may look long at the
+/// last output.
 const SILENT_PINGS_MAX: u32 = 40;
 /// Most sessions at a time, of one caller and of all.
 const SESSIONS_MAX: (usize, usize) = (200, 1000);
@@ -40,7 +40,7 @@ const SESSIONS_MAX: (usize, usize) = (200, 1000);
 /// SIGKILL, as every Unix numbers it.
 const KILL: i32 = 9;
 
-/// How many sessions there are, by caller.
+/// Number of sessions by caller.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<BTreeMap<String, usize>>);
 
@@ -83,18 +83,18 @@ impl Drop for SessionPermit {
     }
 }
 
-/// Why a WebSocket is closed.
+/// Reason why a WebSocket is closed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Why {
     Done,
-    /// The session ended without a word.
+    /// The session ended without a result.
     BrokenOff,
-    /// Something was sent that means nothing.
+    /// A message without a meaning was received.
     Nonsense,
-    /// The caller may not be here any more.
+    /// The caller has lost the right to be here.
     NotAllowed,
     Shutdown,
-    /// The other side is gone or has closed; there is no one to report to.
+    /// The other side is gone or has closed the connection; no reason is sent.
     Gone,
 }
 
@@ -130,7 +130,7 @@ pub(crate) async fn no_longer_allowed(
     }
 }
 
-/// What is said and heard over.
+/// A WebSocket, for sending and receiving.
 pub(crate) trait Socket:
     Sink<Message, Error: Send> + Stream<Item = Result<Message, axum::Error>> + Unpin + Send
 {
@@ -170,7 +170,7 @@ pub(crate) async fn forward<S: Socket>(
             Why::Done => drop(said_all),
             why => return why,
         }
-        // Who may still have something to say is asked on whether it is there.
+        // Pings continue while the peer may still send.
         line.send(&mut to, &mut NoSource).await
     };
     let received = async {
@@ -196,10 +196,10 @@ async fn close(mut to: impl Sink<Message> + Unpin, why: Why) {
     }
 }
 
-/// Whether the peer is alive.
+/// Liveness of the peer.
 #[derive(Debug, Default)]
 struct Liveness {
-    /// Something came since it was asked last; or it is this side that does not listen now.
+    /// Something was received since the last ping; or this side does not read now.
     heard: AtomicBool,
     busy: AtomicBool,
 }
@@ -262,16 +262,16 @@ impl Liveness {
     }
 }
 
-/// What is to be sent.
+/// Next action of a source: a message, a last message, or an end.
 enum Next {
     Message(Message),
     Last(Message, Why),
     End(Why),
 }
 
-/// Where what is to be sent comes from.
+/// Source of messages to send.
 trait Source: Send {
-    /// What comes next. It loses nothing when it is not waited for to the end.
+    /// The next message. It loses nothing if the future is dropped before it completes.
     fn next(&mut self) -> impl Future<Output = Next> + Send;
 }
 
@@ -294,7 +294,7 @@ async fn take_input(
     }
 }
 
-/// What a message to a session means.
+/// Meaning of a message to a session.
 fn meaning(message: &[u8]) -> Option<Input> {
     let (&about, rest) = message.split_first()?;
     match about {
@@ -308,7 +308,7 @@ fn meaning(message: &[u8]) -> Option<Input> {
     }
 }
 
-/// What a session prints, and its end.
+/// Output of a session, and its end.
 impl Source for mpsc::Receiver<Output> {
     async fn next(&mut self) -> Next {
         let message = |about: u8, bytes: &[u8]| Message::Binary([&[about], bytes].concat().into());
@@ -324,7 +324,7 @@ impl Source for mpsc::Receiver<Output> {
     }
 }
 
-/// What a connection brings; an empty message is its end.
+/// Data from a connection; an empty message is its end.
 struct Incoming(ReadHalf<Box<dyn Duplex>>);
 
 impl Source for Incoming {
@@ -338,7 +338,7 @@ impl Source for Incoming {
     }
 }
 
-/// Nothing more.
+/// A source without messages.
 struct NoSource;
 
 impl Source for NoSource {
@@ -352,7 +352,7 @@ fn session_end(exit: Exit) -> SessionEnd {
     match exit {
         Exit::Code(code) => SessionEnd { exit_code: Some(code), ..none },
         Exit::Signal(signal) => SessionEnd { signal: Some(signal), ..none },
-        // As it was ended.
+        // The signal that ended it.
         Exit::OutOfMemory | Exit::OutOfDisk(_) => SessionEnd { signal: Some(KILL), ..none },
         Exit::CannotRun(why) | Exit::NotStarted(why) | Exit::NotKept(why) => {
             SessionEnd { error: Some(why), ..none }
@@ -361,7 +361,7 @@ fn session_end(exit: Exit) -> SessionEnd {
     }
 }
 
-/// Hands a connection what comes; an empty message is the end.
+/// Writes received messages to a connection; an empty message is the end.
 async fn receive(
     from: &mut SplitStream<impl Socket>,
     mut to: WriteHalf<Box<dyn Duplex>>,
@@ -376,7 +376,7 @@ async fn receive(
         };
         taken.map_err(|_| Why::BrokenOff)?;
         if bytes.is_empty() {
-            // Nothing more is wanted from there. That it is gone is seen when something is sent.
+            // Nothing more is read from the client. The next write to it shows if it is gone.
             line.busy.store(true, Ordering::Relaxed);
             return Ok(());
         }
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(all.0.lock().expect("not poisoned").len(), 0, "no session is left");
     }
 
-    /// A client that takes what it is sent and says nothing, for ever.
+    /// A client that reads all messages and never sends one.
     struct Vanished;
 
     impl Stream for Vanished {

@@ -31,27 +31,27 @@ pub use routes::routes;
 pub use socket::admit_pages;
 pub use workload_hosts::divert;
 
-/// Refuses who comes to a pod that has more of the machine than everyone may have.
+/// Check that refuses a session with a pod that has more rights on the machine than usual.
 pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), ApiError> + Send + Sync>;
 
-/// What leads into workloads, and who is there now.
+/// Access to workloads, and the current sessions with pods.
 pub struct Gateway {
     backend: Backend,
     authenticator: Arc<dyn Authenticator>,
     /// Serves the inferences.
     serving: Arc<serving::Service>,
-    /// Where the server and the workloads are reached.
+    /// Addresses of the server and of the workloads.
     pub origins: Origins,
     shutdown: Shutdown,
     may_enter: MayEnter,
-    /// Who may come to ports of workloads in a browser.
+    /// Tickets and visits for ports of workloads in a browser.
     tickets: Tickets,
-    /// Who is at a pod now.
+    /// Current sessions with pods.
     sessions: Arc<Sessions>,
 }
 
 impl Gateway {
-    /// With whom to ask, and what serves inferences.
+    /// Gateway with this backend and authenticator; `serving` serves inferences.
     #[must_use]
     pub fn new(
         (backend, authenticator): (Backend, Arc<dyn Authenticator>),

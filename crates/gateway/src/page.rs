@@ -1,4 +1,4 @@
-//! What a browser shows in place of a page of a workload. Nothing in it runs.
+//! Page that a browser shows in place of one of a workload. It contains no script.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -8,7 +8,7 @@ use units::markup;
 /// Seconds after which a browser looks again for a workload that does not answer yet.
 const AGAIN_S: &str = "5";
 
-/// The same refusal as a page.
+/// A refusal as a page.
 pub(crate) fn of(refused: Response) -> Response {
     let status = refused.status();
     let why = refused.extensions().get::<ErrorMessage>().map_or("", |said| &said.0);

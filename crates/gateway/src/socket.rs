@@ -17,7 +17,7 @@ use crate::Gateway;
 use crate::browser::take_ticket;
 use crate::ticket_issue::redeem_for_socket;
 
-/// Where the WebSockets of a workload are.
+/// Prefix of the paths of a workload's WebSockets.
 const WORKLOADS: &str = "/elastane/v1/workloads/";
 
 /// Lets only pages of this server open WebSockets, and makes known who opens one by a ticket.
@@ -42,8 +42,8 @@ pub async fn admit_pages(
     }
 }
 
-/// Who opens a WebSocket of a workload in a browser, by the ticket in its address; none if there is
-/// no ticket. The ticket is taken out of the address.
+/// Caller that opens a WebSocket of a workload in a browser, by the ticket in its address; `None`
+/// without a ticket. The ticket is removed from the address.
 fn by_ticket(
     gateway: &Gateway,
     origin: &Origin,

@@ -59,7 +59,7 @@ pub(crate) fn ticket_for_socket(
     Ok((ticket.map_err(ApiError::internal)?, TICKET_MS / 1000))
 }
 
-/// Who comes with such a ticket. It is used up.
+/// Caller of a ticket for WebSockets. The ticket is used up.
 pub(crate) fn redeem_for_socket(gateway: &Gateway, ticket: &str, workload: Uuid) -> Option<Caller> {
     gateway.tickets.redeem(ticket, (workload, NO_PORT), gateway.now())
 }

@@ -1,7 +1,7 @@
-//! Those who come in a browser, which sends no token of its own: a ticket is good for coming once,
-//! a visit is what the browser keeps from then on. Owns: for how long, and how many. They are in
-//! memory only: after a restart a new ticket is needed. Does not know who may come, and how
-//! either is carried.
+//! Access of browsers, which send no token of their own: a ticket is good for one request, a visit
+//! is the cookie that the browser keeps after it. Owns: their lifetime and number. They are in
+//! memory only: after a restart a new ticket is needed. Does not know who may get one, and how a
+//! request carries either.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use auth::hash_secret;
 use units::Instant;
 use uuid::Uuid;
 
-/// How long a ticket is good, and how long a visit lasts at most.
+/// Lifetime of a ticket, and longest lifetime of a visit, in milliseconds.
 pub(crate) const TICKET_MS: u64 = 60_000;
 pub(crate) const VISIT_MS: u64 = 12 * 3600 * 1000;
-/// Most of each, of one caller and of all; the oldest goes for a new one.
+/// Most tickets, and most visits, of one caller and of all; the oldest is dropped for a new one.
 const OWN_MAX: usize = 64;
 const ALL_MAX: usize = 2048;
-/// Most secrets of one request that are looked at.
+/// Most secrets of one request that are checked.
 const BROUGHT_MAX: usize = 64;
 
-/// A port of a workload; 0 stands for the WebSockets of this server to it.
+/// A port of a workload; 0 is the WebSockets of this server to it.
 pub(crate) type PortKey = (Uuid, u16);
 
-/// Who is let in where, and until when.
+/// Access of a caller to a port until `ends`.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     pub(crate) place: PortKey,
@@ -50,7 +50,7 @@ impl Tickets {
         keep(&self.tickets, Grant { place, caller: caller.clone(), ends }, now)
     }
 
-    /// Who comes with a ticket to this port. It is used up.
+    /// Caller of a ticket to this port. The ticket is used up.
     pub(crate) fn redeem(&self, ticket: &str, place: PortKey, now: Instant) -> Option<Caller> {
         let grant = lock(&self.tickets).remove(&hash_secret(ticket))?;
         (grant.place == place && grant.ends > now).then_some(grant.caller)

@@ -30,8 +30,8 @@ use crate::browser::{
 use crate::page;
 use crate::tickets::{PortKey, VISIT_MS};
 
-/// Answers requests to hosts of workloads. No other route is reached there, and none of these
-/// elsewhere.
+/// Answers requests to hosts of workloads. No other route is reachable there, and these are not
+/// reachable elsewhere.
 pub async fn divert(
     FromState(gateway): FromState<Arc<Gateway>>,
     Extension(origin): Extension<Origin>,
@@ -58,16 +58,16 @@ pub async fn divert(
     }
 }
 
-/// Who comes.
+/// An admitted request.
 struct Admitted {
     caller: Option<Caller>,
-    /// By a visit that a page of another host uses.
+    /// True if a page of another host uses the visit.
     elsewhere: bool,
-    /// For how long at most.
+    /// Longest time of a connection, in milliseconds.
     lasts_ms: u64,
 }
 
-/// What answers behind a host.
+/// Program behind a host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// The port itself.
@@ -140,7 +140,7 @@ fn must_not_stay(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 impl ExposedPort {
-    /// The answer of the workload, or that who asks is refused.
+    /// The response of the workload, or the refusal of the caller.
     async fn answer(
         &self,
         gateway: &Arc<Gateway>,
@@ -164,7 +164,7 @@ impl ExposedPort {
         (self.workload.id, self.port)
     }
 
-    /// Who asks: whose token it is, or whose visit.
+    /// Caller of the request, by a token or by a visit.
     fn guest(
         &self,
         gateway: &Gateway,
@@ -185,7 +185,7 @@ impl ExposedPort {
         Ok(Admitted { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) })
     }
 
-    /// Begins the visit of who comes with a ticket, and leads on to the address without it.
+    /// Begins a visit with a ticket, and redirects to the address without it.
     fn enter(
         &self,
         gateway: &Gateway,
@@ -270,7 +270,7 @@ impl ExposedPort {
                 answer.map_err(refused)?.map(Body::new)
             }
         };
-        // It would end visits of siblings.
+        // The header would end visits of other ports.
         answer.headers_mut().remove("clear-site-data");
         keep_visits(answer.headers_mut(), cookie(&self.address));
         Ok(answer)
@@ -286,7 +286,7 @@ impl ExposedPort {
         by.map_or(Ok(()), Caller::must_have_own_password)?;
         let local_only = self.workload.spec.serving.as_ref().is_some_and(|one| one.local_only);
         if local_only && !origin.is_local {
-            // Without a token elsewhere it looks as if it did not exist.
+            // Without a token an address elsewhere gives the error of a missing one.
             by.ok_or_else(closed)?;
             let why = "this inference answers requests from its own machine only";
             return Err(ApiError::forbidden(why));
@@ -325,7 +325,7 @@ impl ExposedPort {
         })
     }
 
-    /// Why nothing answers, as far as the state says it.
+    /// Reason in the state why nothing answers.
     fn standing(&self, gateway: &Gateway, error: &orchestrator::Error) -> String {
         let WorkloadView { spec, pods, phase, .. } = &*self.workload;
         let runs = pods.iter().any(|pod| pod.state == PodState::Running);

@@ -1,5 +1,6 @@
-//! What GPUs do, as the driver tells it. Owns: a connection to the driver that stays open, and
-//! leaving out what a device cannot tell. Does not know whose processes they are.
+//! Activity of GPUs, as the driver reports it. Owns: a connection to the driver that stays open,
+//! and omitting values that a device cannot report. Does not know which runs the processes belong
+//! to.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +8,32 @@ use nvml_wrapper::{Device, Nvml};
 
 use crate::processes::computing;
 
-/// What a GPU does, and which processes are on it.
+/// Utilisation and processes of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
-    /// What the driver calls it.
+    /// UUID that the driver gives the GPU.
     pub uuid: String,
-    /// Thousandths of the time in which it computed, over the driver's last period (up to 1 s).
+    /// Thousandths of the time in which it computed, over the driver's last period (up to 1 s);
+    /// `None` if unknown.
     pub busy_millis: Option<u64>,
-    /// Memory in use, in bytes.
+    /// Memory in use, in bytes; `None` if unknown.
     pub memory_bytes: Option<u64>,
-    /// What the driver tells of single processes, by process id.
+    /// Activity of single processes, by process id.
     pub processes: BTreeMap<u32, ProcessActivity>,
 }
 
-/// What a process does on a GPU.
+/// Activity of a process on a GPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessActivity {
-    /// Thousandths of the time in which it computed, by the driver's newest sample.
+    /// Thousandths of the time in which it computed, by the driver's newest sample; `None` if
+    /// unknown.
     pub busy_millis: Option<u64>,
-    /// Memory it holds, in bytes.
+    /// Memory in use, in bytes; `None` if unknown.
     pub memory_bytes: Option<u64>,
 }
 
 impl Activity {
-    /// What some of the processes on it do together; none if the driver knows none of them there.
+    /// Sum over some of the processes on it; `None` if the driver lists none of them.
     #[must_use]
     pub fn of(&self, are: impl Fn(u32) -> bool) -> Option<ProcessActivity> {
         let own = self.processes.iter().filter(|(pid, _)| are(**pid));
@@ -54,13 +57,14 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// None: there is no driver, or it does not answer. Blocks while the driver wakes up.
+    /// Connects to the driver; `None` if there is none, or it does not answer. Blocks while the
+    /// driver wakes up.
     #[must_use]
     pub fn open() -> Option<Self> {
         Nvml::init().ok().map(|nvml| Self { nvml })
     }
 
-    /// What every GPU does now; a device that does not answer is left out. Blocks for milliseconds.
+    /// Activity of every GPU, without devices that do not answer. Blocks for milliseconds.
     #[must_use]
     pub fn sample(&self) -> Vec<Activity> {
         let count = self.nvml.device_count().unwrap_or_else(|error| {
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_machine_with_or_without_a_driver_gets_an_answer() {
-        // What it is depends on the machine; that it is possible does not.
+        // The answer depends on the machine; that there is one does not.
         for gpu in Sampler::open().map(|sampler| sampler.sample()).unwrap_or_default() {
             assert!(!gpu.uuid.is_empty(), "{gpu:?}");
             assert!(gpu.busy_millis.is_none_or(|busy| busy <= 1000), "{gpu:?}");

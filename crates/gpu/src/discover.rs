@@ -26,7 +26,7 @@ pub fn discover() -> Result<Option<Vec<Gpu>>, Error> {
     settle((0..count).map(ask).collect()).map(Some)
 }
 
-/// What the driver says of a GPU.
+/// Answer of the driver for one GPU.
 #[derive(Debug, Clone)]
 struct Answer {
     uuid: String,
@@ -48,8 +48,8 @@ fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
     })
 }
 
-/// None: it cannot be divided. With any other error it may be, and then it must not be given out as a
-/// whole one.
+/// True for MIG mode; `None` if the GPU does not support it. After any other error the GPU may be
+/// in MIG mode, and must not be given out as a whole one.
 fn whether_divided(answer: Result<bool, NvmlError>) -> Result<Option<bool>, NvmlError> {
     match answer {
         Ok(is_divided) => Ok(Some(is_divided)),
@@ -58,8 +58,8 @@ fn whether_divided(answer: Result<bool, NvmlError>) -> Result<Option<bool>, Nvml
     }
 }
 
-/// The instances of a GPU in MIG mode that programs can use. Their numbers may have gaps. Not those that
-/// have a part of the processors of one and share its memory, which keep no limit.
+/// The instances of a GPU in MIG mode that programs can use. Their numbers may have gaps. Not those
+/// that have a part of the processors of one and share its memory, which keep no limit.
 fn instances(device: &Device<'_>) -> Result<Vec<MigInstance>, NvmlError> {
     let instance = |index| match device.mig_device_by_index(index) {
         Ok(instance) => Some(described(&instance)),

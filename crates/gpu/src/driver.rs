@@ -1,6 +1,6 @@
-//! The driver, for those who ask it again and again. Owns: connections that are opened by the first
-//! question, and that no caller waits behind a question that a driver which hangs never answers.
-//! Does not know what is made of the answers.
+//! The driver, for callers that query it repeatedly. Owns: connections that the first query opens,
+//! and that no caller waits behind a query that a hanging driver never answers. Does not know about
+//! the use of the answers.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::sync::{Mutex, TryLockError};
 
 use crate::{Activity, Health, Sampler, Watcher};
 
-/// The driver, if there is one. A question blocks for as long as the driver takes, or for ever; one
-/// of the same kind is refused meanwhile.
+/// The driver, if there is one. A query blocks for as long as the driver takes, or for ever;
+/// another one of the same kind fails meanwhile.
 #[derive(Debug, Default)]
 pub struct Driver {
     sampler: Connection<Sampler>,
@@ -17,25 +17,25 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// What every GPU does now; nothing without a driver.
+    /// Activity of every GPU; empty without a driver.
     ///
     /// # Errors
-    /// It still owes an answer.
+    /// An earlier query is still unanswered.
     pub fn sample(&self) -> Result<Vec<Activity>, String> {
         let sampled = self.sampler.ask(Sampler::open, |sampler| sampler.sample())?;
         Ok(sampled.unwrap_or_default())
     }
 
-    /// How each of these GPUs is; none without a driver.
+    /// Health of each of these GPUs, by UUID; `None` without a driver.
     ///
     /// # Errors
-    /// It does not say, or still owes an answer.
+    /// The driver fails to answer, or an earlier query is still unanswered.
     pub fn look(&self, uuids: &[String]) -> Result<Option<BTreeMap<String, Health>>, String> {
         self.watcher.ask(Watcher::open, |watcher| watcher.look(uuids))?.transpose()
     }
 }
 
-/// What is asked by one at a time; nothing is in it where there is no driver.
+/// Connection for one query at a time; holds `None` without a driver.
 #[derive(Debug)]
 struct Connection<T>(Mutex<OnceCell<Option<T>>>);
 

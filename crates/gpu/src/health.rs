@@ -1,5 +1,6 @@
-//! Whether GPUs work, and who computes on them, as the driver tells it. Owns: which of its answers
-//! mean that a device is lost. Does not know whose processes they are, and what follows.
+//! Health of GPUs and their computing processes, as the driver reports them. Owns: which answers of
+//! the driver mean that a device is lost. Does not know which runs the processes belong to, and
+//! what follows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,14 +21,14 @@ const XIDS_FATAL: [u64; 7] = [48, 64, 79, 95, 119, 120, 140];
 /// The PID namespace in which Linux starts: there the driver and `/proc` mean the same processes.
 const PID_NAMESPACE_FIRST: &str = "pid:[4026531836]";
 
-/// How a GPU is.
+/// Health and processes of a GPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Why it cannot be used; none if it can.
+    /// Reason why it cannot be used; `None` if it can.
     pub fault: Option<String>,
-    /// Processes that compute on it, by id, and the memory they hold there, in bytes; none where
-    /// the driver does not tell now. Those that draw on a screen as well are not among them, nor
-    /// are any where ids mean nothing here.
+    /// Memory of processes that compute on it, in bytes by process id; `None` if the driver does
+    /// not report it now. Processes that also draw on a screen are not included, and none are if
+    /// process ids have no meaning here.
     pub processes: Option<BTreeMap<u32, u64>>,
 }
 
@@ -38,8 +39,8 @@ impl Health {
         self.processes.as_ref().is_some_and(|processes| !processes.is_empty())
     }
 
-    /// The processes that are not ours, and what is made of each and the memory it holds; none
-    /// where it is not known of all whose they are.
+    /// Processes outside our runs, converted by `told` from each and its memory; `None` if the
+    /// owner of any process is unknown.
     pub fn foreign<T>(
         &self,
         ours: impl Fn(u32) -> Option<bool>,
@@ -58,7 +59,7 @@ impl Health {
     }
 }
 
-/// A process, for people.
+/// A process, for a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// The name of its program, without arguments: those may be secret.
@@ -71,11 +72,11 @@ pub struct Program {
 pub struct Watcher {
     nvml: &'static Nvml,
     gpus: BTreeMap<String, Watched>,
-    /// True if process ids of the driver are those that are seen here.
+    /// True if process ids of the driver have the same meaning here.
     sees_processes: bool,
 }
 
-/// What is remembered of a GPU.
+/// State of a GPU between queries.
 struct Watched {
     /// True if it was divided when it was first seen.
     divided: Option<bool>,
@@ -91,8 +92,8 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// None: there is no driver, or it does not answer. Blocks while the driver wakes up. The
-    /// connection stays for the life of the process.
+    /// Connects to the driver; `None` if there is none, or it does not answer. Blocks while the
+    /// driver wakes up. The connection stays for the life of the process.
     #[must_use]
     pub fn open() -> Option<Self> {
         let nvml: &'static Nvml = Box::leak(Box::new(Nvml::init().ok()?));
@@ -144,8 +145,8 @@ impl Watcher {
     }
 }
 
-/// What an error says of the device, where the driver answers: many a lost one is only an unknown
-/// error.
+/// Reason for an error of a device while the driver answers: for many lost devices it is only an
+/// unknown error.
 pub(crate) fn fault_of(error: &NvmlError) -> String {
     match error {
         NvmlError::NotFound => "the driver does not have it any more".to_owned(),
@@ -153,18 +154,18 @@ pub(crate) fn fault_of(error: &NvmlError) -> String {
     }
 }
 
-/// None where the device cannot be divided.
+/// True if the device is in MIG mode; `None` if it does not support it.
 fn is_divided(device: &Device<'_>) -> Option<bool> {
     device.mig_mode().ok().map(|mode| mode.current == 1)
 }
 
-/// The errors of a device from now on; none where the driver does not tell them.
+/// Errors of a device from now on; `None` if the driver does not report them.
 fn errors_of(nvml: &'static Nvml, device: &Device<'static>) -> Option<EventSet<'static>> {
     let set = nvml.create_event_set().ok()?;
     device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok()
 }
 
-/// The first fatal error since it was asked last.
+/// The first fatal error since the last call.
 fn next_fatal(errors: &EventSet<'static>) -> Option<u64> {
     let next = || Some(errors.wait(0).ok()?.event_data);
     std::iter::from_fn(next).find_map(|data| match data {
@@ -182,7 +183,7 @@ fn computing(device: &Device<'_>) -> Result<BTreeMap<u32, u64>, NvmlError> {
     Ok(held)
 }
 
-/// What a process is; none if there is none of this id.
+/// Program and user of a process; `None` if there is no process with this id.
 fn program(pid: u32) -> Option<Program> {
     let folder = format!("/proc/{pid}");
     let name = fs::read_to_string(format!("{folder}/comm")).ok()?;

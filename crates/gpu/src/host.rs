@@ -1,5 +1,5 @@
-//! What this machine can give: cores, memory, its name. Owns: the limits a container sets
-//! (cgroup v2), so that no more is promised than may be used.
+//! Capacity of this machine: cores, memory, its name. Owns: the limits that a container sets
+//! (cgroup v2), so that the scheduler promises no more than a run can use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ pub struct Capacity {
     pub memory_bytes: u64,
 }
 
-/// What this process may use of the machine: the hardware, the CPU affinity, and the limits of
-/// every control group it is in, whichever is least. Memory is 0 when `/proc` is hidden.
+/// Capacity that this process may use: the least of the hardware, the CPU affinity, and the limits
+/// of every control group it is in. Memory is 0 if `/proc` is hidden.
 #[must_use]
 pub fn host_capacity() -> Capacity {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

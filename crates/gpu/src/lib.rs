@@ -29,46 +29,46 @@ use thiserror::Error;
 pub struct Gpu {
     /// Index on its node, from 0, in PCI bus order.
     pub index: u32,
-    /// What the driver calls it, or `GPU-sim-<node>-<index>`.
+    /// UUID that the driver gives the GPU, or `GPU-sim-<node>-<index>`.
     pub uuid: String,
-    /// Product name; `simulated` for one that is not there.
+    /// Product name; `simulated` for a simulated GPU.
     pub product: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// True if it is simulated.
     pub simulated: bool,
-    /// Its MIG instances, if it is in MIG mode: programs can use those only.
+    /// MIG instances of a GPU in MIG mode; programs can use only these.
     pub instances: Option<Vec<MigInstance>>,
-    /// Why it cannot be used; none if it can. The driver tells no UUID, product and memory of one
-    /// that it has lost: those are made up.
+    /// Reason why it cannot be used; `None` if it can. The driver reports no UUID, product and
+    /// memory of a lost GPU: these values are made up.
     pub fault: Option<String>,
 }
 
 /// A MIG instance of a GPU, which an administrator made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigInstance {
-    /// What the driver calls it.
+    /// UUID that the driver gives the instance.
     pub uuid: String,
-    /// Its slices and memory, such as `3g.40gb`.
+    /// Slices and memory, such as `3g.40gb`.
     pub profile: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
 }
 
-/// A node and its GPUs; none for a CPU-only node.
+/// A node and its GPUs; empty for a CPU-only node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeGpus {
     /// Name of the node.
     pub name: String,
-    /// Its GPUs by index.
+    /// GPUs by index.
     pub gpus: Vec<Gpu>,
-    /// Its labels.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// What of the machine it may have.
+    /// Part of the machine that the node may use.
     pub host: HostPart,
 }
 
-/// What of a machine a node may have; what is not said is that of the machine.
+/// Part of a machine that a node may use; `None` for all of the machine's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostPart {
     /// Thousandths of cores.
@@ -77,7 +77,7 @@ pub struct HostPart {
     pub memory_bytes: Option<u64>,
 }
 
-/// Why GPUs could not be found or made up.
+/// Reason why GPUs could not be found or simulated.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A driver is installed but does not answer.
@@ -91,7 +91,7 @@ pub enum Error {
     Notation {
         /// As typed.
         text: String,
-        /// What was expected.
+        /// Expected form.
         what: &'static str,
         /// How it is written.
         example: &'static str,
@@ -103,7 +103,7 @@ pub enum Error {
         text: String,
         /// The number.
         count: u64,
-        /// What was counted.
+        /// Name of the counted items.
         what: &'static str,
         /// Largest allowed.
         max: u32,
@@ -113,15 +113,15 @@ pub enum Error {
     Labels {
         /// As typed.
         text: String,
-        /// What is wrong with them.
+        /// Error in the labels.
         fault: String,
     },
-    /// What it may have of the machine is wrong.
+    /// The part of the machine that a node may use is wrong.
     #[error("`{text}` has no usable cores and memory: {fault}")]
     Host {
         /// As typed.
         text: String,
-        /// What is wrong with them.
+        /// Error in the cores or memory.
         fault: String,
     },
     /// The memory size is wrong.
@@ -129,7 +129,7 @@ pub enum Error {
     Size {
         /// As typed.
         text: String,
-        /// What is wrong with it.
+        /// Error in the size.
         fault: String,
     },
 }

@@ -1,5 +1,5 @@
-//! The processes that compute on a GPU, as the driver lists them. Owns: making one list of several. Does
-//! not know about: whose processes they are.
+//! The processes that compute on a GPU, as the driver lists them. Owns: merging several lists. Does
+//! not know about: which runs the processes belong to.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 
-/// Bytes of each process, those of MPS among them; one that the driver does not tell the bytes of is
-/// left out.
+/// Bytes of each process, including those of MPS; without processes whose memory the driver does
+/// not report.
 ///
 /// # Errors
 /// The device does not answer. One that has no such list has no such processes.
@@ -19,7 +19,7 @@ pub(crate) fn computing(device: &Device<'_>) -> Result<BTreeMap<u32, u64>, NvmlE
     Ok(merged(own?, of_mps?))
 }
 
-/// What is listed.
+/// Entries of a list; empty if the device does not support it.
 ///
 /// # Errors
 /// As there.

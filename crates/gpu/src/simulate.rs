@@ -70,7 +70,7 @@ pub fn simulate_nodes(text: &str) -> Result<Vec<NodeGpus>, Error> {
     Ok(all)
 }
 
-/// A simulated node with so many GPUs of this size.
+/// A simulated node with this many GPUs of this size.
 ///
 /// # Errors
 /// A number is outside its range.
@@ -109,7 +109,7 @@ fn kind_of_node(text: &str) -> Result<(u32, u32, u64), Error> {
     }
 }
 
-/// What a node may have of the machine, `cpu=3920m,memory=15GB`.
+/// Parses the part of the machine that a node may use, such as `cpu=3920m,memory=15GB`.
 fn host_part(text: &str, given: &str) -> Result<HostPart, Error> {
     let fault = |fault: String| Error::Host { text: text.to_owned(), fault };
     let mut host = HostPart::default();

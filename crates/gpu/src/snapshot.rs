@@ -1,5 +1,5 @@
-//! What a simulated driver says through NVML, as a program inside a workload reads it. Owns: asking
-//! for it once. Does not know about: how it is printed, and real drivers, which have a tool.
+//! State of a simulated driver as NVML reports it to a program inside a workload. Owns: one query.
+//! Does not know about: output, and real drivers, which have a tool.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
@@ -13,18 +13,18 @@ pub struct Snapshot {
     pub driver: String,
     /// The newest version of CUDA that it knows, such as 13.0.
     pub cuda: String,
-    /// Its GPUs by index.
+    /// GPUs by index.
     pub gpus: Vec<SnapshotGpu>,
 }
 
-/// A GPU at one moment. What it does not say is none.
+/// A GPU at one moment. A value that the driver does not report is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SnapshotGpu {
-    /// What it is called.
+    /// Product name.
     pub name: String,
-    /// Its UUID.
+    /// UUID.
     pub uuid: String,
-    /// Its place on the PCI bus.
+    /// Place on the PCI bus.
     pub bus_id: Option<String>,
     /// Bytes of memory that a program here may use at all.
     pub total_bytes: u64,
@@ -43,7 +43,7 @@ pub struct SnapshotGpu {
 /// How the version of a simulated driver ends.
 const SIMULATED: &str = "-simulated";
 
-/// What the driver says that this process finds; none if it finds none, or a real one.
+/// State of the simulated driver that this process finds; `None` if it finds none, or a real one.
 ///
 /// # Errors
 /// A simulated driver is there but does not answer.

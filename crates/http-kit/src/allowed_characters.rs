@@ -1,4 +1,4 @@
-//! Which characters the texts of a JSON body may have. Does not know what the fields mean.
+//! Characters allowed in the texts of a JSON body. Does not know what the fields mean.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ fn texts(value: &Value, path: &mut String, one_line: bool) -> Result<(), ApiErro
         if !text.contains(wrong) {
             return Ok(());
         }
-        // Without the text, which may be secret.
+        // The error does not repeat the text, which may be secret.
         Err(ApiError::field(path, "has a control character; leave it out"))
     };
     match value {

@@ -1,4 +1,4 @@
-//! Answers whose type says their status or format.
+//! Responses whose type determines their status or format.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ pub struct Noticed<T> {
 }
 /// 200 without a body.
 pub struct Done;
-/// 204: done, and nothing to say.
+/// 204: done, without a body.
 pub struct NoContent;
 /// Text that may still be growing.
 pub struct PlainText(pub Body);

@@ -15,7 +15,7 @@ use super::{allowed_characters, decode, tree};
 /// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How long a body may take to come; shorter than the time limit of an answer, so that the error
+/// Longest time for a body to arrive; shorter than the time limit of a response, so that the error
 /// names the body.
 const BODY_WAIT: Duration = Duration::from_secs(20);
 
@@ -145,7 +145,7 @@ fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 fn tree(bytes: &[u8]) -> Result<Value, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = tree::read(&mut json).map_err(|error| {
-        // Where the text stops being JSON, the path is that of the innocent field before it.
+        // If the text stops being JSON, the path is that of the field before the error.
         let path = if error.error.is_data() { error.path.as_str() } else { "" };
         at(path, explain(&error.error))
     })?;
@@ -176,7 +176,7 @@ fn at(path: &str, why: String) -> ApiError {
 
 /// Longest unknown name for which the nearest one is looked for.
 const NAME_BYTES_MAX: usize = 128;
-/// How many names are listed where none is near.
+/// Most names listed if none is near.
 const NAMES_MAX: usize = 12;
 
 /// The text of a JSON error; for an unknown field the nearest known one instead of all of them.
@@ -205,9 +205,9 @@ fn explain(error: &serde_json::Error) -> String {
     }
 }
 
-/// What serde says of values, in the words of JSON, with what to write.
+/// Message of serde about values, in the words of JSON, with the expected value.
 fn plainly(text: &str) -> String {
-    // What was sent stands before what was expected, and may hold anything.
+    // The sent value stands before the expected one, and may hold anything.
     let Some((got, want)) = text.rsplit_once(", expected ") else {
         let named = |kind: &str| text.strip_prefix(kind)?.strip_suffix('`');
         return match (named("missing field `"), named("duplicate field `")) {

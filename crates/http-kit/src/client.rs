@@ -1,9 +1,9 @@
-//! Who is at the other end of a connection, as far as the network says it. Owns: that programs of
-//! this machine are told apart by account, others by address. Does not know about tokens.
+//! The client of a connection, as far as the network identifies it. Owns: programs of this machine
+//! are distinguished by account, others by address. Does not know about tokens.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Whose connections are counted together.
+/// Key by which connections are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Client {
     /// An account of this machine: that of the socket at the other end.
@@ -13,7 +13,7 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Who connected from there to here.
+    /// Client that connected from `peer` to the local address `here`.
     pub(crate) fn of(peer: SocketAddr, here: Option<SocketAddr>) -> Self {
         let ip = peer.ip().to_canonical();
         let here = here.filter(|here| ip.is_loopback() || ip == here.ip().to_canonical());
@@ -29,8 +29,8 @@ impl Client {
     }
 }
 
-/// The account of a socket, as the kernel says it of exactly one (`sock_diag`, in a time that does
-/// not grow with the number of sockets).
+/// Account of a socket, from the kernel's `sock_diag` query for exactly one socket, whose time does
+/// not grow with the number of sockets.
 #[cfg(target_os = "linux")]
 mod socket_owner {
     use std::net::{IpAddr, SocketAddr};
@@ -45,7 +45,7 @@ mod socket_owner {
     const BY_FAMILY: u16 = 20;
     /// `NLM_F_REQUEST`.
     const REQUEST: u16 = 1;
-    // As every Linux numbers them.
+    // Numbers of every Linux.
     const INET: u8 = 2;
     const INET6: u8 = 10;
     const TCP: u8 = 6;
@@ -55,7 +55,7 @@ mod socket_owner {
     /// three numbers.
     const UID: usize = HEAD + 4 + 48 + 12;
 
-    /// The account of the socket with these two ends; none if the kernel does not tell.
+    /// Account of the socket with these two ends; `None` if the kernel does not report it.
     pub(super) fn of(its_end: SocketAddr, other_end: SocketAddr) -> Option<u32> {
         ask(&request(its_end, other_end))
             .inspect_err(|error| tracing::debug!("no owner of the socket {its_end}: {error}"))
@@ -108,7 +108,7 @@ mod socket_owner {
     }
 }
 
-/// Elsewhere accounts are not told apart.
+/// Other systems do not distinguish accounts.
 #[cfg(not(target_os = "linux"))]
 mod socket_owner {
     pub(super) const fn of(_: std::net::SocketAddr, _: std::net::SocketAddr) -> Option<u32> {

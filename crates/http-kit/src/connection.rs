@@ -11,7 +11,8 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-/// How long a client may leave a piece of an answer unread before it makes room for others.
+/// How long a client may leave a piece of a response unread before its connection counts as idle,
+/// in seconds.
 const STALLED_AFTER_S: u64 = 60;
 
 /// One connection.
@@ -23,9 +24,9 @@ pub(crate) struct Connection {
     has_asked: AtomicBool,
     /// A request came whole, its body included.
     has_asked_whole: AtomicBool,
-    /// The body of a request has not come to its end, and the answer not begun.
+    /// The body of a request is incomplete, and the response has not begun.
     awaits_body: AtomicBool,
-    /// It speaks another protocol by now.
+    /// The connection was upgraded to another protocol.
     went_over: AtomicBool,
     /// When the last piece of an answer was handed on and no further one requested yet, in seconds
     /// since [`seconds`] began, at least 1; 0: nothing is unread.
@@ -40,8 +41,8 @@ fn seconds() -> u64 {
 }
 
 impl Connection {
-    /// True if it makes room for others: it is silent, sends a body that has no end yet, or its
-    /// client reads nothing.
+    /// True if the connection may be closed for a new one: it is silent, sends an unfinished body,
+    /// or its client reads nothing.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_silent() || self.awaits_body.load(Ordering::Relaxed) || self.is_stalled(seconds())
     }
@@ -66,12 +67,12 @@ impl Connection {
         self.has_asked_whole.load(Ordering::Relaxed)
     }
 
-    /// Asks the connection to end.
+    /// Requests the end of the connection.
     pub(crate) fn leave(&self) {
         self.leave.notify_one();
     }
 
-    /// Returns when the connection was asked to end.
+    /// Returns when the end of the connection was requested.
     pub(crate) async fn has_to_leave(&self) {
         self.leave.notified().await;
     }
@@ -100,8 +101,8 @@ impl Busy {
         self.0.went_over.store(true, Ordering::Relaxed);
     }
 
-    /// The request lasts until the end of this answer. What its body still brings is no longer
-    /// waited for: both may go on side by side.
+    /// The request lasts until the end of this response. The rest of its body is no longer waited
+    /// for: both may continue side by side.
     pub(crate) fn until_end_of(self, body: Body) -> Answer {
         self.0.awaits_body.store(false, Ordering::Relaxed);
         Answer { body, busy: self }
@@ -135,8 +136,8 @@ impl HttpBody for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        // The next is asked for once there is room for it, so a client that reads nothing leaves
-        // this as it is. A stream that has nothing to say is not stalled.
+        // The next piece is requested once there is room for it, so a client that reads nothing
+        // leaves this as it is. A stream without data to send is not stalled.
         let has_data = matches!(frame, Poll::Ready(Some(Ok(_))));
         self.busy.0.handed_at_s.store(if has_data { seconds() } else { 0 }, Ordering::Relaxed);
         frame
@@ -166,7 +167,7 @@ impl Arriving {
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        // Nobody waits for the rest.
+        // The handler does not read the rest.
         self.connection.awaits_body.store(false, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,6 @@
-//! Which connections there are. Owns: how many at a time, how many of one client and of one
-//! caller, and which of them makes room for a new one: one that is idle. So idle connections lock
-//! no other out, however many they are. Does not know when one is idle (`connection`), and who is
-//! at its other end (`client`).
+//! All open connections. Owns: how many at a time, how many of one client and of one caller, and
+//! which idle one is closed for a new one. So idle connections never lock others out, however many
+//! they are. Does not know when a connection is idle (`connection`), nor its client (`client`).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,13 +23,13 @@ const OWN_MAX: usize = 1024;
 const RESERVED: usize = 64;
 /// Longest until the head of the first request is there.
 const FIRST_WAIT: Duration = Duration::from_secs(10);
-/// When to try again where there was no place.
+/// Seconds after which to try again if there was no place.
 const RETRY_S: u64 = 5;
 
-/// How many connections a server takes, and from whom.
+/// Limits of the connections of a server.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Most at a time.
+    /// Most connections at a time.
     pub connections: usize,
     /// Longest until the head of the first request is there, encryption included.
     pub first_request: Duration,
@@ -46,7 +45,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What suits a process that may have this many files open: a request to a workload takes two,
+    /// Limits for a process that may have this many files open: a request to a workload takes two,
     /// and the server has files of its own.
     #[must_use]
     pub fn for_files(files: usize) -> Self {
@@ -69,7 +68,7 @@ impl Limits {
     }
 }
 
-/// Why there is no place for a connection.
+/// Limit that a connection would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
     /// The client has all it may have.
@@ -103,11 +102,11 @@ struct Table {
 struct Entry {
     connection: Arc<Connection>,
     client: Client,
-    /// Whose token its newest request had.
+    /// Principal of the token in its newest request.
     caller: Option<Arc<str>>,
 }
 
-/// The place of a connection. What it goes over to keeps it.
+/// Permit of a connection. An upgraded connection keeps it.
 #[derive(Debug, Clone)]
 pub struct ConnectionPermit(Arc<Slot>);
 
@@ -149,7 +148,7 @@ impl Connections {
         if !is_proxy && own >= own_max && !table.make_room(|one| one.client == client) {
             return Err(Full::Own(own_max));
         }
-        // Of accounts of this machine there are as many as there are; addresses are made at will.
+        // The number of accounts on this machine is limited; addresses can be made at will.
         let is_first = own == 0 && matches!(client, Client::Account(_));
         let reserved = if is_proxy || is_first { 0 } else { self.limits.reserved() };
         let full = table.all.len() + reserved >= self.limits.connections;
@@ -233,7 +232,7 @@ impl ConnectionPermit {
         let mut table = all.table();
         let is_of_caller = |one: &Entry| one.caller.as_deref() == Some(caller);
         if table.all.get(&number).is_none_or(is_of_caller) {
-            // Counted before, or it made room for another and is about to end.
+            // Counted before, or closed for another one and about to end.
             return Ok(());
         }
         let own = table.by_caller.get(caller).copied().unwrap_or(0);
@@ -254,7 +253,7 @@ impl ConnectionPermit {
         Ok(())
     }
 
-    /// Returns when this connection has to make room for others.
+    /// Returns when this connection has to end, to make room for others.
     pub(crate) async fn has_to_leave(&self) {
         self.0.connection.has_to_leave().await;
     }

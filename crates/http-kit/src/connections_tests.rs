@@ -1,4 +1,4 @@
-//! Who gets a place, and who makes room.
+//! Admission of connections, and the closing of idle ones.
 
 use super::*;
 
@@ -93,8 +93,8 @@ fn one_client_takes_a_quarter_and_the_last_places_are_for_who_has_none() {
     assert_eq!(take(Client::Account(1000), 64), 16, "also on this machine");
     assert_eq!(take(address("192.0.2.1"), 64), 16);
     assert_eq!(take(Client::Account(1001), 64) + take(Client::Account(1002), 64), 24);
-    // An account that has none gets one of the eight that are reserved, and no second; no address does,
-    // of which anybody has as many as wanted.
+    // An account that has none gets one of the eight that are reserved, and no second; no address
+    // does, of which anybody has as many as wanted.
     assert_eq!(take(Client::Account(0), 64), 1);
     assert_eq!(take(address("192.0.2.2"), 64), 0);
     let proxy = all.admit_client(address("10.9.9.9"), true).expect("a proxy connects for many");
@@ -133,8 +133,8 @@ fn a_caller_takes_an_eighth_whatever_lasts_and_is_told() {
         "ada has 8 connections open, the most allowed; close some, or try again in 5 s"
     );
     other.belongs_to("ben").unwrap();
-    // One that is between two requests makes room; one that ends or changes hands is counted no
-    // more.
+    // A connection between two requests makes room; one that ends or changes its caller is no
+    // longer counted.
     let (busy, idle) = kept.pop().unwrap();
     drop(busy);
     next.belongs_to("ada").unwrap();

@@ -6,7 +6,7 @@ pub fn csv_line(cells: &[String]) -> String {
     format!("{}\n", cells.join(","))
 }
 
-/// A cell. What a spreadsheet would take for a formula is made text.
+/// A cell. Text that a spreadsheet would take for a formula is marked as text.
 fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let mark = if formula { "'" } else { "" };

@@ -14,12 +14,12 @@ use serde::de::{
 };
 use serde_json::{Error, Map, Value, map};
 
-/// What is wrong with a value.
+/// Error of a value, with the path of its field.
 #[derive(Debug)]
 pub(super) struct DecodeError {
     /// The field, such as `spec.tolerations[0]`; empty for the value itself.
     pub(super) path: String,
-    /// What is wrong with it.
+    /// Error of the value.
     pub(super) error: Error,
 }
 

@@ -13,7 +13,7 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 pub struct ApiError {
     /// Status of the answer.
     pub status: StatusCode,
-    /// What is wrong, and what to do. It begins with `field`, if there is one.
+    /// Description of the error and its remedy. It begins with `field`, if there is one.
     pub message: String,
     /// Path of the value of the request that is wrong, such as `spec.compute.gpuDevicesRequest`.
     pub field: Option<String>,
@@ -33,7 +33,7 @@ impl ApiError {
         Self { status, message: message.into(), field: None, details: None, retry_after_s: None }
     }
 
-    /// Something in the request is wrong.
+    /// Refusal of a malformed request.
     pub fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
@@ -43,8 +43,7 @@ impl ApiError {
         Self { field: Some(field.to_owned()), ..Self::bad(format!("{field}: {why}")) }
     }
 
-    /// The same refusal where what is called `from` here is called `to` there: of it, and of the
-    /// fields within it.
+    /// This error with the field `from`, or a field within it, renamed to `to`.
     #[must_use]
     pub fn moved(self, from: &str, to: &str) -> Self {
         let rest = self.field.as_deref().and_then(|field| field.strip_prefix(from));
@@ -56,19 +55,19 @@ impl ApiError {
         Self { message: format!("{field}{why}"), field: Some(field), ..self }
     }
 
-    /// The request is well-formed and asks for what this server does not do yet.
+    /// Refusal of a well-formed request for a feature that this server does not support yet.
     pub fn not_yet(what: impl std::fmt::Display) -> Self {
         let field = what.to_string();
         let message = format!("{field} is not supported yet; leave it out");
         Self { field: Some(field), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, message) }
     }
 
-    /// Who asks may not do this.
+    /// Refusal of a request that the caller has no permission for.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, message)
     }
 
-    /// It was asked too often.
+    /// Refusal of too many requests; the next is allowed after `wait_s` seconds.
     pub fn too_many(wait_s: u64) -> Self {
         let why = format!("too many attempts; try again in {wait_s} s");
         let fault = Self::new(StatusCode::TOO_MANY_REQUESTS, why);
@@ -84,7 +83,7 @@ impl ApiError {
     /// There is no such thing.
     pub fn no_such(kind: &str, id: &str) -> Self {
         let id = units::shown(id);
-        // In the words of the command line.
+        // The hint names commands.
         let hint = match kind {
             "project" => "; `runai list projects` lists them",
             "workload" => "; `runai list -A` lists them",
@@ -124,7 +123,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut message = self.message;
         if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-            // What was sent may be part of it, and as long as a body.
+            // The message may quote the request, and so be as long as a body.
             message.truncate(end);
             message.push('…');
         }

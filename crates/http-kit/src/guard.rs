@@ -1,6 +1,6 @@
-//! What every request passes: a limit of time, an answer where the handler panics, and what browsers
-//! may do with answers.
-//! Owns also: what the headers of a request say of its token and of what it wants to be answered.
+//! Middleware of every request: a time limit, a response if the handler panics, and response
+//! headers that restrict browsers.
+//! Owns also: the token and the accepted format in the headers of a request.
 
 use std::any::Any;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::ApiError;
 
-/// How long a handler may take until its answer begins. Streams may go on after that.
+/// How long a handler may take until its response begins. Streams may continue after that.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
 /// The token of a request.
@@ -22,7 +22,7 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// True if a browser asks for a page to show.
+/// True if a browser requests a page to show.
 pub fn wants_page(headers: &HeaderMap) -> bool {
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     accepts.is_some_and(|accept| accept.contains("text/html"))
@@ -36,8 +36,8 @@ pub async fn limit_time(request: Request, next: Next) -> Result<Response, ApiErr
     })
 }
 
-/// Has browsers take an answer for what it says it is and, unless it says itself how long it may be
-/// kept, keep none: it may hold a token, and what only its reader may see.
+/// Makes browsers keep to the content type of a response and store no response, unless it sets its
+/// own cache time: it may hold a token, or data that only its reader may see.
 pub async fn keep_nowhere(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

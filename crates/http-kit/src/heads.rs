@@ -1,7 +1,6 @@
-//! Heads of requests as they come, before they are parsed. Owns: that a request whose end a proxy
-//! could see elsewhere is refused: a line that ends without a carriage return, and a length beside
-//! `Transfer-Encoding`. The parser takes both, and does not say so. Does not know about: what else
-//! is in a head.
+//! Heads of requests before they are parsed. Owns: a request whose end a proxy could see elsewhere
+//! is refused: a line that ends without a carriage return, and a length beside `Transfer-Encoding`.
+//! The parser accepts both silently. Does not know about: other contents of a head.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,13 +12,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes of a line that are kept: the headers that matter are shorter.
 const LINE_BYTES: usize = 64;
 
-/// Where the next byte belongs.
+/// Part of a request that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Head,
     /// A body with so many bytes left.
     Body(u64),
-    /// Something without an end that is known here. [`ends_connection`] has nothing follow it.
+    /// A body without a known end. [`ends_connection`] allows no request after it.
     Rest,
 }
 
@@ -60,7 +59,7 @@ impl Heads {
         }
     }
 
-    /// Looks at bytes as they come. The end of a line that makes a request ambiguous becomes a NUL,
+    /// Checks bytes as they come. The end of a line that makes a request ambiguous becomes a NUL,
     /// for which the parser answers 400 and closes the connection.
     fn look_at(&mut self, mut bytes: &mut [u8]) {
         while !bytes.is_empty() {
@@ -208,7 +207,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CheckedHeads<S> {
 mod tests {
     use super::*;
 
-    /// How many line ends of these bytes are refused, when they come in pieces of so many bytes.
+    /// Number of line ends in these bytes that are refused, if they come in pieces of `piece`
+    /// bytes.
     fn refused(text: &str, piece: usize) -> usize {
         let (mut heads, mut bytes) = (Heads::new(), text.as_bytes().to_vec());
         bytes.chunks_mut(piece).for_each(|piece| heads.look_at(piece));

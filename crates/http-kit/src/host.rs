@@ -1,4 +1,4 @@
-//! For which host a request is. Owns: that each names exactly one, and that it is one of this
+//! The host that a request names. Owns: each request names exactly one, and it is one of this
 //! server's: a web page can have its own name point to this machine (DNS rebinding), and would be
 //! served by that name.
 
@@ -17,7 +17,7 @@ use crate::tls::Tls;
 /// The names by which a server may be addressed, beside those of the loopback.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts {
-    /// These names.
+    /// Names of the server.
     pub names: Vec<String>,
     /// True if any IP address is one: for a server that listens beyond the loopback. No page can
     /// have an address point anywhere else.

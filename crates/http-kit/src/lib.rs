@@ -1,8 +1,8 @@
-//! What every interface over HTTP needs, whatever it is about: connections and TLS, reading
-//! requests and refusing them, lists, and the description of routes.
+//! Common parts of every interface over HTTP: connections and TLS, reading requests and refusing
+//! them, lists, and the description of routes.
 //!
-//! Owns: statuses, error bodies, list queries, and what is checked of every request but who asks.
-//! Does not know which routes there are, and everything behind them.
+//! Owns: statuses, error bodies, list queries, and the checks of every request except
+//! authentication. Does not know which routes there are, and everything behind them.
 
 mod allowed_characters;
 mod answer;

@@ -1,7 +1,6 @@
-//! Lists: paging, sorting, searching and filtering, the same for every family.
+//! Lists: paging, sorting, searching and filtering, in one way for every family.
 //!
-//! Owns: the query language (reference C.2). Does not know what is listed; a family says
-//! which fields it has.
+//! Owns: the query language. Does not know what is listed; a family defines its fields.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -46,7 +45,7 @@ pub struct ListQuery {
     descending: bool,
     search: Option<String>,
     conditions: Vec<Condition>,
-    /// True if the deleted are asked for, instead of the living.
+    /// True if the list is of deleted rows, instead of living ones.
     pub deleted: bool,
 }
 
@@ -87,7 +86,7 @@ impl Input for ListQuery {
 }
 
 impl ListQuery {
-    /// Says what some of the parameters may be.
+    /// Adds those parameters to a description that `wanted` selects by name.
     pub fn describe_some(to: &mut Description, wanted: impl Fn(&str) -> bool) {
         for (name, allowed, about) in PARAMETERS.into_iter().filter(|(name, ..)| wanted(name)) {
             to.parameter_of(name, allowed.schema(), about);
@@ -122,14 +121,14 @@ impl ListQuery {
         Ok(query)
     }
 
-    /// Its conditions: the field, whether it asks for what is equal, and the operand.
+    /// Its conditions: the field, `true` if the operator is equality, and the operand.
     pub fn conditions(&self) -> impl Iterator<Item = (&str, bool, &str)> {
         self.conditions
             .iter()
             .map(|one| (one.field.as_str(), one.operator == Operator::Is, one.operand.as_str()))
     }
 
-    /// Whether the condition of this number holds for a row.
+    /// True if condition number `number` holds for a row, or there is none of that number.
     pub fn holds<T: Row<L>, L>(
         &self,
         number: usize,
@@ -160,12 +159,12 @@ impl ListQuery {
         Ok(rows)
     }
 
-    /// True if all rows are asked for, in their own order.
+    /// True if the query selects all rows, in their own order.
     pub const fn is_plain(&self) -> bool {
         self.sort_by.is_none() && self.search.is_none() && self.conditions.is_empty()
     }
 
-    /// Offset and length of the page, and whether the newest come first.
+    /// Offset and length of the page, and `true` if the newest rows come first.
     pub const fn window(&self) -> (u64, u64, bool) {
         (self.offset, self.limit, self.descending)
     }
@@ -191,7 +190,7 @@ impl ListQuery {
         Ok(self.page(self.ordered(self.found(rows, now)?, end, now, own)))
     }
 
-    /// What the rows are ordered by, if not as they are, and whether that descends.
+    /// Field that the rows are sorted by, `None` for their own order, and `true` if it descends.
     pub fn order(&self) -> (Option<&str>, bool) {
         (self.sort_by.as_deref(), self.sort_by.is_some() && self.descending)
     }
@@ -252,7 +251,7 @@ impl ListQuery {
         }
     }
 
-    /// How many rows match.
+    /// Number of rows that match.
     pub fn count<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
@@ -261,7 +260,7 @@ impl ListQuery {
         Ok(Json(CountResponse { count: self.found(rows, now)?.len() as u64 }))
     }
 
-    /// The page, from rows that begin with it, and the offset of the next one if there is one.
+    /// The page, from rows that start with it, and the offset of the next one if there is one.
     pub fn page_at_once<T>(&self, mut rows: Vec<T>) -> (Vec<T>, Option<u64>) {
         let length = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let more = rows.len() > length;
@@ -269,7 +268,7 @@ impl ListQuery {
         (rows, more.then(|| self.offset.saturating_add(self.limit)))
     }
 
-    /// The page that was asked for, and the offset of the next one if there is one.
+    /// The page that the query selects, and the offset of the next one if there is one.
     pub fn page<T>(&self, rows: Vec<T>) -> (Vec<T>, Option<u64>) {
         let total = rows.len() as u64;
         let end = self.offset.saturating_add(self.limit);
@@ -280,7 +279,8 @@ impl ListQuery {
     }
 }
 
-/// The first `end` by their keys, in order, then the others. Those of one key stay as they were.
+/// The first `end` rows by their keys, in order, then the others. Rows with equal keys keep their
+/// order.
 fn first<'a, T, K: Ord>(rows: Vec<&'a T>, end: usize, key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
     let keys = rows.into_iter().enumerate().map(|(place, row)| (key(row), place, row));
     let mut keys: Vec<_> = keys.collect();

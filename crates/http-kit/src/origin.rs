@@ -1,5 +1,5 @@
-//! Where a request comes from, for the audit log, for limits, and for what only this machine may
-//! ask.
+//! Origin of a request, for the audit log, for limits, and for requests that only this machine may
+//! send.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::response::Response;
 use crate::proxies::{Proxies, is_forwarded};
 use crate::request_id::RequestId;
 
-/// Where a request comes from and what it was.
+/// Origin of a request, with its method and path.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// Address it comes from; empty if that is not known.
@@ -23,16 +23,16 @@ pub struct Origin {
     /// True if the client is on this machine. A proxy on this machine that is not listed may ask
     /// for anybody.
     pub is_local: bool,
-    /// Its method.
+    /// Method of the request.
     pub method: String,
-    /// Its path, without the query.
+    /// Path of the request, without the query.
     pub path: String,
     /// The id under which it is in the log.
     pub request_id: String,
 }
 
-/// Notes where a request comes from. Headers that name another address are believed of listed
-/// proxies only.
+/// Records the origin of a request. Headers that name another address count only from listed
+/// proxies.
 pub async fn note_origin(
     FromState(proxies): FromState<Arc<Proxies>>,
     mut request: Request,
@@ -48,10 +48,10 @@ pub async fn note_origin(
         address: shown(client),
         peer: shown(peer),
         by_proxy,
-        // What a proxy asks for is never of this machine.
+        // A request through a proxy never counts as one of this machine.
         is_local: peer.is_some_and(|peer| peer.is_loopback()) && !is_forwarded(request.headers()),
         method: request.method().to_string(),
-        // Without the query, which may hold secrets.
+        // The path is recorded without the query, which may hold secrets.
         path: request.uri().path().chars().filter(|c| !c.is_control()).take(300).collect(),
         request_id: request_id.map(|id| id.to_string()).unwrap_or_default(),
     };

@@ -6,14 +6,14 @@ use utoipa::openapi::schema::{self, ObjectBuilder};
 
 use super::error::ApiError;
 
-/// What a parameter may be.
+/// Allowed values of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum Allowed {
     /// A whole number from here to there.
     Number(u64, u64),
     /// True or false.
     Flag,
-    /// One of these words.
+    /// One of a list of words.
     Word(&'static [&'static str]),
     /// Any text.
     Text,
@@ -30,7 +30,7 @@ pub(crate) const SORT_ORDER: Parameter =
     ("sortOrder", Allowed::Word(&["asc", "desc"]), "Which end comes first");
 pub(crate) const DELETED: Parameter =
     ("deleted", Allowed::Flag, "Those that were deleted, instead of the living");
-/// How much is answered, which is always all.
+/// Detail of the response, which is always full.
 pub const VERBOSITY: Parameter = (
     "verbosity",
     Allowed::Word(&["full", "brief"]),
@@ -64,7 +64,7 @@ pub(crate) const PARAMETERS: [Parameter; 14] = {
 };
 
 impl Allowed {
-    /// How the description of the interface says it.
+    /// Schema for the description of the interface.
     pub fn schema(self) -> schema::Object {
         let of = |kind| ObjectBuilder::new().schema_type(kind);
         match self {

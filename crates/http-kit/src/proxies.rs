@@ -1,14 +1,14 @@
-//! Proxies whose word is believed about where a request comes from. Owns: which they are, and what
-//! is read of their headers. Whatever anybody else says of that is not read.
+//! Trusted proxies, whose headers name the client of a request. Owns: the list of them, and the
+//! parsing of their headers. Such headers from other addresses are ignored.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-/// Where a request comes from, as proxies say it: each appends the address it was asked from.
+/// Header with the client's address: each proxy appends the address that it got the request from.
 pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Most addresses that are looked at, from the end.
+/// Most addresses that are read, from the end.
 const CHAIN_MAX: usize = 32;
 
 /// Addresses of proxies, each with the number of its bits that count.
@@ -67,7 +67,7 @@ impl Proxies {
         self.0.iter().any(within)
     }
 
-    /// Where a request comes from that came over `peer`: the last address that is no proxy's.
+    /// Client of a request over `peer`: the last address that is not a proxy's.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let chain = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -138,7 +138,7 @@ mod tests {
             ("10.0.0.1", &["203.0.113.9"], "203.0.113.9"),
             ("10.0.0.1", &["203.0.113.9:4711"], "203.0.113.9"),
             ("10.0.0.1", &["[2001:db8::1]:4711"], "2001:db8::1"),
-            // What the client itself said stands before what the proxy appended.
+            // An entry of the client itself stands before the one that the proxy appended.
             ("10.0.0.1", &["127.0.0.1, 203.0.113.9"], "203.0.113.9"),
             ("10.0.0.1", &["127.0.0.1", "203.0.113.9"], "203.0.113.9"),
             ("10.0.0.1", &["127.0.0.1, 203.0.113.9, 10.0.0.2"], "203.0.113.9"),

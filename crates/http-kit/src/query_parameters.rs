@@ -11,7 +11,7 @@ use super::list::{ListQuery, parameters, unknown_word};
 use super::parameters::Parameter;
 use crate::openapi::{Description, Input};
 
-/// What an operation takes.
+/// Parameters that an operation accepts.
 pub trait Takes: Send + 'static {
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
@@ -31,7 +31,7 @@ impl<T> QueryParameters<T> {
         self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The list that is asked for, where they are parameters of lists.
+    /// The list query, if these are the parameters of a list.
     pub fn list(&self) -> Result<ListQuery, ApiError> {
         ListQuery::parse(&self.0)
     }
@@ -80,7 +80,7 @@ macro_rules! takes {
 use super::parameters::{DELETED, LIMIT, OFFSET, SORT_ORDER};
 
 takes! {
-    /// Whether the living or the deleted are meant.
+    /// Selects living or deleted rows.
     pub Deleted: DELETED;
     /// A page.
     pub Page: OFFSET, LIMIT;

@@ -16,8 +16,8 @@ const REQUEST_ID_CHARS_MAX: usize = 128;
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// The one that came with the request, so that it is the same in the logs of several programs;
-    /// a new one where that is missing, or is not one.
+    /// Id that came with the request, so that the logs of several programs share it; a new one if
+    /// it is missing or malformed.
     #[must_use]
     pub fn of(request: &Request) -> Self {
         let allowed = |id: &&str| {

@@ -1,11 +1,11 @@
-//! What can be listed. Owns: the values that its fields have for sorting, filtering and searching.
+//! Rows of lists. Owns: the values of their fields for sorting, filtering and searching.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use units::Instant;
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Text.
@@ -21,7 +21,7 @@ pub enum Type {
 /// The value of a field. Numbers are in thousandths, times in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scalar<'a> {
-    /// Nothing.
+    /// No value.
     Absent,
     /// A text.
     Text(Cow<'a, str>),
@@ -52,12 +52,12 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// Something that can be listed. `L` is a type of the crate that says how, where that is not the
-/// crate of the thing itself.
+/// A type that can be listed. `L` is a type of the crate that defines how, if that is not the crate
+/// of the type itself.
 pub trait Row<L = ()> {
     /// Fields that can be sorted and filtered by.
     const FIELDS: &'static [(&'static str, Type)];
-    /// Those of them that a free search looks at.
+    /// Fields among them that a free search covers.
     const SEARCHED: &'static [&'static str];
 
     /// The value of one of them.

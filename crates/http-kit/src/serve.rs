@@ -1,5 +1,5 @@
 //! Listening and stopping. Owns: connections, how long they may be silent, and a shutdown that
-//! answers what has been asked and ends streams. Does not know which of them make room
+//! answers pending requests and ends streams. Does not know which of them make room
 //! (`connections`).
 
 use std::convert::Infallible;
@@ -27,9 +27,9 @@ use crate::connections::{ConnectionPermit, Connections, Full, Limits};
 use crate::heads::{self, CheckedHeads};
 use crate::tls::Tls;
 
-/// How long open connections may take to end.
+/// Longest time for open connections to end.
 const DRAIN_WAIT: Duration = Duration::from_secs(3);
-/// How long a connection may be silent between two requests, or take for the head of one but the
+/// Longest silence of a connection between two requests, and longest time for a head except the
 /// first.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
 /// Wait after the machine refused a connection.
@@ -46,7 +46,7 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Asks the server to stop.
+    /// Requests the stop of the server.
     pub fn trigger(&self) {
         self.0.send_replace(true);
     }
@@ -59,12 +59,12 @@ impl Shutdown {
     }
 }
 
-/// Answers requests until `shutdown` is triggered and what was asked before is answered.
+/// Serves requests until `shutdown` is triggered and all earlier ones are answered.
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, shutdown: Shutdown) {
     serve_within(Limits::default(), listener, tls, router, shutdown).await;
 }
 
-/// The same with other limits.
+/// Serves like [`serve`], with other limits.
 pub async fn serve_within(
     limits: Limits,
     listener: TcpListener,
@@ -95,7 +95,7 @@ pub async fn serve_within(
         tokio::spawn(connection.begin(stream, tls.clone()));
     }
     drop(listener);
-    // What has not ended by then is cut off.
+    // Connections that have not ended by then are cut off.
     drop(tokio::time::timeout(DRAIN_WAIT, connections.all_ended()).await);
 }
 
@@ -104,7 +104,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     loop {
         match listener.accept().await {
             Ok(accepted) => return Some(accepted),
-            // That one went away by itself.
+            // The client closed that connection.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -136,8 +136,8 @@ const PLAIN: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\
 /// the answer with it.
 const PLAIN_BYTES: usize = 16 << 10;
 
-/// The encrypted connection. A client that begins with a method name speaks plain HTTP, and hears
-/// what to do.
+/// The encrypted connection. A client that starts with a method name speaks plain HTTP, and gets a
+/// response that names https.
 async fn encrypt(mut stream: TcpStream, tls: &Tls) -> io::Result<TlsStream<TcpStream>> {
     let mut first = [0];
     if stream.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
@@ -205,7 +205,7 @@ impl Connection {
                 Ok::<_, Infallible>(answer.map(|body| busy.until_end_of(body)))
             }
         });
-        // What is not HTTP is answered by hyper, before there is a request: 400 (a long head: 431)
+        // hyper answers bytes that are not HTTP, before there is a request: 400 (a long head: 431)
         // without a body, which it has no setting for. Then it closes the connection.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

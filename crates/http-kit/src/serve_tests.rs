@@ -1,4 +1,4 @@
-//! What a server does for others while one of them keeps it busy, over real sockets.
+//! Service for other clients while one keeps the server busy, over real sockets.
 
 use axum::extract::Request as Asked;
 use axum::routing::{get, post};
@@ -32,7 +32,7 @@ impl Server {
         let router = Router::new().route("/stream", get(stream)).route("/login", post(login));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        // None of them ends by itself while the test goes on.
+        // No connection ends by itself during the test.
         let first_request = Duration::from_secs(3600);
         let limits = Limits { connections, first_request, ..Limits::default() };
         tokio::spawn(serve_within(limits, listener, None, router, Shutdown::default()));
@@ -41,7 +41,7 @@ impl Server {
 
     async fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
-        // It may be refused meanwhile.
+        // The server may refuse it meanwhile.
         let _gone = stream.write_all(request.as_bytes()).await;
         stream
     }
@@ -51,7 +51,7 @@ impl Server {
     }
 }
 
-/// A request to log in that says to have so many bytes.
+/// A login request whose `content-length` is this number of bytes.
 fn login(body: &str, bytes: usize) -> String {
     format!(
         "POST /login HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
@@ -100,7 +100,7 @@ async fn streams_of_one_caller_leave_places_to_others_of_the_same_account() {
         let mut answer = [0; 24];
         refused.read_exact(&mut answer).await.unwrap();
         assert_eq!(&answer, b"HTTP/1.1 429 Too Many Re");
-        // Held open: a refused one is idle, and makes room.
+        // Held open: a refused connection is idle, and makes room.
         open.push(refused);
     }
     let answer = whole(server.send(&login("{}", 2)).await).await;
@@ -115,7 +115,7 @@ async fn who_has_all_places_of_an_account_is_told_how_many_these_are() {
     let _open = [server.send(&stream("ada")).await, server.send(&stream("ada")).await];
     let _others = [server.send(&stream("ben")).await, server.send(&stream("ben")).await];
     server.has_begun(4).await;
-    // Nothing is sent: closing on unread bytes would take the answer with it.
+    // The client sends nothing: closing on unread bytes would lose the response as well.
     let answer = whole(server.send("").await).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("retry-after: 5"), "{head}");
@@ -138,7 +138,7 @@ async fn requests_whose_end_a_proxy_may_see_elsewhere_are_refused() {
         (format!("{post}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"), "400"),
         (format!("{post}connection: close\ncontent-length: 2\r\n\r\n{{}}"), "400"),
         (format!("{both}{post}x: y\n\r\n"), "200 400"),
-        // After a body whose end is not looked at nothing else is answered.
+        // No request is answered after a body whose end is not checked.
         (hidden, "200"),
     ] {
         let said = whole(server.send(&request).await).await;

@@ -1,19 +1,19 @@
-//! WebSockets that a browser opens. Any page may open one to any server, and says from which page
-//! it comes. Owns: that only pages of this server open one.
+//! WebSockets that a browser opens. Any page may open one to any server, and its `Origin` header
+//! names the page. Owns: only pages of this server may open one.
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
 
 use crate::error::ApiError;
 
-/// True if a request asks to go over to a WebSocket.
+/// True if a request is to be upgraded to a WebSocket.
 pub fn is_websocket(headers: &HeaderMap) -> bool {
     let all = headers.get_all(header::UPGRADE);
     all.iter().any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket"))
 }
 
 /// Refuses a WebSocket of a page that is not at this address, the public one or that of the
-/// request. What has no `Origin` is not a browser.
+/// request. A request without `Origin` is not from a browser.
 pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), ApiError> {
     let origin = headers.get(header::ORIGIN).filter(|_| is_websocket(headers));
     let Some(origin) = origin.map(|origin| origin.to_str().unwrap_or_default()) else {
@@ -32,8 +32,8 @@ pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Api
     Err(ApiError::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
 }
 
-/// True if a request says that it comes from a page at the public address, or at the one that it
-/// was sent to.
+/// True if the `Origin` of a request is a page at the public address, or at the address that the
+/// request was sent to.
 pub fn names_own_page(public_url: &str, headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let Some(origin) = origins.next().and_then(|origin| origin.to_str().ok()) else { return false };

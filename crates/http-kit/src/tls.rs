@@ -22,7 +22,7 @@ use units::Instant;
 /// A certificate that ends within this time is warned of.
 const SOON_MS: u64 = 14 * 24 * 3600 * 1000;
 
-/// Why a certificate cannot be used.
+/// Error of a certificate.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A file cannot be read, or holds something else.
@@ -32,7 +32,7 @@ pub enum TlsError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         fault: String,
     },
     /// The two do not belong together.
@@ -50,7 +50,7 @@ pub enum TlsError {
     Unusable(#[from] rustls::Error),
 }
 
-/// The certificate and key that connections begin with.
+/// The certificate and key for new connections.
 #[derive(Debug)]
 struct Pair {
     certificate: PathBuf,
@@ -60,7 +60,7 @@ struct Pair {
     seen: Mutex<Stamp>,
 }
 
-/// What changes when a file is replaced: time, size and number of each.
+/// Stamp of the files, which changes when one is replaced: time, size and number of each.
 type Stamp = [(i64, i64, u64, u64); 2];
 
 impl ResolvesServerCert for Pair {
@@ -83,7 +83,7 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// With a chain of certificates, the server's own first, and its key, both PEM.
+    /// TLS with a chain of certificates, the server's own first, and its key, both PEM.
     ///
     /// # Errors
     /// They cannot be read or do not belong together.
@@ -104,10 +104,10 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), pair })
     }
 
-    /// Reads the files again. What is wrong leaves the certificate as it was.
+    /// Reads the files again. On an error the certificate stays as it was.
     ///
     /// # Errors
-    /// As [`Tls::open`].
+    /// See [`Tls::open`].
     pub fn reload(&self) -> Result<(), TlsError> {
         let Pair { certificate, key, .. } = &*self.pair;
         *self.seen() = stamp(certificate, key);
@@ -115,10 +115,10 @@ impl Tls {
         Ok(())
     }
 
-    /// Reads the files again if one of them was replaced; says whether.
+    /// Reads the files again if one of them was replaced, and then returns `true`.
     ///
     /// # Errors
-    /// As [`Tls::open`]; once for each time they change.
+    /// See [`Tls::open`]; once for each time they change.
     pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
         if *self.seen() == stamp(&self.pair.certificate, &self.pair.key) {
             return Ok(false);
@@ -190,7 +190,7 @@ fn read(certificate: &Path, key: &Path) -> Result<CertifiedKey, TlsError> {
     })
 }
 
-/// When a certificate ends (RFC 5280, 4.1): the fifth or sixth element of the first one.
+/// End of a certificate (RFC 5280, 4.1): the fifth or sixth element of the first one.
 fn not_after(certificate: &[u8]) -> Option<Instant> {
     let (_, whole, _) = element(certificate)?;
     let (_, mut rest, _) = element(whole)?;

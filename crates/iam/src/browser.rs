@@ -1,6 +1,6 @@
-//! The session of a browser, as requests bring it: a cookie, which no script reads, and the page
-//! secret, which only pages of this origin have. Owns: that neither counts without the other, and
-//! that the request comes from a page of this server. Does not know how sessions begin.
+//! The session of a browser in requests: a cookie, which no script reads, and the page secret,
+//! which only pages of this origin have. Owns: neither counts without the other, and the request
+//! must come from a page of this server. Does not know how sessions begin.
 
 use access::{Caller, Item};
 use auth::{Claims, Identity, secret_matches};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::session::{Session, SessionSecrets};
 use crate::{Iam, IsOwnHost};
 
-/// Where a page brings its half.
+/// Header with the page's half of a session.
 const PAGE_SECRET: HeaderName = HeaderName::from_static("x-elastane-page");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -23,12 +23,12 @@ pub struct Site {
     pub encrypts: bool,
     /// The digest of its web interface; empty without one.
     pub interface: &'static str,
-    /// Says whether a host is one of its own names.
+    /// Check for the server's own host names.
     pub is_own_host: IsOwnHost,
 }
 
 impl Site {
-    /// Where a request was sent to, as its browser sees it, such as `http://gpu-box:7070`.
+    /// Address that a request was sent to, as its browser sees it, such as `http://gpu-box:7070`.
     pub(crate) fn asked_at(&self, headers: &HeaderMap) -> Result<String, ApiError> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let host = host.ok_or_else(|| ApiError::bad("a request names its host once"))?;
@@ -41,8 +41,8 @@ impl Site {
         Ok(format!("{scheme}://{host}"))
     }
 
-    /// The cookie of a session at an address. Cookies are not separated by port, so their names are.
-    /// Over https no other host can set it, nor can a page without encryption.
+    /// The cookie of a session at an address. Cookies are not separated by port, so their names
+    /// are. Over https no other host can set it, nor can a page without encryption.
     fn cookie_name(asked_at: &str) -> String {
         let (scheme, place) = asked_at.split_once("://").unwrap_or(("http", asked_at));
         let port = place.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.contains(']'));
@@ -66,17 +66,18 @@ impl Site {
         cookie.try_into().map_err(ApiError::internal)
     }
 
-    /// Refuses what a page of another site has a browser ask. Browsers say from where: with each
-    /// request but `GET` in `Origin`, and in `Sec-Fetch-Site` where the connection is secure or
-    /// stays on the machine. A `GET` with neither passes only elsewhere: a page of another site
-    /// cannot send the page secret without asking this server first, which never agrees.
+    /// Refuses a request that a page of another site made the browser send. Browsers name the site:
+    /// with each request but `GET` in `Origin`, and in `Sec-Fetch-Site` where the connection is
+    /// secure or stays on the machine. A `GET` with neither passes only elsewhere: a page of
+    /// another site cannot send the page secret without a CORS preflight, which this server always
+    /// refuses.
     pub(crate) fn must_be_own_page(
         &self,
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<(), ApiError> {
         let said = |name: &HeaderName| headers.get(name).map(HeaderValue::as_bytes);
-        // A page may hide its address, and then `null` stands for it.
+        // A page may hide its address; the header is `null` then.
         let origin = said(&header::ORIGIN).filter(|origin| *origin != b"null");
         let own = match (origin, said(&FETCH_SITE)) {
             (Some(_), _) => names_own_page(self.public_url.as_deref().unwrap_or_default(), headers),
@@ -114,9 +115,9 @@ pub(crate) fn is_of_a_page(headers: &HeaderMap) -> bool {
     headers.contains_key(PAGE_SECRET)
 }
 
-/// The values of all cookies of this name. Programs at other ports of the host, and hosts beside it,
-/// can have a browser bring others of it in front, worth nothing: all are looked at, as many as a head
-/// has room for.
+/// The values of all cookies of this name. Programs at other ports of the host, and hosts beside
+/// it, can make a browser send other cookies of this name first, so all are tried, as many as fit
+/// in the head of a request.
 fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let all = headers.get_all(header::COOKIE).into_iter().filter_map(|all| all.to_str().ok());
     let each = all.flat_map(|all| all.split(';')).filter_map(|one| one.trim().split_once('='));
@@ -124,11 +125,11 @@ fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a s
 }
 
 impl Iam {
-    /// Who asks with both halves of a session.
+    /// Caller of a request with both halves of a session.
     ///
     /// # Errors
-    /// One half is missing or is of another session, the session has ended, or a page of another site
-    /// asks.
+    /// One half is missing or is of another session, the session has ended, or the request comes
+    /// from a page of another site.
     pub(crate) fn of_browser(
         &self,
         method: &Method,
@@ -161,7 +162,7 @@ impl Iam {
         Ok(cookies(headers, &name).find_map(both))
     }
 
-    /// Who asks in a session; none if it has ended.
+    /// Caller in a session; `None` if it has ended.
     pub(crate) fn of_session(&self, session: &Item<Session>, origin: &Origin) -> Option<Caller> {
         let Item { object, body } = session;
         let (principal, proof) = (object.owner.clone(), object.id.clone());

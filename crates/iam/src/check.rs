@@ -1,5 +1,5 @@
-//! What a token is worth now. A good signature is not enough: whom it speaks for must still be
-//! there, and the session or secret it was given for must not have ended.
+//! Validity of a token now. A good signature is not enough: its principal must still exist, and the
+//! session or secret it was given for must not have ended.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Iam {
             Principal::Local if self.authority.is_current_local(proof) => {
                 Some(caller(Principal::Local, name))
             }
-            // In a browser.
+            // The local administrator in a browser.
             Principal::Local => {
                 let session = self.lasting(proof, &principal)?;
                 self.authority.is_current_local(&session.body.password_mark).then(|| Caller {

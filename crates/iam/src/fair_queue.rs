@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// Most that wait in a lane, and most of one key.
+/// Most waiting callers, and most of one key.
 const WAITING_MAX: usize = 2048;
 const WAITING_OF_KEY_MAX: usize = 256;
 
@@ -19,7 +19,7 @@ pub(crate) struct FairQueue {
 
 struct Queue {
     free_slots: usize,
-    /// Who waits, by key; no entry is empty.
+    /// Waiting callers by key; no entry is empty.
     waiting: BTreeMap<String, VecDeque<oneshot::Sender<Permit>>>,
     /// The keys of `waiting`, the next one first.
     order: VecDeque<String>,
@@ -71,7 +71,7 @@ impl FairQueue {
             let Some(next) = next else { return };
             match next.send(Permit(Some(self.clone()))) {
                 Ok(()) => return,
-                // It does not wait any more.
+                // The caller has stopped waiting.
                 Err(mut unwanted) => drop(unwanted.0.take()),
             }
         }

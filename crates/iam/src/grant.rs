@@ -27,7 +27,7 @@ pub(crate) async fn grant(
         "client_credentials" | "app_token" => request.client_id.clone(),
         "password" => request.username.trim().to_lowercase(),
         "refresh_token" => request.refresh_token.split('.').next().unwrap_or_default().to_owned(),
-        // Who it is, is only known once the provider was believed.
+        // The user is known only after the provider's answer was verified.
         "exchange_token" | "external_token_exchange" => provider::SOMEBODY.to_owned(),
         other => {
             return Err(ApiError::bad(auth::Error::UnknownGrant(other.to_owned()).to_string()));

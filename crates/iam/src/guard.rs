@@ -58,8 +58,8 @@ pub async fn authenticate(
     }
 }
 
-/// Who asks, by a token or in the session of a browser; else why nobody does, and whose token it was
-/// as far as it was signed. A cookie without the secret of its page says nothing.
+/// Caller of a request, by a token or in the session of a browser; else the error, and the name in
+/// the token as far as it was signed. A cookie without the secret of its page counts as nothing.
 fn who_asks(iam: &Iam, request: &Request, origin: &Origin) -> Result<Caller, (ApiError, String)> {
     let headers = request.headers();
     let of_page = is_of_a_page(headers).then(|| {
@@ -131,7 +131,7 @@ async fn check(
         },
         Where::Project => match named("projectId").and_then(|id| id.parse().ok()) {
             Some(id) => caller.must(action, resource, Scope::Project(id)),
-            // No project: the handler says so, to callers that may read projects.
+            // No project: the handler returns that error, to callers that may read projects.
             None => somewhere(caller, action, resource),
         },
         Where::Workload => {
@@ -139,7 +139,7 @@ async fn check(
             match workload(backend, caller, (action, resource), id).await? {
                 Some(workload) => {
                     somewhere(caller, action, resource)?;
-                    // What may be done to a workload depends on what it is.
+                    // The resource of the permission depends on the kind of the workload.
                     let kind = resource_of(workload.spec.kind);
                     let resource = if resource == Resource::Workloads { kind } else { resource };
                     caller.must_to_workload(action, resource, &workload)

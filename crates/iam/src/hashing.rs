@@ -16,7 +16,7 @@ use crate::limit::{Attempt, network};
 const UNKNOWN_MAX: usize = 2;
 /// Requests of known users: logged in, or seen at this address before.
 const KNOWN_MAX: usize = 1;
-/// How long a password may wait for its turn.
+/// Longest wait of a password for a slot.
 const TURN_WAIT: Duration = Duration::from_secs(10);
 
 /// Queues to hash a password. Unknown clients take turns by address, known users by name.
@@ -43,11 +43,11 @@ impl HashQueues {
 }
 
 impl Iam {
-    /// Whether a password is the one that was hashed; takes equally long where there is none.
+    /// True if a password is the one that was hashed; takes equally long if `hash` is `None`.
     ///
-    /// Only wrong ones count. They are looked at before, so that a flood does not take turns it
-    /// has lost already, and when it is their turn: many right ones at once pass, and many wrong
-    /// ones at once are not more guesses than one after another.
+    /// Only wrong passwords count. The count is checked before the queue, so that a flood that is
+    /// over its limit takes no slots, and again in the slot: many right passwords at once pass, and
+    /// many wrong ones at once are not more guesses than one after another.
     pub(crate) async fn matches(
         &self,
         who: Attempt<'_>,
@@ -56,7 +56,7 @@ impl Iam {
     ) -> Result<bool, ApiError> {
         self.wrong_passwords.check(who, self.now()).map_err(ApiError::too_many)?;
         if !auth::may_be_password(&password) {
-            // Whether there is such a user does not show: it is the same for all of them.
+            // The answer does not show if the user exists: it is the same for all of them.
             self.wrong_passwords.count(who, self.now()).map_err(ApiError::too_many)?;
             return Ok(false);
         }
@@ -71,7 +71,7 @@ impl Iam {
         };
         let (matches, _turn) = run_blocking(turn, compare).await?;
         if !matches {
-            // Those who were wrong at the same moment may have used up what was left.
+            // Other wrong attempts at the same moment may have reached the limit already.
             let _ = self.wrong_passwords.count(who, self.now());
         }
         Ok(matches)

@@ -1,5 +1,5 @@
-//! Who asks: what is kept of principals, how they get tokens, what a token is worth now, and what
-//! they may do.
+//! Identity and access: stored principals, how they get tokens, the validity of a token now, and
+//! permissions.
 //!
 //! Owns: users, service accounts, access keys, sessions, access rules, their routes, and the checks
 //! that every request passes. Does not know what the other routes do.
@@ -35,17 +35,17 @@ pub use provider::LoginProvider;
 pub use routes::routes;
 pub use subjects::documents;
 
-/// Says whether a host is one of the server's own names.
+/// Check whether a host is one of the server's own names.
 pub type IsOwnHost = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Who may ask, and what was seen of those who may not.
+/// Principals, sessions and permissions, and recent failed attempts.
 pub struct Iam {
     backend: Backend,
     authority: Arc<Authority>,
-    /// Who else vouches for people; none if only passwords do.
+    /// Provider that authenticates users beside passwords; `None` if only passwords do.
     login_provider: Option<Arc<LoginProvider>>,
     site: Site,
-    /// What each subject was given.
+    /// Grants of each subject.
     rules: Mutex<Arc<RuleIndex>>,
     /// Wrong passwords of people.
     wrong_passwords: Failures,
@@ -55,14 +55,14 @@ pub struct Iam {
     wrong_logins: Failures,
     /// Refusals written to the audit log.
     refusals: Failures,
-    /// Who may hash a password now.
+    /// Slots for hashing passwords.
     hash_queues: HashQueues,
-    /// Who may ask the login provider now.
+    /// Slots for requests to the login provider.
     asking: ProviderPermits,
 }
 
 impl Iam {
-    /// With whom to ask, and the server as browsers reach it.
+    /// Identity and access on this backend; `site` is the server as browsers reach it.
     #[must_use]
     pub fn new(
         backend: Backend,
@@ -85,7 +85,7 @@ impl Iam {
         }
     }
 
-    /// What each subject was given, as of now. Recomputed only when a rule has changed.
+    /// Current grants of each subject. Recomputed only when a rule has changed.
     fn rules(&self) -> Arc<RuleIndex> {
         let view = self.control.view();
         let now = view.objects.shelf(AccessRule::KIND);

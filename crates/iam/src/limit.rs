@@ -1,5 +1,5 @@
-//! How often secrets may be guessed. Owns: the count of failures by name and address, and that
-//! invented names do not displace it.
+//! Limits of guesses at secrets. Owns: the count of failures by name and address, and that invented
+//! names do not displace it.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,12 +13,12 @@ const WINDOW_MS: u64 = 5 * 60 * 1000;
 const REMEMBERED_MAX: usize = 30_000;
 
 /// Recent failures. Each fills a bucket of its name, its address and the pair of both; a bucket
-/// empties evenly in [`WINDOW_MS`]. A full one does not lock for long: it has room for one more
-/// after the time in which one runs out.
+/// empties evenly in [`WINDOW_MS`]. A full bucket does not block for long: it has room for one more
+/// after the time in which one failure drains.
 #[derive(Debug)]
 pub(crate) struct Failures {
     most: FailureLimits,
-    /// When each bucket is empty again.
+    /// Time at which each bucket is empty.
     buckets: Mutex<BTreeMap<String, Instant>>,
 }
 
@@ -31,17 +31,19 @@ pub(crate) struct FailureLimits {
 }
 
 impl FailureLimits {
-    /// Of guesses at a password. From one address so many that people who share one rarely notice.
+    /// Limits of wrong passwords. The limit of an address is high, so that users who share one
+    /// rarely notice.
     pub(crate) const PASSWORDS: Self = Self { pair: 10, name: 100, address: 300 };
-    /// Of wrong secrets of programs. They are too long to be guessed, so others' do not count.
+    /// Limits of wrong secrets of programs. They are too long to be guessed, so failures from other
+    /// addresses do not count.
     pub(crate) const SECRETS: Self = Self { pair: 10, name: u32::MAX, address: u32::MAX };
-    /// Of refused logins at the provider, where the name is not known before: those of an address.
+    /// Limits of refused logins at the provider; only the address is known before.
     pub(crate) const LOGINS: Self = Self { pair: 30, name: u32::MAX, address: u32::MAX };
-    /// Of refusals that are written down.
+    /// Limits of refusals that are written to the audit log.
     pub(crate) const REFUSALS: Self = Self { pair: 200, name: 1000, address: 1000 };
 }
 
-/// Who fails, and where.
+/// An attempt to authenticate: the name and the address that failures count for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
     pub(crate) name: &'a str,
@@ -52,9 +54,9 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// What counts for it, and how many failures are too many.
+    /// Keys of the buckets that it counts in, with the limit of failures of each.
     fn keys(self, most: FailureLimits) -> impl Iterator<Item = (String, u32)> {
-        // What a name is made of must not make it look like another's.
+        // The hash keeps characters of a name from making its key look like another name's.
         let name = auth::hash_secret(&self.name.to_lowercase());
         let network = network(self.address);
         let unless_known = |most: u32| if self.known { u32::MAX } else { most };
@@ -85,7 +87,7 @@ impl Failures {
         Self { most, buckets: Mutex::default() }
     }
 
-    /// Says how many seconds to wait when there were too many.
+    /// Returns the seconds to wait as the error if there were too many.
     pub(crate) fn check(&self, who: Attempt<'_>, now: Instant) -> Result<(), u64> {
         let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, most) in who.keys(self.most) {
@@ -98,7 +100,8 @@ impl Failures {
         Ok(())
     }
 
-    /// Counts one, or says how many seconds to wait when there were too many already.
+    /// Counts a failure, or returns the seconds to wait as the error if there were too many
+    /// already.
     pub(crate) fn count(&self, who: Attempt<'_>, now: Instant) -> Result<(), u64> {
         self.check(who, now)?;
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,13 +116,13 @@ impl Failures {
     }
 }
 
-/// How long a bucket of so many takes to lose one.
+/// Milliseconds that a bucket with this limit takes to drain one failure.
 fn share_ms(most: u32) -> u64 {
     WINDOW_MS / u64::from(most.max(1))
 }
 
-/// Makes room: what is empty goes, then what is nearly so. So invented names push out each other,
-/// and what is guessed at stays known.
+/// Removes empty buckets, then those nearest to empty. So invented names push out each other, and
+/// names under attack stay known.
 fn forget(buckets: &mut BTreeMap<String, Instant>, now: Instant) {
     buckets.retain(|_, empty| *empty > now);
     let many = buckets.len().saturating_sub(REMEMBERED_MAX / 2);

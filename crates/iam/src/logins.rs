@@ -1,4 +1,5 @@
-//! What the ways to a token have in common: who is named, how it is refused, and that it is noted.
+//! Common parts of all ways to get a token: the name to log, the refusal, and the note of the
+//! login.
 
 use access::{Caller, Family, Item};
 use api_types::TokenResponse;
@@ -71,7 +72,7 @@ impl Iam {
         Item::of(all.find(|account| account.name == name)?).ok()
     }
 
-    /// When and where a principal, `user/<id>`, got its last token.
+    /// The last login of a principal, `user/<id>`: its time and place.
     pub(super) fn login_of(&self, owner: &str) -> Option<Item<Login>> {
         let view = self.control.view();
         let mut logins = view.objects.shelf(Login::KIND)?.values();

@@ -1,5 +1,5 @@
-//! Logins that the login provider vouches for. Owns: which user an account there is, and that no
-//! unknown client makes this server ask without end. Does not know what a provider says and how
+//! Logins through the login provider. Owns: the user of an account there, and a limit on the
+//! requests to the provider that unknown clients cause. Does not know the provider's protocol
 //! (`oidc`).
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::limit::Attempt;
 use crate::session::{self, Beginner};
 use crate::subjects::{Account, User, UserSecrets};
 
-/// Whom the audit log names while it is not known who logs in.
+/// Name in the audit log while the user is not known.
 pub(super) const SOMEBODY: &str = "(login provider)";
 /// The maker of a user who logs in for the first time.
 const SYSTEM: &str = "elastane";
@@ -29,7 +29,7 @@ const EXCHANGE_IS_OFF: &str = "grantType: external_token_exchange is switched of
     configuration file); log in with `runai login` instead";
 /// Codes that are redeemed at a time.
 const ASKING_MAX: usize = 16;
-/// How long a code may wait for its turn.
+/// Longest wait of a code for a slot.
 const TURN_WAIT: Duration = Duration::from_secs(10);
 
 /// A login provider, and what its word is worth.
@@ -49,7 +49,7 @@ impl LoginProvider {
     }
 }
 
-/// Who may ask the provider now.
+/// Slots for requests to the provider.
 pub(crate) struct ProviderPermits(Semaphore);
 
 impl Default for ProviderPermits {
@@ -89,7 +89,7 @@ pub(super) async fn grant(
     if exchange && !login.exchanges_tokens {
         return Err(ApiError::forbidden(EXCHANGE_IS_OFF));
     }
-    // Who it is, is not known yet; so what is refused counts for the address.
+    // The name is not known yet, so a refusal counts for the address.
     let who = Attempt { name: SOMEBODY, address: &origin.address, known: false };
     iam.wrong_logins.check(who, iam.now()).map_err(ApiError::too_many)?;
     let person = if exchange {
@@ -101,7 +101,7 @@ pub(super) async fn grant(
     let person = person.map_err(|error| {
         let fault = fault(error);
         if fault.status == StatusCode::UNAUTHORIZED {
-            // Those who were wrong at the same moment may have used up what was left.
+            // Other wrong attempts at the same moment may have reached the limit already.
             let _ = iam.wrong_logins.count(who, iam.now());
         }
         fault
@@ -170,7 +170,7 @@ async fn user_of(
     let known = || {
         let mut all = iam.all::<User>()?.into_iter();
         match all.find(|user| user.body.account.as_ref().is_some_and(same)) {
-            // Whatever its address has become.
+            // The account is known, even if its address has changed.
             Some(user) => Ok(Some(user)),
             None if !person.is_verified => Err(unverified(&person.name)),
             None => iam.user_named(&email(&person.name)?),

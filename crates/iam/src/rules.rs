@@ -21,7 +21,7 @@ pub(crate) struct AccessRule {
 }
 
 impl AccessRule {
-    /// Whom the rule kept in this object gives the role: a principal, or [`group_key`].
+    /// Subject that the rule in this object gives the role to: a principal, or [`group_key`].
     pub(crate) fn subject(&self, object: &Object) -> String {
         if self.group { group_key(&self.subject_id) } else { object.owner.clone() }
     }
@@ -37,7 +37,7 @@ impl Family for AccessRule {
     const NUMBERED: bool = true;
 }
 
-/// What each subject was given.
+/// Grants of each subject.
 #[derive(Debug, Default)]
 pub(crate) struct RuleIndex {
     /// The rules it was made from.
@@ -55,7 +55,7 @@ impl RuleIndex {
         }
     }
 
-    /// The index of these rules. One that cannot be read gives nothing.
+    /// The index of these rules. A rule that cannot be read grants nothing.
     pub(crate) fn new(rules: Option<&Arc<ObjectsById>>) -> Self {
         let mut grants: BTreeMap<String, Vec<Grant>> = BTreeMap::new();
         for object in rules.into_iter().flat_map(|rules| rules.values()) {
@@ -69,7 +69,7 @@ impl RuleIndex {
         Self { from: rules.cloned(), grants }
     }
 
-    /// What a principal was given, itself and by its groups.
+    /// Grants of a principal, its own and those of its groups.
     pub(crate) fn of(&self, principal: &Principal, groups: &[String]) -> Arc<[Grant]> {
         let of = |subject: &str| self.grants.get(subject).cloned();
         let own = of(&principal.to_string()).unwrap_or_default();

@@ -15,14 +15,14 @@ use crate::Iam;
 use crate::logins::{logged_in, response, wrong, wrong_secret};
 use crate::subjects::{Account, User};
 
-/// How long a session lasts after its last refresh.
+/// Lifetime of a session after its last refresh, in milliseconds.
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
-/// How long it lasts at most, refreshed or not.
+/// Longest lifetime of a session, refreshed or not, in milliseconds.
 const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
-/// How long one lasts at most that a provider vouched for: a user who may not log in there any
-/// more, or is in other groups, is found out then.
+/// Longest session of a user whom the login provider authenticated, in milliseconds: a lost account
+/// or changed groups there take effect at the next login.
 const PROVIDER_SESSION_MS_MAX: u64 = 24 * 3600 * 1000;
-/// How long one of the local administrator lasts.
+/// Lifetime of a session of the local administrator, in milliseconds.
 const LOCAL_SESSION_MS: u64 = 12 * 3600 * 1000;
 /// A session is renewed once this much is gained by that: not with each page.
 const RENEWED_BY_MS: u64 = 24 * 3600 * 1000;
@@ -33,10 +33,10 @@ const WRONG_REFRESH: &str = "the refresh token is not valid any more; log in aga
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) expires_at_ms: u64,
-    /// Stands for the password, or the account at the provider, that it was begun with; it ends
-    /// with that.
+    /// Fingerprint of the password, or of the account at the provider, that the session was begun
+    /// with; the session ends with it.
     pub(crate) password_mark: String,
-    /// True if the login provider vouched for it.
+    /// True if the login provider authenticated the user.
     #[serde(default)]
     pub(crate) by_provider: bool,
     /// True if it was begun with a one-time link.
@@ -50,9 +50,9 @@ pub(crate) struct Session {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum SessionSecrets {
-    /// Of a browser.
+    /// Hashes of the two secrets of a browser's session.
     Browser(Halves<String>),
-    /// Of a program.
+    /// Hashes of the secrets of a program's session.
     Refresh(RefreshSecrets),
 }
 
@@ -62,12 +62,12 @@ impl Default for SessionSecrets {
     }
 }
 
-/// What a browser has of a session: neither half is worth anything alone.
+/// Secrets of a browser's session: a request needs both.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Halves<T> {
-    /// In the cookie, which no script reads.
+    /// Secret in the cookie, which no script reads.
     pub(crate) cookie: T,
-    /// In the storage of the page, which is no other origin's.
+    /// Secret in the storage of the page, which no other origin can read.
     pub(crate) page: T,
 }
 
@@ -80,11 +80,11 @@ pub(crate) struct RefreshSecrets {
     pub(crate) current_sha256: String,
 }
 
-/// Who begins a session, and by what.
+/// User for whom a session begins, and how the user authenticated.
 pub(super) struct Beginner {
     pub(super) principal: Principal,
     pub(super) name: String,
-    /// Stands for what it was begun with.
+    /// Fingerprint of the password or account used.
     pub(super) mark: String,
     pub(super) by_provider: bool,
     pub(super) by_link: bool,
@@ -103,8 +103,8 @@ impl Family for Session {
 }
 
 impl Beginner {
-    /// A user, who has proved who it is: by the password this mark stands for, or, if a provider
-    /// vouches, the account.
+    /// A user who has authenticated: by the password with this fingerprint or, if `by_provider`, by
+    /// the account at the provider.
     pub(super) fn of(user: &Item<User>, mark: String, by_provider: bool) -> Self {
         let (principal, name) = (Principal::User(user.object.id.clone()), user.object.name.clone());
         Self { principal, name, mark, by_provider, by_link: false }
@@ -127,7 +127,7 @@ pub(super) async fn begin(
     Ok(response(iam.authority.issue_until(identity, iam.now(), end), Some(refresh)))
 }
 
-/// Begins a session of a browser: what it is, and its two halves.
+/// Begins a session of a browser: the stored session, and its two halves.
 pub(super) async fn begin_in_browser(
     iam: &Iam,
     who: &Beginner,
@@ -182,7 +182,7 @@ pub(super) async fn renew(iam: &Iam, caller: &Caller, id: &str) -> Result<Instan
     Ok(end)
 }
 
-/// What the next refresh token of a session says, and what is kept of it.
+/// Next refresh token of a session, and the hashes to store for it.
 fn next_secrets(own: &str) -> Result<(String, RefreshSecrets), ApiError> {
     let next = auth::new_secret().map_err(ApiError::internal)?;
     let (own_sha256, current_sha256) = (hash_secret(own), hash_secret(&next));
@@ -223,7 +223,7 @@ pub(super) async fn refresh(
     let end = session_end(&caller.principal, begun, iam.now(), session.body.by_provider);
     let expires_at_ms = end.0;
     let renew = move |_: &mut String, session: &mut Session| {
-        // Of two refreshes at once the second is refused here.
+        // The second of two concurrent refreshes is refused here.
         let current = match &session.secrets {
             SessionSecrets::Refresh(secrets) => secrets.current_sha256.as_str(),
             SessionSecrets::Browser(_) => "",
@@ -245,7 +245,7 @@ pub(super) async fn refresh(
     Ok(response(granted, Some(refresh)))
 }
 
-/// When a session ends that is used now.
+/// End of a session that is used now.
 fn session_end(of: &Principal, begun: Instant, now: Instant, by_provider: bool) -> Instant {
     if *of == Principal::Local {
         return begun.plus_ms(LOCAL_SESSION_MS);
@@ -255,7 +255,7 @@ fn session_end(of: &Principal, begun: Instant, now: Instant, by_provider: bool) 
 }
 
 impl Iam {
-    /// True if a session was begun with the password, or the account, that the user has now.
+    /// True if a session was begun with the current password, or the current account, of the user.
     pub(super) fn is_of(&self, session: &Session, user: &User) -> bool {
         let mark = if session.by_provider {
             let vouches = |account: &&Account| {

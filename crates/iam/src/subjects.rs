@@ -1,4 +1,5 @@
-//! Who asks: what is kept of principals, how they get tokens, and what a token is worth now.
+//! Principals: stored users, service accounts and access keys, how they get tokens, and the
+//! validity of a token now.
 //!
 //! Owns: users, service accounts, access keys, sessions. Does not know what they may do.
 
@@ -33,7 +34,7 @@ pub(crate) struct User {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
     pub(crate) issuer: String,
-    /// What the provider calls it; never given to another person.
+    /// Id of the account at the provider; never given to another person.
     pub(crate) subject: String,
     /// The groups of the last login.
     #[serde(default)]
@@ -48,7 +49,7 @@ impl User {
 }
 
 impl Account {
-    /// A short word that stands for it, whatever its groups.
+    /// Fingerprint of the account, without its groups.
     pub(crate) fn mark(&self) -> String {
         auth::fingerprint(&format!("{} {}", self.issuer, self.subject))
     }
@@ -63,11 +64,11 @@ impl Family for User {
     const KIND: &'static str = "user";
 }
 
-/// A program. Its id is what it asks for tokens as.
+/// A program. Its id is its client id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ServiceAccount {
     pub(crate) enabled: bool,
-    /// How often it was switched off; tokens of before stay worthless.
+    /// How often it was switched off; earlier tokens stay invalid.
     #[serde(default)]
     pub(crate) switched_off: u64,
     #[serde(default)]
@@ -75,7 +76,7 @@ pub(crate) struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// What its tokens carry: they end with the secret, and when it is switched off.
+    /// Proof in its tokens: it changes with the secret, and when the account is switched off.
     pub(crate) fn proof(&self) -> String {
         auth::fingerprint(&format!("{} {}", self.secrets.sha256, self.switched_off))
     }
@@ -124,7 +125,7 @@ pub(crate) struct Login {
     pub(crate) at_ms: u64,
     #[serde(default)]
     pub(crate) address: String,
-    /// Other networks it came from before, the last one first.
+    /// Networks of earlier logins, the last one first.
     #[serde(default)]
     pub(crate) networks_before: Vec<String>,
 }
@@ -151,7 +152,7 @@ impl Login {
     }
 }
 
-/// Whose a login is, and when it was.
+/// Owner and time of a login.
 fn login(item: &Item<Login>) -> (String, Time) {
     (item.object.owner.clone(), Time(Instant(item.body.at_ms)))
 }
@@ -160,7 +161,7 @@ impl Family for Login {
     const KIND: &'static str = "login";
 }
 
-/// What of this crate is in the stream of changes: users, each with when it got its last token.
+/// Documents of this crate in the stream of changes: users, each with the time of its last token.
 #[must_use]
 pub fn documents() -> [DocumentViewKind; 2] {
     let users = DocumentViewKind {
@@ -189,7 +190,7 @@ fn shown(view: &View, id: &str) -> Result<Option<DocumentView>, ApiError> {
     DocumentView::new(id, &crate::routes::user(&logins, &Item::of(user)?)).map(Some)
 }
 
-/// When one principal, `user/<id>`, got its last token.
+/// Time of the last token of one principal, `user/<id>`.
 fn logins_of(view: &View, owner: &str) -> Result<BTreeMap<String, Time>, ApiError> {
     let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
     all.filter(|object| object.owner == owner).map(|object| Ok(login(&Item::of(object)?))).collect()
@@ -203,12 +204,12 @@ impl Iam {
         self.refusals.count(who, self.now()).is_ok()
     }
 
-    /// When each principal, `user/<id>`, got its last token.
+    /// Time of the last token of each principal, `user/<id>`.
     pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, ApiError> {
         Ok(self.all::<Login>()?.iter().map(login).collect())
     }
 
-    /// When the principal of a document got its last token, for one that is shown alone.
+    /// Time of the last token of the principal of a document that is shown alone.
     pub(crate) fn logins_of<D>(&self, of: &Item<D>) -> Result<BTreeMap<String, Time>, ApiError> {
         logins_of(&self.control.view(), &of.object.key())
     }

@@ -1,5 +1,5 @@
-//! Answers of the API server. Owns: reading a body, and what a refusal says. Does not know about:
-//! which objects are in it.
+//! Responses of the API server. Owns: reading a body, and the error in a refusal. Does not know
+//! about: which objects are in it.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -78,7 +78,7 @@ pub(crate) fn unreadable(call: &Call, fault: String) -> Error {
     Error::Unreadable { call: Box::new(call.clone()), fault }
 }
 
-/// The cause of all: what is around it says only that something failed.
+/// The innermost cause: errors around it only state that something failed.
 pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

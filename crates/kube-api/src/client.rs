@@ -49,7 +49,7 @@ pub struct Client {
 }
 
 struct Inner {
-    /// With the path of a proxy that serves several clusters, without a slash at its end.
+    /// Address, with the path of a proxy that serves several clusters, without a slash at its end.
     server: String,
     namespace: String,
     session: Mutex<Session>,
@@ -128,7 +128,7 @@ impl Client {
         answer::read(&asked.call, &body)
     }
 
-    /// As [`Self::ask`]: the bytes.
+    /// Sends a request like [`Self::ask`], and returns the bytes.
     pub(crate) async fn ask_bytes(&self, asked: &Asked) -> Result<Bytes, Error> {
         let mut tries = 1;
         loop {
@@ -157,7 +157,7 @@ impl Client {
         (unsent || call.rule.verb.only_reads()).then(|| self.wait_after(error, tries))
     }
 
-    /// The wait that the API server asks for, else one that doubles.
+    /// The wait that the API server requests, else one that doubles.
     pub(crate) fn wait_after(&self, error: &Error, failures: u32) -> Duration {
         let asked = match error {
             Error::Refused { refusal, .. } => refusal.retry_after,

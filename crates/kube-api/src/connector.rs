@@ -44,7 +44,7 @@ enum Route {
 #[derive(Clone)]
 pub(crate) struct Connector {
     route: Route,
-    /// None without TLS.
+    /// TLS of the connection; `None` without it.
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Credentials {
 #[derive(Clone)]
 pub(crate) struct Current {
     at: Instant,
-    /// Another number for each time that they were made.
+    /// Number of these credentials, which changes each time they are renewed.
     pub(crate) generation: u64,
     /// Value of the header `Authorization`.
     pub(crate) bearer: Option<HeaderValue>,

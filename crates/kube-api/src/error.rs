@@ -135,7 +135,7 @@ impl Refusal {
     }
 }
 
-/// Why there is no answer that says what was done.
+/// Error of a request that has no response with its result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The settings of the connection are wrong.
@@ -151,8 +151,8 @@ pub enum Error {
         /// The cause, as the system names it.
         fault: String,
     },
-    /// The connection or the time for an answer ended after the request was sent: the API server
-    /// may have done what was asked.
+    /// The connection or the time for a response ended after the request was sent: the API server
+    /// may have carried it out.
     #[error("failed to {call}: the answer of the API server was lost: {fault}")]
     Lost {
         /// The request.
@@ -173,7 +173,7 @@ pub enum Error {
     Refused {
         /// The request.
         call: Box<Call>,
-        /// Its answer.
+        /// Response of the API server.
         refusal: Box<Refusal>,
     },
     /// The answer is none that the API server gives.
@@ -226,7 +226,7 @@ impl Error {
     }
 }
 
-/// Why the settings of a connection cannot be used.
+/// Error of the settings of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// There are none.

@@ -1,5 +1,5 @@
-//! The API server's answer when it does not do what was asked. Owns: the `Status` object and its
-//! reasons. Does not know about: requests.
+//! The API server's response when it refuses a request. Owns: the `Status` object and its reasons.
+//! Does not know about: requests.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub(crate) struct Details {
     pub(crate) retry_after_seconds: Option<u64>,
 }
 
-/// One fault of several in an object, or a budget that is in the way.
+/// One fault of several in an object, or a disruption budget that forbids the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Cause {
@@ -92,7 +92,7 @@ mod table {
         NotFound = 404,
         /// The kind has no such verb.
         MethodNotAllowed = 405,
-        /// The object changed, or is not what a precondition says.
+        /// The object changed, or differs from a precondition.
         Conflict = 409,
         /// An object of that name exists.
         AlreadyExists = 409,

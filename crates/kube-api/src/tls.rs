@@ -46,7 +46,7 @@ pub(crate) fn config(material: &Material, place: [&str; 2]) -> Result<ClientConf
             }
         }
         None => {
-            // One that cannot be read is one that is not trusted.
+            // An unreadable certificate is not trusted.
             let _counts =
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }

@@ -1,5 +1,5 @@
-//! Writes of a scheduler. Owns: what they say to the API server. Does not know about: why one is
-//! made, and what is done when it is refused.
+//! Writes of a scheduler. Owns: their messages to the API server. Does not know about: why one is
+//! made, and the reaction to a refusal.
 
 use std::collections::BTreeMap;
 
@@ -46,10 +46,10 @@ impl ObjectRef {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteOptions {
-    /// Seconds between the request to end and the kill; none: what the object says.
+    /// Seconds between the request to end and the kill; `None`: those of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<u32>,
-    /// Only in this version.
+    /// Version that the object must have; `None` for any.
     #[serde(skip)]
     pub resource_version: Option<String>,
 }

@@ -22,8 +22,8 @@ use line::Line;
 
 /// The API server sends a bookmark each minute.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
-/// Asked of the API server: how long it keeps a watch open at most, which spreads watches over
-/// several servers again. Up to twice as long, so that not all are opened at once.
+/// How long a watch may stay open, which spreads watches over several servers again. The requested
+/// time is up to twice as long, so that not all are opened at once.
 const OPEN_FOR: Duration = Duration::from_secs(300);
 /// A watch that ends sooner is one that failed.
 const OPEN_MIN: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ pub enum Change<R> {
     Synced,
     /// An object is gone; its last state.
     Deleted(R),
-    /// Nothing is heard for now; it is tried again.
+    /// The watch is interrupted; it is tried again.
     Interrupted(Error),
 }
 
@@ -74,11 +74,11 @@ pub struct Watch<R> {
     failures: u32,
     /// `true` if a version was compacted, and nothing came after the list since.
     has_relisted: bool,
-    /// Nothing is tried before.
+    /// Earliest time of the next try.
     not_before: Option<Instant>,
 }
 
-/// It goes on where a caller stops waiting and waits again.
+/// The request in progress. It continues if a caller stops waiting and waits again.
 type Asking<R> = Pin<Box<dyn Future<Output = Result<Answer<R>, Error>> + Send>>;
 
 enum Answer<R> {
@@ -97,7 +97,7 @@ impl<R> std::fmt::Debug for Watch<R> {
 enum State {
     /// The list has to begin.
     Unlisted,
-    /// The next page begins there.
+    /// The next page begins at `from`.
     Listing { from: String },
     /// All changes up to this version are known.
     Listed { version: String },
@@ -137,8 +137,8 @@ impl Client {
 }
 
 impl<R: Resource> Watch<R> {
-    /// The next change. Nothing is lost, and nothing is asked twice, where the future is dropped
-    /// before it is ready.
+    /// The next change. No change is lost, and no request repeated, if the future is dropped before
+    /// it is ready.
     pub async fn next(&mut self) -> Change<R> {
         loop {
             if let Some(change) = self.ready.pop_front() {
@@ -214,7 +214,7 @@ impl<R: Resource> Watch<R> {
             self.state = State::Listed { version: std::mem::take(version) };
         }
         if error.is_expired() {
-            // A list says all that was missed; no news for a caller, unless it repeats.
+            // A list contains all that was missed, so the caller gets no error, unless it repeats.
             self.state = State::Unlisted;
             if !std::mem::replace(&mut self.has_relisted, true) {
                 return;
@@ -277,7 +277,8 @@ impl<R: Resource> Watch<R> {
         }
         let deadline = stream.heard + self.settings.silence_max;
         match timeout_at(deadline, stream.body.frame()).await {
-            // No failure: an API server that has seen no change of a kind sends no bookmark of it.
+            // An API server that has seen no change of a kind sends no bookmark of it: this is no
+            // failure.
             Err(_) => {
                 self.state = State::Listed { version: std::mem::take(version) };
                 Ok(())
@@ -290,7 +291,7 @@ impl<R: Resource> Watch<R> {
                 }
                 Ok(())
             }
-            // As asked for, after some minutes.
+            // The watch ended after some minutes, as requested.
             Ok(None) if stream.opened.elapsed() >= OPEN_MIN => {
                 self.state = State::Listed { version: std::mem::take(version) };
                 Ok(())

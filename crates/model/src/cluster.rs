@@ -1,7 +1,7 @@
 //! The incremental cluster state. Owns: every mutation, and with it every account and index.
 //!
-//! All scheduling changes are one thing: a pod's [`PodBinding`] becomes another. So the undo log
-//! is a list of (pod, what it was before), and rolling back is setting them again in reverse.
+//! Every scheduling change has one form: a pod's [`PodBinding`] becomes another. So the undo log is
+//! a list of (pod, binding before), and a rollback sets the bindings again in reverse.
 
 mod account;
 mod changes;
@@ -42,46 +42,47 @@ use crate::{
     Shrinks, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
-/// Why the model refused a change.
+/// Errors of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
-    /// The queue is not there.
+    /// The queue does not exist.
     #[error("no such queue")]
     NoSuchQueue,
     /// The queue still has workloads or queues below it.
     #[error("queue {0} is not empty")]
     QueueNotEmpty(String),
-    /// Workloads go into leaves only, queues only under queues without workloads.
+    /// Only leaves hold workloads, and only queues without workloads have children.
     #[error("queue {0} cannot hold both queues and workloads")]
     NotALeaf(String),
-    /// The workload still has a pod somewhere.
+    /// A pod of the workload still holds or has reserved a place.
     #[error("workload {0} still holds or has reserved a place")]
     StillPlaced(String),
     /// A minimum larger than its set, or a workload that could start without any pod.
     #[error("workload {0} needs between 1 and its number of pods to start together")]
     BadGang(String),
-    /// Groups that are no tree, or a minimum beyond the number of parts.
+    /// Groups that form no tree, or a minimum above the number of parts.
     #[error("workload {0} has groups without parts, in a circle, or with a minimum beyond them")]
     BadGroups(String),
-    /// A topology or a level of it that is not there.
+    /// The topology or the level does not exist.
     #[error("workload {0} names a topology or a level that is not there")]
     NoSuchTopology(String),
-    /// A topology without levels, with one twice, or of a name that is taken.
+    /// A topology without levels, with a duplicate level, or with a name that is taken.
     #[error("topology {0} has no levels, one twice, or the name of another")]
     BadTopology(String),
-    /// The pool of nodes that do not say, or one that has nodes or is named by workloads.
+    /// The default node pool, or one that has nodes or is named by workloads.
     #[error("node pool {0} is in use, or the one of nodes that do not say")]
     PoolInUse(String),
-    /// The size of elastic pods is one for all of them.
+    /// An elastic workload has more than one pod set; the size of elastic pods is one for all of
+    /// them.
     #[error("elastic workload {0} has one pod set")]
     ElasticPodSets(String),
 }
 
-/// A point to roll back to.
+/// A position in the undo log to roll back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint(usize);
 
-/// A pod whose place was changed by a committed transaction, and what it was before.
+/// A pod whose place was changed by a committed transaction, and its binding before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The pod.
@@ -98,48 +99,49 @@ pub struct Cluster {
     pub(crate) workloads: Table<Workload>,
     pub(crate) pods: Table<Pod>,
     pub(crate) capacity: Resources,
-    /// What all nodes can give out when what is being released is gone.
+    /// Free resources of all nodes after pending releases.
     pub(crate) free_soon: Resources,
     pub(crate) pools: Pools,
     pub(crate) free: FreeGpuIndex,
     pub(crate) eligibility: Eligibility,
     pub(crate) affinity: AffinityIndex,
     pub(crate) requests: RequestHistogram,
-    /// The revision of each node, and the highest that there was: none is used again for another state.
+    /// Revision of each node, and the highest that there was: a revision is never used again for
+    /// another state.
     pub(crate) revisions: Vec<u64>,
     pub(crate) newest_revision: u64,
     /// Number of nodes with GPUs, by hardware.
     pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
-    /// How many GPUs there are with so much memory, those that are divided into instances left out.
+    /// Number of GPUs by memory size in bytes, without GPUs that are divided into instances.
     pub(crate) gpu_memories: BTreeMap<u64, u32>,
     pub(crate) topologies: Vec<Topology>,
     pub(crate) shapes: Shapes,
-    /// True if any node would rather keep some pods away.
+    /// True if any node has a soft taint (`PreferNoSchedule`).
     pub(crate) soft_taints: bool,
-    /// Nodes whose pods are to leave.
+    /// Nodes that are being drained.
     pub(crate) draining: BTreeSet<NodeId>,
-    /// Workloads of which some pods are placed, but fewer than make sense together.
+    /// Workloads with placed pods, but fewer than their minimum.
     pub(crate) partial: BTreeSet<WorkloadId>,
-    /// Workloads with pods that need a place and have none, and how many.
+    /// Number of pods that need a place and have none, by workload.
     pub(crate) waiting: BTreeMap<WorkloadId, u32>,
-    /// Workloads known to have too few pods.
+    /// Workloads marked by [`Cluster::set_stale`].
     pub(crate) stale: BTreeSet<WorkloadId>,
-    /// Workloads with a place whose size may change.
+    /// Elastic workloads with a place.
     pub(crate) elastic: BTreeSet<WorkloadId>,
     /// Pods with a reserved place.
     pub(crate) reserved: BTreeSet<PodId>,
-    /// Pods that should run and are held back.
+    /// Gated pods that should run.
     pub(crate) gated: BTreeSet<PodId>,
     pub(crate) log: Vec<Change>,
-    /// The revisions before and after each of these.
+    /// Revisions before and after each entry of `log`.
     pub(crate) log_revisions: Vec<Revisions>,
-    /// What each pod touched by the open transaction was when it began.
+    /// Binding of each pod touched by the open transaction when it began.
     pub(crate) originals: BTreeMap<PodId, PodBinding>,
     pub(crate) recording: bool,
     pub(crate) tracker: Tracker,
-    /// Workloads with a place.
+    /// Number of workloads with a place.
     pub(crate) placed: u64,
-    /// Queues without one above them, by node pool.
+    /// Queues without a parent, by node pool.
     pub(crate) roots: BTreeMap<PoolId, BTreeSet<QueueId>>,
 }
 
@@ -181,7 +183,7 @@ impl Cluster {
         self.capacity
     }
 
-    /// What all nodes together can give out when what is being released is gone.
+    /// Free resources of all nodes together after pending releases.
     #[must_use]
     pub const fn free_soon(&self) -> Resources {
         self.free_soon
@@ -199,20 +201,20 @@ impl Cluster {
         self.waiting.contains_key(&id)
     }
 
-    /// Nodes whose pods are to leave, in id order.
+    /// Nodes that are being drained, in id order.
     #[must_use]
     pub const fn draining(&self) -> &BTreeSet<NodeId> {
         &self.draining
     }
 
-    /// What the pods that want to run ask for.
+    /// Requests of the pods that should run.
     #[must_use]
     pub const fn requests(&self) -> &RequestHistogram {
         &self.requests
     }
 
-    /// A number that changes whenever something about a node does: what is free, its labels,
-    /// whether pods may come. What is rolled back has the number again that it had.
+    /// A number that changes whenever the node does: its free resources, its labels, or if pods may
+    /// be placed. A rollback restores the earlier number.
     #[must_use]
     pub fn revision(&self, node: NodeId) -> u64 {
         self.revisions.get(node.raw() as usize).copied().unwrap_or(0)
@@ -224,7 +226,7 @@ impl Cluster {
         self.gpu_nodes.len() <= 1
     }
 
-    /// Workloads of which some pods are placed, but fewer than make sense together.
+    /// Workloads with placed pods, but fewer than their minimum.
     #[must_use]
     pub const fn partial(&self) -> &BTreeSet<WorkloadId> {
         &self.partial
@@ -242,7 +244,7 @@ impl Cluster {
         &self.elastic
     }
 
-    /// Pods that should run and are held back, in id order.
+    /// Gated pods that should run, in id order.
     #[must_use]
     pub const fn gated(&self) -> &BTreeSet<PodId> {
         &self.gated
@@ -260,7 +262,7 @@ impl Cluster {
         &self.workloads[self.pods[pod].workload]
     }
 
-    /// The queue and all queues above it, nearest first.
+    /// The queue and all its ancestors, nearest first.
     pub fn lineage(&self, queue: QueueId) -> impl Iterator<Item = QueueId> + use<'_> {
         std::iter::successors(Some(queue), |&queue| self.queues[queue].parent)
     }
@@ -272,7 +274,7 @@ impl Cluster {
         &self.workloads[pod.workload].pod_sets[pod.set as usize]
     }
 
-    /// True if a workload makes sense with its pods that are running and not being stopped.
+    /// True if the pods that run and are not being stopped reach the minimum of a workload.
     #[must_use]
     pub fn runs(&self, id: WorkloadId) -> bool {
         let workload = &self.workloads[id];
@@ -281,19 +283,19 @@ impl Cluster {
         workload.spec.is_whole(&|set| u32::try_from(pods(set)).unwrap_or(u32::MAX))
     }
 
-    /// The amounts a pod would take at a place.
+    /// The amounts that a pod would hold at a place.
     #[must_use]
     pub fn amounts(&self, pod: PodId, place: &Placement) -> Resources {
         amounts(place, self.set_of(pod).demand)
     }
 }
 
-/// Changes from outside: what exists, and what the engine saw.
+/// External changes: objects added and removed, and observations of the engine.
 impl Cluster {
-    /// Adds a workload with all its pods, none of which wants to run yet.
+    /// Adds a workload with all its pods, none of which should run yet.
     ///
     /// # Errors
-    /// The queue is not there or not a leaf, or the gang is impossible.
+    /// The queue does not exist or is no leaf, or the minimum of the gang is invalid.
     pub fn add_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
         let numbers = 0..spec.pods();
         let id = self.add_empty_workload(spec)?;
@@ -303,7 +305,7 @@ impl Cluster {
         Ok(id)
     }
 
-    /// Adds a workload of which no pod is a member yet.
+    /// Adds a workload without members.
     ///
     /// # Errors
     /// As [`Cluster::add_workload`].
@@ -346,18 +348,18 @@ impl Cluster {
         self.queues[queue_id].workloads.insert(id);
         self.tracker.workload(id);
         if !self.affinity.is_unused() {
-            // Who must not be together may be others now.
+            // The set of conflicting pods may have changed.
             self.tracker.touch();
         }
         Ok(id)
     }
 
-    /// What a pod asks for before it has a place, on the GPUs that there are now.
+    /// Amounts that a pod without a place requests, valued on the existing GPUs.
     pub fn demand(&self, request: PodRequest) -> Resources {
         request.demand(self.gpu_memories.keys().copied())
     }
 
-    /// Removes a workload whose pods are nowhere.
+    /// Removes a workload without placed pods.
     ///
     /// # Errors
     /// A pod of it still holds or has reserved a place.
@@ -378,19 +380,19 @@ impl Cluster {
         Ok(())
     }
 
-    /// Keeps a workload out of the scheduler's sight until an instant.
+    /// Excludes a workload from scheduling until an instant.
     pub fn set_not_before(&mut self, workload: WorkloadId, not_before: Instant) {
         self.workloads[workload].not_before = not_before;
         self.tracker.workload(workload);
     }
 
-    /// Something about a workload is different, and not only whether it asks for a place.
+    /// Records that a workload changed in more than its request for a place.
     pub(crate) fn note(&mut self, id: WorkloadId) {
         self.tracker.workload(id);
         self.tracker.touch();
     }
 
-    /// Records when a workload last got a place and last changed size.
+    /// Records when a workload was last placed and last changed size.
     pub fn set_starts(
         &mut self,
         workload: WorkloadId,
@@ -403,13 +405,13 @@ impl Cluster {
         workload.last_resize = last_resize;
     }
 
-    /// Records whether nothing of a workload runs in the places that it holds.
+    /// Records whether a workload holds places in which nothing runs.
     pub fn set_idle(&mut self, workload: WorkloadId, idle: bool) {
         self.note(workload);
         self.workloads[workload].idle = idle;
     }
 
-    /// Records how often a workload was shrunk.
+    /// Records the shrinks of a workload.
     pub fn set_shrinks(&mut self, workload: WorkloadId, shrinks: Shrinks) {
         self.note(workload);
         self.workloads[workload].shrinks = shrinks;
@@ -427,19 +429,19 @@ impl Cluster {
         self.workloads[workload].checkpointed_at = at;
     }
 
-    /// Says how long a workload may run at a time from now on.
+    /// Sets the maximum run time of a workload from now on.
     pub fn set_time_limit(&mut self, workload: WorkloadId, limit_ms: Option<u64>) {
         self.note(workload);
         self.workloads[workload].spec.time_limit_ms = limit_ms;
     }
 
-    /// Records how often a workload was stopped for others, moved or resized.
+    /// Records how often a workload was preempted, moved or resized.
     pub fn set_restarts(&mut self, workload: WorkloadId, restarts: u32) {
         self.note(workload);
         self.workloads[workload].restarts = restarts;
     }
 
-    /// Records since when a workload has had too few pods.
+    /// Records since when a workload has fewer pods than its minimum.
     pub fn set_stale(&mut self, workload: WorkloadId, since: Option<Instant>) {
         if self.workloads[workload].stale_since != since {
             self.note(workload);
@@ -448,13 +450,13 @@ impl Cluster {
         keep(&mut self.stale, workload, since.is_some());
     }
 
-    /// The pod's processes are gone: its current place is free.
+    /// Frees the current place of a pod whose processes are gone.
     pub fn vacate(&mut self, pod: PodId) {
         let next = self.pods[pod].binding.next.clone();
         self.set_binding(pod, PodBinding { current: None, releasing: false, next });
     }
 
-    /// The pod's processes are being stopped.
+    /// Marks a pod whose processes are being stopped.
     pub fn release(&mut self, pod: PodId) {
         let mut binding = self.pods[pod].binding.clone();
         binding.releasing = binding.current.is_some();
@@ -462,9 +464,9 @@ impl Cluster {
     }
 }
 
-/// What follows from a change.
+/// Indexes that follow from a change.
 impl Cluster {
-    /// Keeps the indexes true after a pod changed; `waited` is whether it waited before.
+    /// Updates the indexes after a pod changed; `waited`: it waited before the change.
     pub(crate) fn index(&mut self, id: PodId, waited: bool) {
         let pod = &self.pods[id];
         match (waited, pod.waits()) {
@@ -484,7 +486,7 @@ impl Cluster {
     }
 }
 
-/// Makes an id a member of an index, or not.
+/// Adds an id to an index or removes it.
 pub(crate) fn keep<T: Ord>(set: &mut BTreeSet<T>, id: T, member: bool) {
     if member {
         set.insert(id);

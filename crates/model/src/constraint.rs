@@ -1,34 +1,34 @@
-//! Which nodes a pod may go to, apart from room. Owns: labels, selectors, affinity, taints and
-//! tolerations, in the words and with the meaning of Kubernetes.
+//! Constraints of a pod on nodes, free resources aside. Owns: labels, selectors, affinity, taints
+//! and tolerations, with the names and the meaning of Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{PodPreference, PodTerm};
 
-/// What a label must be.
+/// Condition on the value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operator {
-    /// One of these.
+    /// The value is one of these.
     In(Vec<String>),
-    /// None of these; a missing label is fine.
+    /// The value is none of these, or the label is missing.
     NotIn(Vec<String>),
-    /// There.
+    /// The label exists.
     Exists,
-    /// Not there.
+    /// The label does not exist.
     DoesNotExist,
-    /// A number above this.
+    /// The value is a number above this.
     Gt(i64),
-    /// A number below this.
+    /// The value is a number below this.
     Lt(i64),
 }
 
-/// A demand on one label.
+/// A condition on one label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Requirement {
     /// Name of the label.
     pub key: String,
-    /// What it must be.
+    /// Condition on its value.
     pub operator: Operator,
 }
 
@@ -49,14 +49,14 @@ impl fmt::Display for Requirement {
 /// Requirements that must all hold.
 pub type Term = Vec<Requirement>;
 
-/// What a taint does to pods that do not tolerate it.
+/// Effect of a taint on pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// They are not placed here.
+    /// They are not placed on the node.
     NoSchedule,
-    /// They are placed elsewhere if they can be.
+    /// They are placed elsewhere if possible.
     PreferNoSchedule,
-    /// They are not placed here, and the caller that adds the taint stops those that run.
+    /// They are not placed on the node, and the caller that adds the taint stops running ones.
     NoExecute,
 }
 
@@ -70,18 +70,18 @@ impl fmt::Display for Effect {
     }
 }
 
-/// A mark on a node that keeps pods away.
+/// A taint: excludes pods that do not tolerate it from a node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Taint {
     /// Name.
     pub key: String,
     /// Value; may be empty.
     pub value: String,
-    /// What it does.
+    /// Effect.
     pub effect: Effect,
 }
 
-/// As Kubernetes writes it: `KEY=VALUE:EFFECT`, or `KEY:EFFECT` without a value.
+/// Format of Kubernetes: `KEY=VALUE:EFFECT`, or `KEY:EFFECT` without a value.
 impl fmt::Display for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, value, effect } = self;
@@ -92,51 +92,50 @@ impl fmt::Display for Taint {
     }
 }
 
-/// What makes a pod ignore a taint.
+/// A toleration: makes a pod ignore matching taints.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Toleration {
-    /// Name of the taint; none tolerates every name.
+    /// Name of the taint; `None` tolerates every name.
     pub key: Option<String>,
-    /// Its value; none tolerates every value.
+    /// Its value; `None` tolerates every value.
     pub value: Option<String>,
-    /// Its effect; none tolerates every effect.
+    /// Its effect; `None` tolerates every effect.
     pub effect: Option<Effect>,
 }
 
-/// A term that is better kept than not.
+/// A preferred term.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Preference {
-    /// How much better, 1–100.
+    /// Weight, 1–100.
     pub weight: u32,
-    /// What should hold.
+    /// Requirements that should hold.
     pub term: Term,
 }
 
-/// Everything a pod says about the nodes it may go to.
+/// All constraints of a pod on nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Constraints {
-    /// Labels that must have these values.
+    /// Labels and their required values.
     pub selector: BTreeMap<String, String>,
-    /// One of these terms must hold; none given means every node will do.
+    /// Required terms, of which one must hold; empty for every node.
     pub required: Vec<Term>,
-    /// Terms that make a node better.
+    /// Preferred terms.
     pub preferred: Vec<Preference>,
-    /// Taints that do not matter.
+    /// Tolerated taints.
     pub tolerations: Vec<Toleration>,
-    /// Node pools, the best first; none given means every pool will do. All pods of a workload
-    /// are in one.
+    /// Node pools, the best first; empty for every pool. All pods of a workload are in one.
     pub pools: Vec<String>,
-    /// Labels of the pod itself, by which others ask for it.
+    /// Labels of the pod itself, which the affinity terms of others select.
     pub labels: BTreeMap<String, String>,
-    /// Pods of each of these terms must be there.
+    /// Terms of which each must select a pod in the domain.
     pub pod_affinity: Vec<PodTerm>,
-    /// Pods of none of these terms may be there, nor may it come to them later.
+    /// Terms of which none may select a pod in the domain, now or later.
     pub pod_anti_affinity: Vec<PodTerm>,
-    /// Pods that make a node better or worse.
+    /// Pods that make a node preferred or less preferred.
     pub pod_preferences: Vec<PodPreference>,
 }
 
-/// A set of constraints that some workload has.
+/// Id of a set of constraints that some workload has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ConstraintsId(pub(crate) u32);
 
@@ -146,7 +145,7 @@ impl ConstraintsId {
     }
 }
 
-/// Why a node is out of the question.
+/// Constraint that excludes a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mismatch {
     /// A label of the selector is missing or different.
@@ -187,7 +186,7 @@ impl Toleration {
 pub struct PoolId(pub(crate) u32);
 
 impl PoolId {
-    /// The pool of nodes that do not say.
+    /// The pool of nodes without a pool label.
     pub const DEFAULT: Self = Self(0);
 
     pub(crate) const fn index(self) -> usize {
@@ -195,9 +194,9 @@ impl PoolId {
     }
 }
 
-/// The label that says which node pool a node is in.
+/// Label with the name of a node's pool.
 pub const POOL_LABEL: &str = "node-pool";
-/// The pool of nodes that do not say.
+/// Name of the pool of nodes without the label.
 pub const POOL_DEFAULT: &str = "default";
 
 /// The node pool of a node with these labels.
@@ -211,10 +210,10 @@ fn all(term: &Term, labels: &BTreeMap<String, String>) -> bool {
 }
 
 impl Constraints {
-    /// Whether a node with these labels and taints will do.
+    /// Checks a node with these labels and taints.
     ///
     /// # Errors
-    /// The first thing that rules it out.
+    /// The first constraint that excludes it.
     pub fn check(
         &self,
         labels: &BTreeMap<String, String>,
@@ -234,8 +233,8 @@ impl Constraints {
         if hard { Err(Mismatch::Taint) } else { Ok(()) }
     }
 
-    /// How well a node suits: the weights of the preferences that hold, less one for each taint
-    /// that would rather keep the pod away.
+    /// Score of a node: the sum of weights of the preferences that hold, minus one for each soft
+    /// taint that is not tolerated.
     #[must_use]
     pub fn preference(&self, labels: &BTreeMap<String, String>, taints: &[Taint]) -> i64 {
         let held = self.preferred.iter().filter(|preference| all(&preference.term, labels));
@@ -245,7 +244,7 @@ impl Constraints {
         weight - i64::try_from(away).unwrap_or(i64::MAX)
     }
 
-    /// True if a taint does not matter.
+    /// True if a taint is tolerated.
     #[must_use]
     pub fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|toleration| toleration.tolerates(taint))

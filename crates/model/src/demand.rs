@@ -1,8 +1,8 @@
-//! What counts as demand: only what could be placed if everything were free. Owns: which waiting
-//! pods could not, and what is left out for them of what each queue asks for.
+//! Demand of queues: only requests that could be placed if everything were free. Owns: the waiting
+//! pods that could not, and the amounts that are left out of each queue's demand for them.
 //!
-//! Each workload is looked at alone, and nothing is left out that could have a place: a part whose
-//! pods fit one by one counts, even if they are in the way of each other.
+//! Each workload is considered alone, and nothing is left out that could be placed: a part whose
+//! pods fit one by one counts, even if they exclude each other.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,59 +16,59 @@ use crate::{
     WorkloadId, WorkloadSpec,
 };
 
-/// What is left out of a workload's demand, by the queue that is charged for it.
+/// Amounts that are left out of a workload's demand, by the queue that is charged for it.
 type Amounts = SmallVec<[(QueueId, Resources); 1]>;
 
-/// What is left out of the demand of queues.
+/// Amounts that are left out of the demand of queues.
 #[derive(Debug, Clone, Default)]
 pub struct Demand {
     empty: EmptyNodes,
-    /// Of workloads of which not everything counts.
+    /// Amounts by workload; a workload whose whole request counts has no entry.
     left_out: BTreeMap<WorkloadId, Amounts>,
-    /// By queue, with all below it.
+    /// Sums of `left_out` by queue, descendants included.
     sums: BTreeMap<QueueId, Resources>,
-    /// By queue, what its limit and those below it keep from counting in the queue above.
+    /// Demand, by queue, that its limit and those below it exclude from the queue above.
     over_limits: BTreeMap<QueueId, Resources>,
-    /// By queue, the sum of that of the queues directly below.
+    /// Sum of `over_limits` of the children, by queue.
     cut: BTreeMap<QueueId, Resources>,
 }
 
-/// Of the pods of a workload those that would fit if everything were free.
+/// Pods of a workload that would fit if everything were free.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Room {
-    /// Its pods at present.
+    /// Number of its present pods.
     pub pods: u32,
-    /// Those of them that fit, each set for itself.
+    /// Number of these pods that fit, each set considered alone.
     pub fitting: u32,
-    /// True if enough of them fit, and may run, to start.
+    /// True if enough pods fit, and quotas and limits allow, for it to start.
     pub starts: bool,
-    /// What does not count of what it asks for.
+    /// Part of its request that does not count as demand.
     pub left_out: Resources,
 }
 
-/// A queue, and what counts of what it asks for.
+/// A queue and its demand.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
     /// The queue.
     pub queue: &'a Queue,
-    /// What counts.
+    /// Its demand.
     pub demand: Resources,
 }
 
 impl<'a> Claim<'a> {
-    /// What counts of what a queue asks for.
+    /// The demand of a queue.
     #[must_use]
     pub fn of(cluster: &'a Cluster, demand: &Demand, id: QueueId) -> Self {
         Self { queue: &cluster.queues()[id], demand: demand.of(cluster, id) }
     }
 
-    /// What it wants of a resource.
+    /// Its demand for a resource, up to its limit.
     #[must_use]
     pub fn wanted(self, kind: Kind) -> u64 {
         self.demand[kind].min(self.queue.share.limit[kind])
     }
 
-    /// The part of it within its quota.
+    /// The part of this demand within its quota.
     #[must_use]
     pub fn promised(self, kind: Kind) -> u64 {
         self.wanted(kind).min(self.queue.share.quota[kind])
@@ -83,7 +83,7 @@ impl Room {
 }
 
 impl Demand {
-    /// Looks at every workload.
+    /// Considers every workload.
     #[must_use]
     pub fn all(cluster: &Cluster) -> Self {
         let mut demand = Self::default();
@@ -93,7 +93,7 @@ impl Demand {
         demand
     }
 
-    /// What counts of what a queue asks for: of what queues below ask for, no more than their limits.
+    /// Demand of a queue; the demand of its children counts up to their limits.
     #[must_use]
     pub fn of(&self, cluster: &Cluster, queue: QueueId) -> Resources {
         let cut = self.cut.get(&queue).copied().unwrap_or_default();
@@ -104,18 +104,20 @@ impl Demand {
         cluster.queues()[queue].requested.saturating_sub(self.left_out_of(queue))
     }
 
-    /// Workloads of which not everything counts: what does not, by the queue that is charged for it.
+    /// Workloads whose request does not count in full: the amounts left out, by the queue that is
+    /// charged.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (WorkloadId, &[(QueueId, Resources)])> {
         self.left_out.iter().map(|(&id, amounts)| (id, amounts.as_slice()))
     }
 
-    /// What does not count of it, as it could not be placed.
+    /// Amount left out of the demand of a queue because it could not be placed.
     #[must_use]
     pub fn left_out_of(&self, queue: QueueId) -> Resources {
         self.sums.get(&queue).copied().unwrap_or_default()
     }
 
-    /// These ask for more or less now: finds out what limits leave of it to the queues above them.
+    /// Recomputes the demand that limits pass on to the ancestors of these queues, whose requests
+    /// changed.
     pub fn limit(&mut self, cluster: &Cluster, asks: &BTreeSet<QueueId>) {
         let there = asks.iter().filter(|&&id| cluster.queues().get(id).is_some());
         let deepest_first = there.map(|&id| (Reverse(cluster.lineage(id).count()), id));
@@ -135,15 +137,15 @@ impl Demand {
         }
     }
 
-    /// The same where limits may be different, or nothing was found out before.
+    /// Recomputes this for all queues, when limits changed or at the first use.
     pub fn limit_all(&mut self, cluster: &Cluster) {
         self.over_limits.clear();
         self.cut.clear();
         self.limit(cluster, &cluster.queues().ids().collect());
     }
 
-    /// Nodes, queues or their limits are different now. Of workloads that are alike the first is
-    /// looked at.
+    /// Recomputes everything after a change of nodes, queues or limits. Of each list of equivalent
+    /// workloads only the first is considered.
     pub fn renew(
         &mut self,
         cluster: &Cluster,
@@ -169,7 +171,7 @@ impl Demand {
         }
     }
 
-    /// Looks at these workloads again; returns the queues of which more or less counts.
+    /// Recomputes these workloads; returns the queues whose demand changed.
     pub fn update(
         &mut self,
         cluster: &Cluster,
@@ -202,7 +204,8 @@ impl Demand {
         }
     }
 
-    /// In each of its node pools, if each has queues of its own; or else in the best of them.
+    /// Amounts left out in each of its node pools, if each has queues of its own; or else in the
+    /// best of them.
     fn amounts(&mut self, cluster: &Cluster, id: WorkloadId) -> Amounts {
         let workload = &cluster.workloads()[id];
         if !cluster.is_waiting(id) && !workload.spec.elastic {
@@ -217,7 +220,7 @@ impl Demand {
         rooms.into_iter().map(of).filter(|(_, out)| *out != Resources::ZERO).collect()
     }
 
-    /// How much of a workload fits, where its queues are charged.
+    /// Pods that fit in each pool in which a queue is charged for the workload.
     fn rooms(&mut self, cluster: &Cluster, id: WorkloadId) -> Vec<(Option<PoolId>, Room)> {
         let pools: Vec<_> = match cluster.pool_of(id) {
             Some(pool) => vec![Some(pool)],
@@ -231,7 +234,7 @@ impl Demand {
         Vec::from_iter(rooms.min_by_key(|(_, room)| room.rank()))
     }
 
-    /// How much of a workload fits where most of it does, if not everything counts anywhere.
+    /// Pods that fit where most of them do; `None` if its whole request counts somewhere.
     pub fn short(&mut self, cluster: &Cluster, id: WorkloadId) -> Option<(QueueId, Room)> {
         self.left_out.get(&id)?;
         let rooms = self.rooms(cluster, id).into_iter();
@@ -257,7 +260,7 @@ impl Demand {
             room.fitting += fitting;
             room.left_out.gpu_millis += grows_beyond(cluster, workload, spec.request, request);
             let beyond = spec.request.gpu.devices().saturating_sub(request.gpu.devices());
-            // Too few for its minimum are as good as none.
+            // Fewer pods than the minimum do not count.
             let reaches = fitting.saturating_add(set.succeeded) >= spec.pods_min;
             let more = if reaches { fitting - set.placed } else { 0 };
             sets.push((waiting, more, u64::from(beyond) * GPU_MILLIS));
@@ -275,7 +278,7 @@ impl Demand {
         room
     }
 
-    /// An elastic pod starts with half of what it asks for, a quarter, and so on.
+    /// Largest size of an elastic pod that fits: the request, half of it, a quarter, and so on.
     fn size_that_fits(
         &mut self,
         cluster: &Cluster,
@@ -293,7 +296,7 @@ impl Demand {
     }
 }
 
-/// What elastic pods that have a place ask for beyond the largest size that fits anywhere.
+/// GPU thousandths that placed elastic pods request beyond the largest size that fits anywhere.
 fn grows_beyond(
     cluster: &Cluster,
     workload: &Workload,
@@ -318,7 +321,7 @@ fn times(each: Resources, count: u32) -> Resources {
     all
 }
 
-/// Adds to, or takes from, the sum of a queue and of all above it.
+/// Changes the sum of a queue and of all its ancestors; returns these queues.
 fn add(
     sums: &mut BTreeMap<QueueId, Resources>,
     cluster: &Cluster,
@@ -331,7 +334,7 @@ fn add(
     lineage
 }
 
-/// The level of which one domain must hold all pods of a set.
+/// The level at which one domain must hold all pods of a set.
 fn level_of(spec: &WorkloadSpec, set: usize) -> Option<(TopologyId, usize)> {
     let set = &spec.pod_sets[set];
     let groups = std::iter::successors(set.group, |&at| spec.groups[at].parent);
@@ -340,8 +343,8 @@ fn level_of(spec: &WorkloadSpec, set: usize) -> Option<(TopologyId, usize)> {
     constraints.find_map(|constraint| Some((constraint?.topology, constraint?.required?)))
 }
 
-/// True if what a workload needs at least is no more than there is, than any limit above it and,
-/// if it cannot be preempted, than any quota.
+/// True if the minimum of a workload is within the capacity, within the limits of its queue and its
+/// ancestors and, if it is not preemptible, within their quotas.
 fn may_start(cluster: &Cluster, workload: &Workload, pool: Option<PoolId>) -> bool {
     let spec = &workload.spec;
     let least = least_of(workload, None);
@@ -356,8 +359,8 @@ fn may_start(cluster: &Cluster, workload: &Workload, pool: Option<PoolId>) -> bo
     (spec.pod_sets.len() < 2 || least.fits_in(there)) && cluster.lineage(leaf).all(allows)
 }
 
-/// What a group (none: the workload) needs at least. Where it can do without some of its parts, that
-/// is of each kind what those need that need least of it.
+/// Minimum amounts of a group (`None`: the workload). For each resource, they are those of the
+/// parts that need least of it, as many as the group needs.
 fn least_of(workload: &Workload, group: Option<usize>) -> Resources {
     let spec = &workload.spec;
     let parts: Vec<_> = spec
@@ -380,7 +383,7 @@ fn least_of(workload: &Workload, group: Option<usize>) -> Resources {
 fn least_of_set(workload: &Workload, at: usize) -> Resources {
     let (set, mut each) = (&workload.spec.pod_sets[at], workload.pod_sets[at].demand);
     match set.request.gpu {
-        // On a larger device it is a smaller part.
+        // On a larger device this is a smaller part.
         GpuRequest::Memory { .. } => each.gpu_millis = 0,
         GpuRequest::Whole(1..) if workload.spec.elastic => each.gpu_millis = GPU_MILLIS,
         _ => {}

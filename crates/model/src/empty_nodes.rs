@@ -1,5 +1,5 @@
-//! How many pods of a kind would fit if everything were free. Owns: that count, kept for each kind of
-//! pod until nodes change. Nodes that are made alike are looked at once.
+//! Number of pods of a shape that would fit if everything were free. Owns: this count, cached for
+//! each shape until nodes change. Only one of several equal nodes is examined.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ use crate::{
     fitting,
 };
 
-/// Most kinds of pods that are kept.
+/// Maximum number of cached shapes.
 const SHAPES_MAX: usize = 1 << 14;
 
-/// A kind of pod, and where pods of it may be together.
+/// Shape of a pod, and the constraint on a common domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shape {
     pub(crate) request: PodRequest,
     pub(crate) constraints: ConstraintsId,
-    /// Only nodes of this pool.
+    /// Pool of the nodes; `None` for all nodes.
     pub(crate) pool: Option<PoolId>,
-    /// All in one domain of this level.
+    /// Topology level of which one domain holds all pods; `None` for any nodes.
     pub(crate) level: Option<(TopologyId, usize)>,
 }
 
-/// What a node is made of, as far as it decides how many pods fit.
+/// Hardware of a node, as far as it decides how many pods fit.
 pub(crate) type Make = (u64, u64, u32, Vec<(u64, Option<MigProfile>, Option<GpuPart>, bool)>);
 
-/// The nodes as they are when nothing is on them.
+/// The nodes in their empty state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EmptyNodes {
-    /// Nodes that are made alike; empty before the first question.
+    /// Nodes grouped by equal hardware; empty before the first use.
     alike: Vec<Vec<NodeId>>,
-    /// How many fit, of so many that were wanted.
+    /// Number of pods that fit, and the number that was requested, by shape.
     fitting: BTreeMap<Shape, (u32, u32)>,
 }
 
 impl EmptyNodes {
-    /// How many pods of this kind would fit, at most so many.
+    /// Number of pods of this shape that would fit, at most `wanted`.
     pub(crate) fn fitting(&mut self, cluster: &Cluster, shape: Shape, wanted: u32) -> u32 {
         match self.fitting.get(&shape) {
             Some(&(fitting, of)) if fitting < of || wanted <= of => fitting.min(wanted),
@@ -88,7 +88,7 @@ impl EmptyNodes {
     }
 }
 
-/// How many pods of this kind a node would take with nothing on it.
+/// Number of pods of this shape that fit on an empty node.
 fn room(cluster: &Cluster, id: NodeId, shape: Shape) -> u32 {
     let node = &cluster.nodes()[id];
     let pods = if cluster.keep_apart(shape.constraints) { 1 } else { node.pods_max };

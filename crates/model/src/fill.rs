@@ -1,10 +1,10 @@
-//! The order in which what has room is filled.
+//! Order in which nodes or GPUs are filled.
 
-/// In which order nodes, or the GPUs of a node, fill up.
+/// Order in which nodes, or the GPUs of a node, are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// Full ones first, so that large requests find whole ones.
+    /// Fullest first, so that large requests find wholly free ones.
     BinPack,
-    /// Empty ones first, so that pods disturb each other least.
+    /// Emptiest first, so that pods disturb each other least.
     Spread,
 }

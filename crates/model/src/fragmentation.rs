@@ -1,18 +1,18 @@
-//! What is lost to others when a pod gets a place. Owns: how much of a node's free GPUs the pods
-//! that are usually asked for could use, and how scarce such room is. Source: Weng et al., USENIX
-//! ATC 2023 ("FGD"), whose measure of fragmentation this one refines by the node's CPU and memory.
+//! Capacity that a placement takes from other pods. Owns: how much of a node's free GPUs the usual
+//! requests could use, and how scarce such capacity is. Source: Weng et al., USENIX ATC 2023
+//! ("FGD"), whose measure of fragmentation is refined here by the node's CPU and memory.
 //!
-//! A shape of pod can use what is free on the devices that have room for it, up to one and a half
-//! times what the node's CPU and memory would carry of that shape alone: a node is shared, and
-//! lighter pods make up for heavier ones, but not without end. A node's worth is the sum over the
-//! shapes, each counted as often as it is asked for; a place costs what it takes off that.
+//! A shape of pod can use the free part of the devices that fit it, up to one and a half times what
+//! the node's CPU and memory would carry of that shape alone: a node is shared, and lighter pods
+//! compensate for heavier ones up to this factor. The worth of a node is the sum over the shapes,
+//! each weighted by the number of its pods; the cost of a placement is the worth that it removes.
 //!
-//! A shape counts the more, the less of the cluster it can still use: with the square of all GPUs ÷
-//! those that it could use now. So work that could go anywhere leaves to others what only they can
-//! use, and no kind of node runs out long before the rest.
+//! The weight of a shape grows as less of the cluster is usable for it: with the square of all GPUs
+//! ÷ the GPUs that it could use now. So work that could go anywhere leaves to others the GPUs that
+//! only they can use, and no kind of node is exhausted long before the rest.
 //!
-//! Where only shares are asked for, as many pods for a whole GPU are thought to come: else two
-//! shares would break two GPUs, because what one leaves beside the other is of use to neither.
+//! If only shares are requested, an equal number of pods for a whole GPU is assumed: otherwise two
+//! shares would be placed on two GPUs, because the rest beside each is of no use to the other.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -22,16 +22,16 @@ use units::{GPU_MILLIS, Resources};
 
 use crate::{Cluster, ConstraintsId, DeviceShare, Gpu, GpuRequest, Node, NodeId, PodRequest};
 
-/// Most shapes looked at: those that ask for most.
+/// Maximum number of shapes: those with the largest requests.
 const SHAPES_MAX: usize = 512;
-/// Scarcity is counted in so many parts of one.
+/// Unit of scarcity: 16 stands for 1.
 const SCARCITY_UNIT: u64 = 16;
-/// A shape that can use less than one of so many parts of all GPUs is as scarce as with that.
+/// Bound on scarcity: all GPUs ÷ this are added to those that a shape can use.
 const SCARCITY_MAX: u64 = 100;
 /// Bits of the fraction in a number of pods.
 const POD_BITS: u32 = 16;
 
-/// The shapes that ask for GPUs, those with the same request for GPUs together.
+/// The shapes that request GPUs, those with equal GPU requests together.
 #[derive(Debug, Default)]
 pub struct Shapes {
     groups: Vec<(GpuRequest, Range<usize>)>,
@@ -41,14 +41,15 @@ pub struct Shapes {
 #[derive(Debug, Clone)]
 struct Shape {
     host: HostNeed,
-    /// None: any node will do.
+    /// `None` for any node.
     constraints: Option<ConstraintsId>,
     pods: u64,
-    /// What a GPU thousandth that it can use is worth.
+    /// Worth of a GPU thousandth that it can use.
     weight: u64,
 }
 
-/// What a pod needs beside GPUs, and one and a half times the pods for each unit, as fractions.
+/// CPU and memory request of a pod, and one and a half times the pods per unit of each, as
+/// fractions.
 #[derive(Debug, Clone, Copy)]
 struct HostNeed {
     cpu_millis: u64,
@@ -57,10 +58,10 @@ struct HostNeed {
     pods_per_mib: u64,
 }
 
-/// The shapes that may be on a node, one bit for each.
+/// The shapes that a node allows, one bit for each.
 pub type Allowed = SmallVec<[u64; SHAPES_MAX / 64]>;
 
-/// What is free on a node, or will be when what is being released is gone.
+/// Free resources of a node after pending releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Free {
     devices_millis: SmallVec<[u64; 8]>,
@@ -70,7 +71,7 @@ pub struct Free {
 }
 
 impl Free {
-    /// As the node is now.
+    /// Free resources of the node as it is.
     #[must_use]
     pub fn of(node: &Node) -> Self {
         let devices_millis = node.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
@@ -78,7 +79,7 @@ impl Free {
         Self { devices_millis, has_instances, host: node.free(false) }
     }
 
-    /// After a pod got these devices of the node.
+    /// Subtracts a pod with these devices.
     pub fn take(&mut self, node: &Node, devices: &[DeviceShare], request: PodRequest) {
         for share in devices {
             let at = share.gpu as usize;
@@ -104,7 +105,7 @@ impl HostNeed {
         }
     }
 
-    /// One and a half times the pods that the host has room for; zero if it has no room for one.
+    /// One and a half times the pods that fit the free CPU and memory; zero if not even one fits.
     fn pods(&self, cpu_millis: u64, memory_mib: u64) -> u64 {
         if self.cpu_millis > cpu_millis || self.memory_mib > memory_mib {
             return 0;
@@ -114,7 +115,7 @@ impl HostNeed {
     }
 }
 
-/// One and a half divided by what each needs, in parts of 2³².
+/// One and a half divided by the request of each, in units of 2⁻³².
 const fn pods_per(each: u64) -> u64 {
     match each {
         0 => u64::MAX,
@@ -123,13 +124,13 @@ const fn pods_per(each: u64) -> u64 {
 }
 
 impl Shapes {
-    /// What is asked for now.
+    /// The shapes of the present requests.
     #[must_use]
     pub fn of(cluster: &Cluster) -> Self {
         let mut asked: Vec<_> =
             cluster.requests().iter().filter(|(request, ..)| request.gpu.devices() > 0).collect();
         if asked.len() > SHAPES_MAX {
-            // Equals are distinguished by what they say, not by when they were first seen.
+            // Ties are broken by the contents of the constraints, not by the order of their ids.
             asked.sort_by_cached_key(|&(request, constraints, pods)| {
                 let millis = request.resources(1).gpu_millis.saturating_mul(pods);
                 (Reverse(millis), request, cluster.constraints(constraints).clone())
@@ -161,10 +162,10 @@ impl Shapes {
         self.all.push(shape);
     }
 
-    /// Finds out how scarce the room for each shape is.
+    /// Computes the weight of each shape from its scarcity.
     fn weigh(&mut self, cluster: &Cluster) {
         let mut usable = vec![0_u64; self.all.len()];
-        // Nodes that are alike come one after the other, mostly.
+        // Equal nodes mostly follow each other.
         let mut last: Option<(Free, Allowed, Vec<u64>)> = None;
         for (id, node) in cluster.nodes().iter() {
             let free = Free::of(node);
@@ -193,8 +194,8 @@ impl Shapes {
         }
     }
 
-    /// True if two nodes on which the same is free, and the same shapes may be, are worth the same: no
-    /// shape asks for memory of GPUs or for an instance, and neither node has any.
+    /// True if two nodes with equal free resources and equal allowed shapes have the same worth: no
+    /// shape requests GPU memory or an instance, and neither node has instances.
     #[must_use]
     pub fn only_amounts_count(&self, free: &Free) -> bool {
         let is_amount =
@@ -202,7 +203,7 @@ impl Shapes {
         !free.has_instances && self.groups.iter().all(|(gpu, _)| is_amount(gpu))
     }
 
-    /// The shapes that may be on a node.
+    /// The shapes that a node allows.
     #[must_use]
     pub fn allowed(&self, cluster: &Cluster, id: NodeId) -> Allowed {
         let mut bits = Allowed::from_elem(0, self.all.len().div_ceil(64));
@@ -214,7 +215,7 @@ impl Shapes {
         bits
     }
 
-    /// What a node with so much free is worth to pods that request these shapes.
+    /// Worth of a node with these free resources to pods of these shapes.
     #[must_use]
     pub fn worth(&self, node: &Node, allowed: &Allowed, free: &Free) -> u64 {
         let mut worth = 0_u64;
@@ -224,7 +225,7 @@ impl Shapes {
         worth
     }
 
-    /// How many GPU thousandths of a node each shape can use that can use any.
+    /// Calls `usable` with each shape that can use GPUs of a node, and the GPU thousandths.
     fn each_usable(
         &self,
         node: &Node,
@@ -249,7 +250,7 @@ impl Shapes {
     }
 }
 
-/// Does this with each shape of a range that may be on a node.
+/// Calls `then` with each shape of a range that a node allows.
 fn each_allowed(allowed: &Allowed, range: &Range<usize>, mut then: impl FnMut(usize)) {
     for word in range.start / 64..range.end.div_ceil(64) {
         let first = range.start.saturating_sub(word * 64);
@@ -262,8 +263,8 @@ fn each_allowed(allowed: &Allowed, range: &Range<usize>, mut then: impl FnMut(us
     }
 }
 
-/// What is free on the devices that have room for a request, and what one pod takes; zero if
-/// there are too few of them.
+/// Free thousandths of the devices that fit a request, and the thousandths of one pod; zeros if
+/// there are too few devices.
 fn fitting(node: &Node, free: &Free, gpu: GpuRequest) -> (u64, u64) {
     match gpu {
         GpuRequest::Whole(wanted) if !free.has_instances => alike(free, wanted, GPU_MILLIS),
@@ -274,7 +275,7 @@ fn fitting(node: &Node, free: &Free, gpu: GpuRequest) -> (u64, u64) {
     }
 }
 
-/// The same where a pod takes as much of every device.
+/// Result of [`fitting`] for a request of `each_millis` on every device.
 fn alike(free: &Free, wanted: u32, each_millis: u64) -> (u64, u64) {
     let (mut devices, mut free_millis) = (0, 0);
     for &millis in free.devices_millis.iter().filter(|&&millis| millis >= each_millis) {

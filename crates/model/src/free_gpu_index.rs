@@ -1,5 +1,5 @@
-//! What the nodes have free. Owns: the index that makes finding a node for whole GPUs independent of
-//! the number of nodes, and telling from a few figures side by side that a node has no room.
+//! Free resources of the nodes. Owns: the index that finds nodes for whole GPUs independent of the
+//! number of nodes, and the compact table that excludes full nodes.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,22 @@ use units::Resources;
 
 use crate::{GpuRequest, Node, NodeId, PodRequest};
 
-/// Nodes by number of wholly free GPUs, and what each has free.
+/// Nodes by number of wholly free GPUs, and the free resources of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FreeGpuIndex {
     now: BTreeSet<(u32, NodeId)>,
     soon: BTreeSet<(u32, NodeId)>,
-    /// What each node has free soon, and now. Nodes with nothing are left out at the end.
+    /// Free resources of each node after pending releases, and now. Trailing nodes without any are
+    /// left out.
     free: Vec<[Free; 2]>,
 }
 
-/// What a node has free.
+/// Free resources of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Free {
     cpu_millis: u64,
     memory_bytes: u64,
-    /// Of the device that has most free.
+    /// Free thousandths of the device with the largest free share.
     largest_millis: u64,
     whole: u32,
 }
@@ -54,7 +55,7 @@ impl FreeGpuIndex {
         while self.free.pop_if(|free| *free == <[Free; 2]>::default()).is_some() {}
     }
 
-    /// True if a node may have room for a pod. Errs on one side only: where not, it has none.
+    /// True if a node may have room for a pod; if false, it has none.
     #[inline]
     pub(crate) fn may_fit(&self, id: NodeId, request: PodRequest, now: bool) -> bool {
         let free = self.free.get(id.raw() as usize).map_or(Free::default(), |at| at[now as usize]);
@@ -69,7 +70,7 @@ impl FreeGpuIndex {
             }
     }
 
-    /// Moves a node whose counts were `before`.
+    /// Updates a node whose numbers of wholly free GPUs were `before`.
     pub(crate) fn update(&mut self, id: NodeId, before: (u32, u32), node: &Node) {
         if before.0 != node.whole_free_now {
             self.now.remove(&(before.0, id));
@@ -82,7 +83,7 @@ impl FreeGpuIndex {
         self.set(id, [Free::of(node, false), Free::of(node, true)]);
     }
 
-    /// Nodes with at least so many free GPUs, those with fewest first.
+    /// Nodes with at least this number of free GPUs, those with the fewest first.
     pub(crate) fn at_least(
         &self,
         gpus: u32,

@@ -1,5 +1,5 @@
-//! Room on a node that is kept for pods to come. Owns: adding what a pod needs, and whether a placement
-//! leaves it. Does not know about: for which workload it is kept, and why.
+//! Reserved capacity of a node. Owns: adding the needs of a pod, and the check that a placement
+//! leaves the capacity free. Does not know about: the workload that it is reserved for, and why.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,20 @@ use units::{Kind, Resources};
 
 use crate::{Gpu, GpuRequest, MigProfile, Node, Placement};
 
-/// Room that is kept on a node.
+/// Reserved capacity of a node.
 #[derive(Debug, Clone, Default)]
 pub struct KeptRoom {
     amounts: Resources,
-    /// Devices that are to be wholly free.
+    /// Number of devices that must be wholly free.
     whole_gpus: u32,
-    /// MIG instances that are to be free.
+    /// Number of MIG instances that must be free, by profile.
     instances: BTreeMap<MigProfile, u32>,
-    /// Requests for a part of a GPU, where such parts are MIG instances: those that hold them are to be
-    /// free.
+    /// Requests for a part of a GPU, where such parts are MIG instances that must be free.
     parts: Vec<GpuRequest>,
 }
 
 impl KeptRoom {
-    /// Adds the needs of one pod. `demand`: all of it as amounts.
+    /// Adds the needs of one pod; `demand` is all of it as amounts.
     pub fn add(&mut self, node: &Node, request: GpuRequest, demand: Resources) {
         match request {
             GpuRequest::Whole(1) | GpuRequest::Share { .. } | GpuRequest::Memory { .. }
@@ -44,11 +43,11 @@ impl KeptRoom {
         }
     }
 
-    /// True if the room is still there when a place of `taken` is taken on the node; room that is not
-    /// yet free does not become less so.
+    /// True if the reserved capacity remains when a placement takes `taken` on the node; capacity
+    /// that is not yet free is not counted as lost.
     #[must_use]
     pub fn is_left_by(&self, node: &Node, to: &Placement, taken: Resources) -> bool {
-        // MIG instances are a matter of their own.
+        // MIG instances are checked separately.
         let shared = |gpu: &&Gpu| !gpu.is_instance();
         let gpus = node.gpus.iter().filter(shared);
         let free_millis = gpus.map(|gpu| gpu.free_millis(false)).sum();
@@ -71,8 +70,8 @@ impl KeptRoom {
             && Kind::ALL.into_iter().all(left)
     }
 
-    /// True if the kept instances are still there when a place is taken. An instance that is not free
-    /// now is missing either way.
+    /// True if the reserved instances remain after a placement. An instance that is not free now is
+    /// missing either way.
     fn leaves_instances(&self, node: &Node, to: &Placement) -> bool {
         self.instances.iter().all(|(&kept, &count)| {
             let free = node.gpus.iter().filter(|gpu| gpu.profile() == Some(kept));
@@ -83,7 +82,8 @@ impl KeptRoom {
         })
     }
 
-    /// True if as many parts of GPUs are held as before; each is held by the smallest instance that can.
+    /// True if as many requests for parts of GPUs find an instance as before; each takes the
+    /// smallest that fits.
     fn leaves_parts(&self, node: &Node, to: &Placement) -> bool {
         let held = |but: &Placement| {
             let free = (0_u32..).zip(&node.gpus).filter(|&(at, gpu)| {

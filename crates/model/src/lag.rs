@@ -1,24 +1,26 @@
-//! How far queues are behind their fair shares of the GPUs. Owns: the time integral of share less what
-//! is held, its bounds, and turns. Does not know: who is served, which compares the lags of siblings.
+//! Lag of queues behind their fair shares of the GPUs. Owns: the time integral of share minus
+//! holdings, its bounds, and turns. Does not know about: the order of service, which compares the
+//! lags of siblings.
 
 use units::{GPU_MILLIS, Instant};
 
-/// A queue is at most so long of its share behind or ahead of it, in milliseconds.
+/// Maximum lag in either direction: the share of a queue over this time, in milliseconds.
 const LAG_MS_MAX: u64 = 24 * 3_600_000;
 
-/// The lag of a queue: the time integral of its fair share of the GPUs less what it holds, while work
-/// of it asks for GPUs. Positive: it has had less than its share.
+/// Lag of a queue: the time integral of its fair share of the GPUs minus its holdings, while its
+/// work requests GPUs. Positive: it has had less than its share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lag {
     /// GPU thousandths × milliseconds at `since`.
     pub value: i64,
-    /// When share or holding last changed.
+    /// Time of the last change of share or holdings.
     pub since: Instant,
-    /// Fair share since then, in GPU thousandths: no more than what is asked for.
+    /// Fair share since then, in GPU thousandths: no more than the request.
     pub fair_millis: u64,
-    /// Held since then, in GPU thousandths.
+    /// Holdings since then, in GPU thousandths.
     pub held_millis: u64,
-    /// When it came to hold more than its share because it was behind; none while it does not.
+    /// Time at which it exceeded its share because it was behind; `None` while it does not exceed
+    /// it.
     pub turn_since: Option<Instant>,
 }
 
@@ -29,14 +31,15 @@ impl Lag {
         let rate = i128::from(self.fair_millis) - i128::from(self.held_millis);
         let lag = i128::from(self.value) + rate * i128::from(now.since_ms(self.since));
         if self.fair_millis == 0 && self.held_millis == 0 {
-            // It asks for nothing: the bound is that of the share that it had.
+            // Without request and holdings the lag stays as it was, bounded by the share at that
+            // time.
             return self.value;
         }
         let bound = i128::from(self.fair_millis.max(GPU_MILLIS)) * i128::from(LAG_MS_MAX);
         i64::try_from(lag.clamp(-bound, bound)).unwrap_or(i64::MAX)
     }
 
-    /// The lag from `now` on, with another share or holding; none if both are the same.
+    /// The lag from `now` on, with another share or other holdings; `None` if both are unchanged.
     #[must_use]
     pub fn followed(&self, now: Instant, fair_millis: u64, held_millis: u64) -> Option<Self> {
         if (self.fair_millis, self.held_millis) == (fair_millis, held_millis) {

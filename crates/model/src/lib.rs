@@ -1,9 +1,10 @@
-//! The cluster as the scheduler sees it: nodes and their GPUs, the queue tree, workloads and
-//! their pods, and where each pod is.
+//! The scheduler's model of the cluster: nodes and their GPUs, the queue tree, workloads and their
+//! pods, and the place of each pod.
 //!
-//! Owns: every account (who uses what), kept up to date by each change, and the undo log that
-//! makes a trial placement cost what it touched. Does not know about: who decides, what time it is,
-//! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
+//! Owns: every account of holdings and requests, updated by each change, and the undo log that
+//! limits the cost of a trial placement to the rows it touched. Does not know about: how decisions
+//! are made, the current time, how anything is stored or sent. Pure: no I/O, no clock, no
+//! randomness.
 
 mod cluster;
 mod constraint;

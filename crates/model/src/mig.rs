@@ -1,6 +1,7 @@
-//! MIG instances: fixed parts of a GPU, each given out whole or not at all. Owns: their profiles,
-//! what they count for, requests for several, and which part of a GPU an instance holds. Does not know
-//! about: how a GPU is divided; that is done before a node is added, and stays.
+//! MIG instances: fixed parts of a GPU, each assigned whole or not at all. Owns: their profiles,
+//! their value in quotas and shares, requests for several, and the part of a GPU that an instance
+//! holds. Does not know about: how a GPU is divided; that is done before a node is added, and
+//! stays.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +9,14 @@ use std::str::FromStr;
 use thiserror::Error;
 use units::GPU_MILLIS;
 
-/// Memory of all GPUs that can be divided comes in so many slices, or in half as many.
+/// Number of memory slices of all GPUs that can be divided; some have half as many.
 const MEMORY_SLICES: u64 = 8;
 /// Compute slices of a GPU.
 pub const MIG_SLICES: u8 = 7;
-/// Most different profiles that one pod may ask for.
+/// Maximum number of different profiles in a request of one pod.
 pub const MIG_PROFILES_MAX: usize = 4;
 
-/// Why a MIG profile or a request for some was refused.
+/// Error of a MIG profile or of a request for instances.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MigError {
     /// Not of the form `<slices>g.<memory>gb`.
@@ -23,25 +24,25 @@ pub enum MigError {
         "`{0}` is not a MIG profile; write slices (1 to 7) and memory, such as 1g.10gb or 3g.40gb"
     )]
     NotAProfile(String),
-    /// More profiles than a request has room for.
+    /// More profiles than a request can have.
     #[error("asks for more than {MIG_PROFILES_MAX} different MIG profiles; ask for fewer")]
     TooManyProfiles,
-    /// Nothing at all.
+    /// A request without instances.
     #[error("asks for no MIG instance; ask for 1 or more of a profile")]
     NoInstance,
 }
 
-/// What a compute slice counts for in quotas and shares.
+/// Value of a compute slice in quotas and shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SliceValue {
-    /// A seventh of a GPU, so that all slices of one are never more than it.
+    /// A seventh of a GPU, so that all slices of a GPU together never exceed it.
     #[default]
     Seventh,
-    /// A GPU. Source: scheduling reference §12.
+    /// A whole GPU. Source: scheduling reference §12.
     Gpu,
 }
 
-/// A kind of instance: `3g.40gb` has three compute slices and 40 GB.
+/// A profile of instances: `3g.40gb` has three compute slices and 40 GB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MigProfile {
     slices: u8,
@@ -50,13 +51,13 @@ pub struct MigProfile {
 }
 
 impl MigProfile {
-    /// The same profile where slices count for so much.
+    /// This profile with another value of slices.
     #[must_use]
     pub const fn valued(self, value: SliceValue) -> Self {
         Self { value, ..self }
     }
 
-    /// Compute slices.
+    /// Number of compute slices.
     #[must_use]
     pub const fn slices(self) -> u8 {
         self.slices
@@ -68,7 +69,7 @@ impl MigProfile {
         u64::from(self.memory_gb) << 30
     }
 
-    /// What an instance counts for, in thousandths of a GPU.
+    /// Value of an instance, in thousandths of a GPU.
     #[must_use]
     pub fn millis(self) -> u64 {
         let slices_millis = u64::from(self.slices) * GPU_MILLIS;
@@ -106,27 +107,27 @@ impl fmt::Display for MigProfile {
 /// An instance on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MigInstance {
-    /// Which GPU of the node it is a part of.
+    /// Index of its GPU on the node.
     pub gpu: u32,
-    /// Its kind.
+    /// Its profile.
     pub profile: MigProfile,
 }
 
-/// What an instance is to those that ask for a part of its GPU.
+/// A MIG instance that is assigned to requests for a part of its GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GpuPart {
-    /// Which GPU of the node it is a part of.
+    /// Index of its GPU on the node.
     pub gpu: u32,
     /// Memory of that GPU in bytes.
     pub gpu_memory_bytes: u64,
-    /// Most of that GPU that may be asked for, in thousandths.
+    /// Maximum request for a part of that GPU, in thousandths.
     pub millis: u64,
 }
 
 impl GpuPart {
-    /// An instance with so much of the memory of a GPU. It holds as many eighths as it is nearest to: all
-    /// instances together have a little less than the GPU, so that half of it has less than half of the
-    /// bytes.
+    /// An instance with `memory_bytes` of the memory of a GPU. Its thousandths are the nearest
+    /// number of eighths: all instances together have slightly less than the memory of the GPU, so
+    /// that half of a GPU has less than half of its bytes.
     #[must_use]
     pub fn new(gpu: u32, memory_bytes: u64, gpu_memory_bytes: u64) -> Self {
         let total = u128::from(gpu_memory_bytes.max(1));
@@ -137,15 +138,15 @@ impl GpuPart {
     }
 }
 
-/// So many instances of each of some profiles, all on one node. At least one.
+/// Numbers of instances of some profiles, all on one node. At least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MigRequest([Option<(MigProfile, u16)>; MIG_PROFILES_MAX]);
 
 impl MigRequest {
-    /// Asks for so many of each.
+    /// Requests these numbers of instances.
     ///
     /// # Errors
-    /// Nothing is asked for, or too many kinds.
+    /// No instance, or too many profiles.
     pub fn new(wanted: impl IntoIterator<Item = (MigProfile, u16)>) -> Result<Self, MigError> {
         let mut parts: Vec<(MigProfile, u16)> = Vec::new();
         for (profile, count) in wanted.into_iter().filter(|(_, count)| *count > 0) {
@@ -168,12 +169,12 @@ impl MigRequest {
         Ok(Self(request))
     }
 
-    /// How many of each profile.
+    /// Number of instances of each profile.
     pub fn iter(&self) -> impl Iterator<Item = (MigProfile, u16)> + use<'_> {
         self.0.iter().copied().flatten()
     }
 
-    /// The same request where slices count for so much.
+    /// This request with another value of slices.
     #[must_use]
     pub fn valued(self, value: SliceValue) -> Self {
         Self(self.0.map(|part| part.map(|(profile, count)| (profile.valued(value), count))))
@@ -184,7 +185,7 @@ impl MigRequest {
         self.iter().count()
     }
 
-    /// One of them as a request of its own.
+    /// One profile of the request as a request of its own.
     pub(crate) const fn part(&self, at: usize) -> Self {
         Self([self.0[at], None, None, None])
     }
@@ -195,7 +196,7 @@ impl MigRequest {
         self.iter().map(|(_, count)| u32::from(count)).sum()
     }
 
-    /// What they count for together, in thousandths of a GPU.
+    /// Total value, in thousandths of a GPU.
     #[must_use]
     pub fn millis(&self) -> u64 {
         self.iter().map(|(profile, count)| profile.millis() * u64::from(count)).sum()

@@ -1,5 +1,5 @@
-//! Nodes and their GPUs. Owns: what is used now, and what will be used once everything that is
-//! being released is gone and everything reserved has moved in.
+//! Nodes and their GPUs. Owns: the resources used now, and those committed after all pending
+//! releases and reserved starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +7,23 @@ use units::{GPU_MILLIS, Resources};
 
 use crate::{DeviceShare, Effect, GpuPart, MigInstance, MigProfile, PodId, PoolId, Taint, is_host};
 
-/// A machine to add.
+/// Specification of a node to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Name, unique.
     pub name: String,
-    /// Memory of each GPU in bytes; as many entries as GPUs.
+    /// Memory of each GPU in bytes; one entry for each GPU.
     pub gpu_memory_bytes: Vec<u64>,
-    /// The MIG instances each GPU is divided into; a GPU beyond the list, or with none, is whole.
+    /// MIG instances of each GPU by profile; a GPU beyond the list, or with none, is whole.
     pub mig: Vec<Vec<MigProfile>>,
-    /// Memory in bytes of the MIG instances of each GPU that are given out for parts of it; a GPU beyond
-    /// the list, or with none, is not divided so.
+    /// Memory in bytes of the MIG instances of each GPU that are assigned to requests for parts of
+    /// it; a GPU beyond the list, or with none, is not divided this way.
     pub parts: Vec<Vec<u64>>,
     /// Allocatable thousandths of cores.
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
     pub memory_bytes: u64,
-    /// Most pods at a time.
+    /// Maximum number of pods at a time.
     pub pods_max: u32,
     /// Labels.
     pub labels: BTreeMap<String, String>,
@@ -59,16 +59,16 @@ impl NodeSpec {
 pub struct Gpu {
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// The MIG instance, if it is one: given out whole, and only to pods that request it.
+    /// The MIG instance, if it is one: assigned whole, and only to pods that request its profile.
     pub mig: Option<MigInstance>,
-    /// The part of a GPU, if it is a MIG instance that is given out, whole, to a pod that requests such a
-    /// part.
+    /// The part of a GPU, if it is a MIG instance that is assigned, whole, to pods that request a
+    /// part of a GPU.
     pub part: Option<GpuPart>,
-    /// Thousandths physically in use, by pods that are being stopped too.
+    /// Thousandths physically in use, those of pods being stopped included.
     pub used_millis: u64,
-    /// Thousandths spoken for: in use by pods that stay, or reserved.
+    /// Thousandths committed: in use by pods that stay, or reserved.
     pub committed_millis: u64,
-    /// True if pods may be placed on it: false while it is broken, or used by foreign processes.
+    /// True if pods may be placed on it; false while it is broken, or used by foreign processes.
     /// Pods on it may stay.
     pub in_service: bool,
 }
@@ -90,14 +90,14 @@ impl Gpu {
         self.mig.is_some() || self.part.is_some()
     }
 
-    /// The kind of MIG instance it is; none for a GPU.
+    /// Profile of the MIG instance; `None` for a GPU.
     #[must_use]
     #[inline]
     pub fn profile(&self) -> Option<MigProfile> {
         self.mig.map(|instance| instance.profile)
     }
 
-    /// Thousandths of a GPU that it is.
+    /// Capacity in thousandths of a GPU.
     #[must_use]
     #[inline]
     pub fn capacity_millis(&self) -> u64 {
@@ -107,8 +107,8 @@ impl Gpu {
         }
     }
 
-    /// Thousandths that are free no more when pods that are charged for so many have places on it: an
-    /// instance is one pod's, however little that asked for.
+    /// Thousandths that pods charged for `charged_millis` make unavailable: an instance belongs to
+    /// one pod, even if that requested less.
     #[must_use]
     #[inline]
     pub fn taken_by(&self, charged_millis: u64) -> u64 {
@@ -118,31 +118,31 @@ impl Gpu {
         }
     }
 
-    /// Thousandths of a GPU that can be given out as long as it is in service.
+    /// Thousandths of a GPU that can be assigned; zero while it is out of service.
     #[must_use]
     pub fn offered_millis(&self) -> u64 {
         if self.in_service { self.capacity_millis() } else { 0 }
     }
 
-    /// True if it is a GPU of which nothing is given out.
+    /// True if it is a GPU without any assigned share.
     #[must_use]
     #[inline]
     pub fn is_whole(&self, now: bool) -> bool {
         self.mig.is_none() && self.free_millis(now) == GPU_MILLIS
     }
 
-    /// Thousandths that can be given out: at once (`now`), or when what is being released is gone.
+    /// Thousandths that can be assigned: now (`now`), or after pending releases.
     #[must_use]
     #[inline]
     pub fn free_millis(&self, now: bool) -> u64 {
         if self.in_service { self.unused_millis(now) } else { 0 }
     }
 
-    /// The same for pods on it already, which may stay when it is out of service.
+    /// Thousandths that are not assigned, also while it is out of service: pods on it may stay.
     #[must_use]
     #[inline]
     pub fn unused_millis(&self, now: bool) -> u64 {
-        // While a rollback is half done a device can be over-committed for a moment.
+        // During a rollback a device can be over-committed for a moment.
         let all = self.capacity_millis();
         let left = |held: u64| all.saturating_sub(self.taken_by(held));
         let soon = left(self.committed_millis);
@@ -150,8 +150,8 @@ impl Gpu {
     }
 }
 
-/// What a machine is made of: thousandths of cores, bytes of main memory, bytes of each GPU and
-/// whether it is a MIG instance.
+/// Hardware of a machine: thousandths of cores, bytes of main memory, and for each GPU its bytes
+/// and its MIG instance.
 pub(crate) type Hardware = (u64, u64, Vec<(u64, Option<MigProfile>, Option<GpuPart>)>);
 
 /// A machine and its accounts.
@@ -159,21 +159,21 @@ pub(crate) type Hardware = (u64, u64, Vec<(u64, Option<MigProfile>, Option<GpuPa
 pub struct Node {
     /// Name.
     pub name: String,
-    /// GPUs in their order on the machine; for one that is divided, its MIG instances.
+    /// GPUs in their order on the machine; for a divided one, its MIG instances.
     pub gpus: Vec<Gpu>,
-    /// Everything it has.
+    /// Its capacity.
     pub capacity: Resources,
     /// Physically in use.
     pub used: Resources,
-    /// Spoken for.
+    /// Committed: in use by pods that stay, or reserved.
     pub committed: Resources,
-    /// Pods that are here, or will be.
+    /// Pods that run here or have a reserved place here.
     pub pods: BTreeSet<PodId>,
-    /// Most pods at a time.
+    /// Maximum number of pods at a time.
     pub pods_max: u32,
-    /// Pods physically here, and pods that will be when everything under way is done.
+    /// Number of pods physically here.
     pub pods_used: u32,
-    /// See `pods_used`.
+    /// Number of pods after all pending changes.
     pub pods_committed: u32,
     /// Labels.
     pub labels: BTreeMap<String, String>,
@@ -181,11 +181,11 @@ pub struct Node {
     pub pool: PoolId,
     /// Taints.
     pub taints: Vec<Taint>,
-    /// True if new pods may come: false when cordoned or lost.
+    /// True if new pods may be placed: false when cordoned or lost.
     pub schedulable: bool,
     /// True if some of its devices are out of service.
     pub(crate) impaired: bool,
-    /// Devices that are wholly free at once, and when what is being released is gone.
+    /// Number of devices that are wholly free now, and after pending releases.
     pub(crate) whole_free_now: u32,
     pub(crate) whole_free_soon: u32,
 }
@@ -233,12 +233,12 @@ impl Node {
         }
     }
 
-    /// What can be given out: at once (`now`), or when what is being released is gone. The GPU
-    /// figure is a sum over devices; a request must also fit on single ones.
+    /// Resources that can be assigned: now (`now`), or after pending releases. The GPU amount is a
+    /// sum over devices; a request must also fit on single ones.
     #[must_use]
     #[inline]
     pub fn free(&self, now: bool) -> Resources {
-        // What already runs may be more than the machine has, if it shrank.
+        // Running pods may hold more than the machine has, if it shrank.
         let left = |held: Resources, of: fn(&Gpu) -> u64| {
             let held = held - self.held_out_of_service(of);
             self.capacity.saturating_sub(held)
@@ -247,21 +247,21 @@ impl Node {
         if now { soon.min(left(self.used, |gpu| gpu.used_millis)) } else { soon }
     }
 
-    /// What is held of devices that are no longer part of the capacity.
+    /// Amounts held on devices that are out of service and no longer part of the capacity.
     #[inline]
     fn held_out_of_service(&self, of: fn(&Gpu) -> u64) -> Resources {
         let out = self.gpus.iter().filter(|gpu| self.impaired && !gpu.in_service);
         Resources { gpu_millis: out.map(of).sum(), ..Resources::ZERO }
     }
 
-    /// Takes a device out of service or back, and its part of the capacity with it.
+    /// Takes a device out of service or back, with its part of the capacity.
     pub(crate) fn set_in_service(&mut self, gpu: usize, in_service: bool) {
         self.change_gpu(gpu, |gpu| gpu.in_service = in_service);
         self.impaired = self.gpus.iter().any(|gpu| !gpu.in_service);
         self.capacity.gpu_millis = offered_millis(&self.gpus);
     }
 
-    /// Gives it other GPUs, CPU and memory. GPUs that stay keep their accounts.
+    /// Replaces its GPUs, CPU and memory. GPUs that stay keep their accounts.
     pub(crate) fn set_hardware(
         &mut self,
         gpu_memory_bytes: &[u64],
@@ -287,20 +287,20 @@ impl Node {
         self.whole_free_soon = whole(false).unwrap_or(u32::MAX);
     }
 
-    /// True if one more pod may come, as far as their number is limited.
+    /// True if the maximum number of pods allows one more.
     #[must_use]
     #[inline]
     pub fn takes_one_more(&self, now: bool) -> bool {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
     }
 
-    /// The memory of each of its GPUs of which parts may be asked for.
+    /// Memory in bytes of each of its GPUs of which parts may be requested.
     pub(crate) fn gpu_memories(&self) -> impl Iterator<Item = u64> {
         let asked_for = self.gpus.iter().filter(|gpu| gpu.mig.is_none());
         asked_for.map(|gpu| gpu.part.map_or(gpu.memory_bytes, |part| part.gpu_memory_bytes))
     }
 
-    /// What it is made of; none without GPUs.
+    /// Its hardware; `None` without GPUs.
     pub(crate) fn hardware(&self) -> Option<Hardware> {
         let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile(), gpu.part);
         let gpus: Vec<_> = self.gpus.iter().map(kind).collect();
@@ -312,7 +312,7 @@ impl Node {
         self.taints.iter().any(|taint| taint.effect == Effect::PreferNoSchedule)
     }
 
-    /// The value of a topology label; none if the node lacks it.
+    /// Value of a topology label; `None` if the node lacks it.
     pub(crate) fn topology_domain(&self, label: &str) -> Option<&str> {
         if is_host(label) {
             return Some(&self.name);
@@ -326,7 +326,7 @@ impl Node {
         if now { self.whole_free_now } else { self.whole_free_soon }
     }
 
-    /// Changes a device's accounts, and with them the counts of free devices.
+    /// Changes a device's accounts, and updates the counts of free devices.
     pub(crate) fn change_gpu(&mut self, at: usize, change: impl FnOnce(&mut Gpu)) {
         let gpu = &mut self.gpus[at];
         let whole = |gpu: &Gpu, now| u32::from(gpu.is_whole(now));
@@ -343,7 +343,7 @@ impl Node {
         self.gpus.iter().map(|gpu| gpu.free_millis(now)).max().unwrap_or(0)
     }
 
-    /// True if these devices and amounts are physically free this moment, reservations aside.
+    /// True if these devices and amounts are physically free now, reservations aside.
     #[must_use]
     pub fn has_room_now(&self, devices: &[DeviceShare], other: Resources) -> bool {
         let host = Resources { gpu_millis: 0, ..other };
@@ -354,8 +354,9 @@ impl Node {
             })
     }
 
-    /// Another node like it, as it was built: with its GPUs and what they are divided into, CPU, memory,
-    /// most pods, labels and taints. The memory of a GPU divided by profiles is that of its instances.
+    /// Specification of another node like it: with its GPUs and their division, CPU, memory,
+    /// maximum number of pods, labels and taints. The memory of a GPU divided by profiles is the
+    /// sum of its instances.
     #[must_use]
     pub fn as_built(&self) -> NodeSpec {
         let together = |left: &Gpu, right: &Gpu| {
@@ -382,13 +383,13 @@ impl Node {
     }
 }
 
-/// How many of these are whole while nothing is given out.
+/// Number of these GPUs that are whole while nothing is assigned.
 pub(crate) fn whole_count(gpus: &[Gpu]) -> u32 {
     let whole = gpus.iter().filter(|gpu| gpu.is_whole(true)).count();
     u32::try_from(whole).unwrap_or(u32::MAX)
 }
 
-/// What can be given out of these while nothing is.
+/// Thousandths of these GPUs that can be assigned while nothing is.
 pub(crate) fn offered_millis(gpus: &[Gpu]) -> u64 {
     gpus.iter().map(Gpu::offered_millis).sum()
 }

@@ -1,4 +1,4 @@
-//! A place for a pod. Owns: which node and which shares of its devices.
+//! A place for a pod. Owns: its node and the shares of the node's devices.
 
 use smallvec::SmallVec;
 use units::Resources;
@@ -20,7 +20,7 @@ impl DeviceShare {
     }
 }
 
-/// A place: a node and shares of its devices. The node's CPU and memory follow from the request.
+/// A place: a node and shares of its devices. The CPU and memory amounts are those of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// Node.
@@ -43,7 +43,7 @@ impl Placement {
     }
 }
 
-/// The amounts a placement takes of a pod that asks for `demand`.
+/// Amounts of a pod with this demand at a place.
 pub(crate) fn amounts(place: &Placement, demand: Resources) -> Resources {
     Resources { gpu_millis: place.gpu_millis(), ..demand }
 }

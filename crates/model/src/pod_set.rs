@@ -1,39 +1,39 @@
-//! The parts of a workload: pods that are alike. Owns: what a pod set asks for and how many of
-//! its pods have a place. A plain workload is one set.
+//! Pod sets: the parts of a workload with identical pods. Owns: the request of a pod set and the
+//! number of its pods with a place. A plain workload is one set.
 
 use units::Resources;
 
 use crate::{Constraints, ConstraintsId, PodRequest, TopologyConstraint};
 
-/// Pods of a workload that are alike.
+/// Pods of a workload with one specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodSetSpec {
     /// Name, for explanations and for the order of sets; empty when there is only one.
     pub name: String,
-    /// Most pods; all of them are members unless it is added with fewer.
+    /// Maximum number of pods; all of them are members unless the workload is added with fewer.
     pub pods: u32,
-    /// Fewest pods that make sense: none of the workload starts without them.
+    /// Minimum number of pods: none of the workload starts without them.
     pub pods_min: u32,
-    /// What each pod asks for.
+    /// Resource requests of each pod.
     pub request: PodRequest,
-    /// Which nodes its pods may go to.
+    /// Constraints on the nodes of its pods.
     pub constraints: Constraints,
-    /// Pods of a higher one are placed before those of other sets.
+    /// Placement order: pods of a higher number are placed before those of other sets.
     pub task_priority: u32,
-    /// The group it is in; none if it is directly in the workload.
+    /// Index of its group; `None` if it is directly in the workload.
     pub group: Option<usize>,
-    /// How close together its pods belong.
+    /// Topology constraint of its pods.
     pub topology: Option<TopologyConstraint>,
 }
 
 impl PodSetSpec {
-    /// One pod that may go anywhere.
+    /// One pod without constraints.
     #[must_use]
     pub fn new(request: PodRequest) -> Self {
         Self::gang(request, 1)
     }
 
-    /// So many pods that start together and may go anywhere.
+    /// Pods that start together, without constraints.
     #[must_use]
     pub fn gang(request: PodRequest, pods: u32) -> Self {
         Self {
@@ -58,24 +58,24 @@ impl From<PodRequest> for PodSetSpec {
 /// A pod set and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodSet {
-    /// What each pod asks for, as amounts.
+    /// Requests of each pod as amounts.
     pub demand: Resources,
-    /// Its constraints, as the cluster knows them.
+    /// Id of its constraints.
     pub constraints: ConstraintsId,
-    /// The same for each of the workload's node pools alone.
+    /// Ids of its constraints for each of the workload's node pools alone.
     pub(crate) pools: Vec<ConstraintsId>,
-    /// Where its pods begin among those of the workload.
+    /// Number of its first pod among those of the workload.
     pub(crate) first: u32,
-    /// Its pods at present.
+    /// Number of its present pods.
     pub members: u32,
-    /// Pods that hold or have reserved a place.
+    /// Number of pods that hold or have reserved a place.
     pub placed: u32,
-    /// Pods that ended well: they have done their part.
+    /// Number of pods that succeeded.
     pub succeeded: u32,
 }
 
 impl PodSet {
-    /// Pods that count for its minimum: those with a place, and those that have done their part.
+    /// Number of pods that count for its minimum: those with a place, and those that succeeded.
     #[must_use]
     pub const fn counted(&self) -> u32 {
         self.placed.saturating_add(self.succeeded)

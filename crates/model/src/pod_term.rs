@@ -1,5 +1,5 @@
-//! Pod affinity terms: which pods a term selects and what a domain is. Does not know about: the
-//! pods that are in a domain.
+//! Pod affinity terms. Owns: the pods that a term selects, and its domains. Does not know about:
+//! the pods that are in a domain.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct PodTerm {
     /// Labels that a pod must have.
     pub labels: BTreeMap<String, String>,
-    /// The label of nodes. `hostname` is each node on its own.
+    /// Node label of the domains. With `hostname` each node is a domain.
     pub topology_key: String,
 }
 
@@ -19,27 +19,27 @@ impl PodTerm {
     }
 }
 
-/// A domain that is better, or with a negative weight worse, if pods of a term are in it.
+/// A preference for domains with pods of a term; with a negative weight, against them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodPreference {
-    /// How much.
+    /// Weight.
     pub weight: i64,
-    /// Which pods.
+    /// Pods that it selects.
     pub term: PodTerm,
 }
 
-/// Why the pods of other places keep a pod from a node.
+/// Conflict with placed pods that excludes a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodMismatch {
-    /// No pod that it must be with is in the domain of the node.
+    /// No pod that its affinity requires is in the domain of the node.
     Affinity,
-    /// One that it must not be with is.
+    /// A pod that its anti-affinity excludes is in the domain.
     AntiAffinity,
-    /// One is that must not be with it.
+    /// A pod whose anti-affinity excludes it is in the domain.
     Repelled,
 }
 
-/// True if a label is that by which each node is a domain of its own; no node has to carry it.
+/// True for a label by which each node is a domain of its own; a node need not carry it.
 #[must_use]
 pub fn is_host(label: &str) -> bool {
     HOSTNAME.contains(&label)
@@ -48,5 +48,5 @@ pub fn is_host(label: &str) -> bool {
 /// The label with the name of a node.
 pub const HOST_LABEL: &str = "kubernetes.io/hostname";
 
-/// The label of which every node has a value of its own.
+/// Labels with a different value on each node.
 const HOSTNAME: [&str; 2] = ["hostname", HOST_LABEL];

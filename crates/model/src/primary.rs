@@ -1,5 +1,5 @@
-//! The cluster as the dispatcher has it. Owns: that the scheduler's replica sees every change in
-//! the same order, and what a plan must not have missed.
+//! The dispatcher's copy of the cluster. Owns: that the scheduler's replica gets every change in
+//! the same order, and the changes that invalidate a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,27 +12,27 @@ use crate::{
     Taint, TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
 
-/// A change, to be made to a replica.
+/// A change for replicas.
 pub type Op = Box<dyn FnOnce(&mut Cluster) + Send + Sync>;
 
-/// What a change is about.
+/// Part of the state that a change concerns.
 enum About {
-    /// Something that every plan depends on: nodes, pools, queues and what they are entitled to.
+    /// Nodes, pools, queues and shares, on which every plan depends.
     Structure,
     Workload(WorkloadId),
-    /// Nothing that a plan made before could be about.
+    /// New objects, on which no earlier plan depends.
     New,
 }
 
-/// A cluster that is read as one, and changed by the methods here.
+/// A cluster with read access by `Deref`, and changes by the methods here.
 #[derive(Default)]
 pub struct Primary {
     cluster: Cluster,
-    /// What replicas have not been sent.
+    /// Changes that replicas have not received.
     ops: Vec<Op>,
-    /// True if anything changed since a decision was last asked for, but by its plan.
+    /// True if anything changed since the last request for a decision, except by its plan.
     has_news: bool,
-    /// True if something changed since then that every plan depends on.
+    /// True if something changed since then on which every plan depends.
     is_restructured: bool,
     /// Workloads that changed since then.
     touched: BTreeSet<WorkloadId>,
@@ -51,58 +51,59 @@ impl fmt::Debug for Primary {
     }
 }
 
-/// What decisions need.
+/// Inputs of decisions.
 impl Primary {
-    /// True if there is something to decide about that was not there when this was last called.
-    /// Plans that are asked for now have to fit what changes from now on.
+    /// True if there were changes to decide about since the last call. Plans requested now are
+    /// checked against changes from now on.
     pub fn take_news(&mut self) -> bool {
         self.touched.clear();
         self.is_restructured = false;
         std::mem::take(&mut self.has_news)
     }
 
-    /// True if there is, and it has not been taken.
+    /// True if there are changes to decide about that [`Primary::take_news`] has not taken.
     pub const fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// What replicas have to be sent.
+    /// Changes that replicas have not received.
     pub fn take_ops(&mut self) -> Vec<Op> {
         std::mem::take(&mut self.ops)
     }
 
-    /// There is something to decide about, though nothing has changed.
+    /// Requests a decision although nothing has changed.
     pub const fn renew(&mut self) {
         self.has_news = true;
     }
 
-    /// A new replica, which needs nothing of what happened before.
+    /// A new replica with all changes so far.
     pub fn replica(&mut self) -> Cluster {
         self.ops.clear();
         self.has_news = true;
         self.cluster.clone()
     }
 
-    /// True if nothing that a plan depends on has changed since [`Primary::take_news`] was last
-    /// called: neither what every plan does, nor the workloads that it is about.
+    /// True if nothing that a plan depends on has changed since the last call of
+    /// [`Primary::take_news`]: neither the structure nor the workloads of the plan.
     pub fn holds_for(&self, mut workloads: impl Iterator<Item = Option<WorkloadId>>) -> bool {
         !self.is_restructured
             && workloads.all(|id| id.is_some_and(|id| !self.touched.contains(&id)))
     }
 
-    /// No decision is asked for because of this, and no plan depends on it.
+    /// Records a checkpoint: it requests no decision, and no plan depends on it.
     pub fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
         self.cluster.set_checkpointed(workload, at);
         self.ops.push(Box::new(move |cluster| cluster.set_checkpointed(workload, at)));
     }
 
-    /// Records a lag: no decision is asked for because of it, and no plan depends on it.
+    /// Records a lag: it requests no decision, and no plan depends on it.
     pub fn set_lag(&mut self, queue: QueueId, lag: Lag) {
         self.cluster.set_lag(queue, lag);
         self.ops.push(Box::new(move |cluster| cluster.set_lag(queue, lag)));
     }
 
-    /// Follows what queues hold and are entitled to; returns those whose lag goes on in another way.
+    /// Updates lags from the holdings and fair shares of queues; returns the queues whose lag
+    /// changed.
     pub fn follow_lags<'a>(
         &mut self,
         now: Instant,
@@ -118,14 +119,14 @@ impl Primary {
         queues
     }
 
-    /// Makes changes that a decision has asked for: no other is asked for because of them.
+    /// Makes the changes of a decision, which request no other decision.
     pub fn carry(&mut self, op: impl Fn(&mut Cluster) + Send + Sync + 'static) {
         op(&mut self.cluster);
         self.ops.push(Box::new(op));
     }
 }
 
-/// Changes, each as the cluster's method of that name says.
+/// Changes, each by the cluster's method of this name.
 impl Primary {
     fn change<R>(
         &mut self,
@@ -261,7 +262,7 @@ impl Primary {
         self.change(About::Structure, op)
     }
 
-    /// Says what queues used; plans made without it are as good.
+    /// Records the usage of queues; earlier plans stay valid.
     pub fn set_usages(&mut self, usages: Vec<(QueueId, Usage)>) {
         self.change(About::New, move |cluster| {
             usages.iter().for_each(|&(queue, usage)| cluster.set_usage(queue, usage));
@@ -278,7 +279,7 @@ impl Primary {
         self.change(About::Workload(id), move |cluster| cluster.join(id, index))
     }
 
-    /// A plan about a pod that has left is not admitted.
+    /// [`Cluster::leave`], here and on replicas. A plan with a pod that has left is not admitted.
     pub fn leave(&mut self, pod: PodId) -> Result<(), Error> {
         self.change_pod(pod, move |cluster| cluster.leave(pod))
     }

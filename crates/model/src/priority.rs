@@ -1,7 +1,7 @@
-//! Names of priorities. Owns: which there are and what they are worth (reference D.4), the old ones
-//! included. Does not know about: who has which.
+//! Names of priorities. Owns: the names and their values (reference D.4), the old ones included.
+//! Does not know about: the priority of a workload.
 
-/// Name and value, lowest first; the name first given to a value is the one shown for it.
+/// Name and value, lowest first; the first name of a value is the one shown for it.
 pub const PRIORITY_CLASSES: [(&str, u32); 13] = [
     ("very-low", 25),
     ("low", 40),
@@ -18,11 +18,11 @@ pub const PRIORITY_CLASSES: [(&str, u32); 13] = [
     ("very-high", 150),
 ];
 
-/// Those that are steps of one ladder, and not the usual priority of something.
+/// Names on the scale from very low to very high; the others are defaults of kinds of workloads.
 const STEPS: [&str; 7] =
     ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
 
-/// The steps of the ladder, lowest first, with what they are worth.
+/// The names on this scale with their values, lowest first.
 pub fn priority_steps() -> impl Iterator<Item = (&'static str, u32)> {
     PRIORITY_CLASSES.into_iter().filter(|(name, _)| STEPS.contains(name))
 }

@@ -1,5 +1,5 @@
-//! The queue tree: departments and projects. Owns: what each is entitled to and what its
-//! workloads hold and ask for, rolled up to the root.
+//! The queue tree: departments and projects. Owns: the share of each, and the holdings and requests
+//! of its workloads, summed up to the root.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use units::{Kind, Resources};
 
 use crate::{Lag, PoolId, QueueId, WorkloadId};
 
-/// Weights by which left-over capacity is divided among siblings; 0 = none of it.
+/// Weights by which unclaimed capacity is divided among siblings; 0 for none of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
     /// For GPUs.
@@ -19,7 +19,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// The same weight for every resource.
+    /// Equal weights for all resources.
     #[must_use]
     pub const fn all(weight: u64) -> Self {
         Self { gpu: weight, cpu: weight, memory: weight }
@@ -36,26 +36,27 @@ impl Weights {
     }
 }
 
-/// What a queue is entitled to. `u64::MAX` in a component is unlimited.
+/// Share of a queue. `u64::MAX` in a component is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Deserved: what it can always get back.
+    /// Deserved amounts, which it can always reclaim.
     pub quota: Resources,
-    /// Most it may hold.
+    /// Maximum that it may hold.
     pub limit: Resources,
-    /// Its weight for left-over capacity.
+    /// Weights for unclaimed capacity.
     pub over_quota_weight: Weights,
     /// Queues of higher priority are served first.
     pub priority: u32,
-    /// How long its workloads run, in milliseconds, before a higher priority of the same queue
-    /// may stop them; as long as those of the queue above if not given.
+    /// Minimum runtime of its workloads, in milliseconds, before a higher priority of the same
+    /// queue may preempt them; `None` for that of the parent.
     pub preempt_min_runtime_ms: Option<u64>,
-    /// The same before another queue may take from them.
+    /// Minimum runtime of its workloads, in milliseconds, before another queue may reclaim from
+    /// them; `None` for that of the parent.
     pub reclaim_min_runtime_ms: Option<u64>,
 }
 
 impl Share {
-    /// A share with the usual weight and priority, and no guaranteed run time.
+    /// A share with the default weight and priority, and no minimum runtime.
     #[must_use]
     pub const fn new(quota: Resources, limit: Resources) -> Self {
         Self {
@@ -69,19 +70,19 @@ impl Share {
     }
 }
 
-/// Parts per million of the capacity its siblings and it share, for each resource.
+/// Usage of each resource, in parts per million of the capacity that the siblings divide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Of the GPUs.
+    /// Usage of GPUs.
     pub gpu_ppm: u64,
-    /// Of the cores.
+    /// Usage of CPU.
     pub cpu_ppm: u64,
-    /// Of the memory.
+    /// Usage of memory.
     pub memory_ppm: u64,
 }
 
 impl Usage {
-    /// Of one resource.
+    /// Usage of one resource.
     #[must_use]
     pub const fn of(self, kind: Kind) -> u64 {
         match kind {
@@ -92,8 +93,8 @@ impl Usage {
     }
 }
 
-/// What stands before the name of a department as a queue: queues have one namespace, and no project
-/// can be called this.
+/// Prefix of the name of a department's queue: queues have one namespace, and no project can have
+/// such a name.
 pub const DEPARTMENT_PREFIX: &str = "department:";
 
 /// A queue to add.
@@ -101,20 +102,20 @@ pub const DEPARTMENT_PREFIX: &str = "department:";
 pub struct QueueSpec {
     /// Name, for explanations.
     pub name: String,
-    /// Queue above; none for one directly under the root.
+    /// Parent queue; `None` for one directly under the root.
     pub parent: Option<QueueId>,
-    /// What it is entitled to.
+    /// Its share.
     pub share: Share,
     /// Order of creation: the last tie-breaker.
     pub seq: u64,
 }
 
-/// What workloads of one priority hold in a queue.
+/// Holdings of one priority in a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tier {
-    /// Pods with a place.
+    /// Number of pods with a place.
     pub pods: u32,
-    /// What they hold, without what is lent to elastic ones.
+    /// Holdings of these pods, without the part lent to elastic ones.
     pub held: Resources,
 }
 
@@ -123,41 +124,43 @@ pub struct Tier {
 pub struct Queue {
     /// Name.
     pub name: String,
-    /// Queue above.
+    /// Parent queue.
     pub parent: Option<QueueId>,
-    /// What it is entitled to.
+    /// Its share.
     pub share: Share,
     /// Order of creation.
     pub seq: u64,
-    /// The node pool it is of, if every pool has queues of its own.
+    /// Its node pool, if every pool has queues of its own.
     pub pool: PoolId,
-    /// The queue that was added, if this is its like for another pool.
+    /// The queue that was added, if this is its twin in another pool.
     pub(crate) twin_of: Option<QueueId>,
-    /// The queue for each pool, itself the first; none if one stands for all pools.
+    /// The queue of each pool, itself the first; empty if one stands for all pools.
     pub(crate) twins: Vec<QueueId>,
-    /// What it used in the window; zero when fairness does not depend on time.
+    /// Its usage in the window; zero when fairness does not depend on time.
     pub usage: Usage,
-    /// How far it is behind its fair share of the GPUs.
+    /// Its lag behind its fair share of the GPUs.
     pub lag: Lag,
-    /// Queues below.
+    /// Child queues.
     pub children: BTreeSet<QueueId>,
     /// Workloads directly in it.
     pub workloads: BTreeSet<WorkloadId>,
-    /// Those of them with a pod that holds or has reserved a place.
+    /// Workloads directly in it with a pod that holds or has reserved a place.
     pub placed: BTreeSet<WorkloadId>,
-    /// Held, or reserved, by workloads in or below it; pods being stopped no longer count.
+    /// Holdings and reservations of workloads in or below it, without pods being stopped.
     pub allocated: Resources,
-    /// The part of `allocated` that cannot be preempted.
+    /// The part of `allocated` that is not preemptible.
     pub allocated_non_preemptible: Resources,
-    /// The part of `allocated` that elastic pods hold beyond their request, in GPU thousandths:
-    /// lent, and given back to pods that may start.
+    /// The part of `allocated` that elastic pods hold beyond their request, in GPU thousandths: it
+    /// is given back to pods that may start.
     pub lent_gpu_millis: u64,
-    /// What preemptible workloads directly in it hold, by priority; only those that hold any.
+    /// Holdings of preemptible workloads directly in it, by priority; priorities without holdings
+    /// have no entry.
     pub preemptible: BTreeMap<u32, Tier>,
-    /// Asked for by every pod that wants to run, running or not; growth of elastic pods beyond
-    /// their request is not a demand.
+    /// Requests of all pods that should run, running or not; growth of elastic pods beyond their
+    /// request is not included.
     pub requested: Resources,
-    /// The same whichever pools it may be got in: kept for the queue that was added, once.
+    /// Requests counted once in the queue that was added, independent of the pools in which they
+    /// may be met.
     pub wanted: Resources,
 }
 
@@ -185,7 +188,7 @@ impl Queue {
         }
     }
 
-    /// Forgets what is held and asked for.
+    /// Resets holdings and requests.
     pub(crate) fn clear_accounts(&mut self) {
         self.allocated = Resources::ZERO;
         self.allocated_non_preemptible = Resources::ZERO;
@@ -195,13 +198,13 @@ impl Queue {
         self.preemptible.clear();
     }
 
-    /// The part of what it holds that can be preempted.
+    /// The preemptible part of its holdings.
     #[must_use]
     pub fn preemptible_held(&self) -> Resources {
         self.allocated.saturating_sub(self.allocated_non_preemptible)
     }
 
-    /// What it holds for itself: what is lent to its elastic pods not counted.
+    /// Its holdings without the part lent to its elastic pods.
     #[must_use]
     pub fn held(&self) -> Resources {
         let lent = Resources { gpu_millis: self.lent_gpu_millis, ..Resources::ZERO };

@@ -1,4 +1,4 @@
-//! What a pod asks for. Owns: the shapes of GPU request and how each is valued on a device.
+//! Resource requests of a pod. Owns: the kinds of GPU request and the value of each on a device.
 
 use units::{GPU_MILLIS, Resources};
 
@@ -7,20 +7,20 @@ use crate::{Gpu, GpuPart, MigRequest};
 /// GPUs of one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GpuRequest {
-    /// So many whole devices of one node; 0 for CPU-only work.
+    /// Number of whole devices of one node; 0 for CPU-only work.
     Whole(u32),
-    /// The same share of each of so many devices.
+    /// Equal shares of each of several devices.
     Share {
-        /// Devices.
+        /// Number of devices.
         devices: u32,
         /// Thousandths of each, 1–999.
         millis: u64,
     },
-    /// So much memory on each of so many devices.
+    /// Equal amounts of memory on each of several devices.
     Memory {
-        /// Devices.
+        /// Number of devices.
         devices: u32,
-        /// Bytes on each.
+        /// Bytes on each device.
         bytes: u64,
     },
     /// MIG instances.
@@ -40,7 +40,7 @@ impl GpuRequest {
         }
     }
 
-    /// The request in parts that are for different devices: one, but for several MIG profiles.
+    /// The request in parts for different devices: one, except for several MIG profiles.
     #[inline]
     pub fn parts(self) -> impl Iterator<Item = Self> + Clone {
         let count = match self {
@@ -53,16 +53,16 @@ impl GpuRequest {
         })
     }
 
-    /// Thousandths needed of this device, all of it free; none when it does not fit there, or the
-    /// device is out of service. MIG instances with a profile are for those who ask for that, and other
-    /// devices for those who do not.
+    /// Thousandths that it needs of this device when all of it is free; `None` when it does not
+    /// fit, or the device is out of service. MIG instances with a profile serve only requests for
+    /// the profile, and other devices only other requests.
     #[must_use]
     #[inline]
     pub fn needs_of(self, gpu: &Gpu) -> Option<u64> {
         self.needs_of_sound(gpu).filter(|_| gpu.in_service)
     }
 
-    /// The same for a device that is out of service.
+    /// Result of [`Self::needs_of`] also for a device that is out of service.
     #[must_use]
     #[inline]
     pub fn needs_of_sound(self, gpu: &Gpu) -> Option<u64> {
@@ -76,8 +76,9 @@ impl GpuRequest {
         }
     }
 
-    /// Thousandths of its GPU that this counts for on an instance with so much memory which holds it; none:
-    /// it does not. A program has one instance at a time, so nothing that asks for several devices gets any.
+    /// Thousandths of the GPU that it is charged for on an instance with `memory_bytes`; `None` if
+    /// it does not fit. A program has one instance at a time, so a request for several devices gets
+    /// none.
     fn millis_of_part(self, part: GpuPart, memory_bytes: u64) -> Option<u64> {
         if self.devices() != 1 || part.millis == 0 {
             return None;
@@ -94,8 +95,8 @@ impl GpuRequest {
         }
     }
 
-    /// Thousandths needed of a device with this much memory; none when the device is too small.
-    /// A memory request is rounded up to the next thousandth.
+    /// Thousandths needed of a device with this much memory; `None` when the device is too small. A
+    /// memory request is rounded up to the next thousandth.
     #[inline]
     fn millis_on(self, device_memory_bytes: u64) -> Option<u64> {
         match self {
@@ -110,20 +111,20 @@ impl GpuRequest {
     }
 }
 
-/// What one pod asks for.
+/// Resource requests of one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRequest {
     /// GPUs.
     pub gpu: GpuRequest,
-    /// Thousandths of a core.
+    /// CPU, in thousandths of a core.
     pub cpu_millis: u64,
-    /// Bytes of main memory.
+    /// Main memory, in bytes.
     pub memory_bytes: u64,
 }
 
 impl PodRequest {
-    /// The request as amounts before it has a place, where there are GPUs with so much memory each.
-    /// A memory request is valued on the smallest that can hold it.
+    /// The request as amounts without a place, where GPUs have these memory sizes. A memory request
+    /// is valued on the smallest GPU that can hold it.
     #[must_use]
     pub fn demand(self, memories: impl Iterator<Item = u64>) -> Resources {
         let device = match self.gpu {

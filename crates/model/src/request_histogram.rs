@@ -1,11 +1,11 @@
-//! What is asked for: how many pods want to run, by what they need of a place. Owns: the counts.
-//! They say what the pods still to come will probably need.
+//! Histogram of requests: the number of pods that should run, by request and constraints. Owns: the
+//! counts. They predict the requests of future pods.
 
 use std::collections::BTreeMap;
 
 use crate::{ConstraintsId, PodRequest};
 
-/// Pods that want to run, waiting or running, by shape.
+/// Number of pods that should run, waiting or running, by shape.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestHistogram {
     shapes: BTreeMap<(PodRequest, ConstraintsId), u64>,
@@ -23,7 +23,7 @@ impl RequestHistogram {
         }
     }
 
-    /// Calls constraints by their new ids.
+    /// Replaces ids of constraints by new ones.
     pub(crate) fn rename(&mut self, ids: &BTreeMap<ConstraintsId, ConstraintsId>) {
         let renamed =
             |((request, id), pods)| ((request, ids.get(&id).copied().unwrap_or(id)), pods);
@@ -36,7 +36,7 @@ impl RequestHistogram {
         self.pods
     }
 
-    /// Each shape and how many pods have it.
+    /// Each shape and its number of pods.
     pub fn iter(&self) -> impl Iterator<Item = (PodRequest, ConstraintsId, u64)> + use<'_> {
         self.shapes.iter().map(|(&(request, constraints), &pods)| (request, constraints, pods))
     }

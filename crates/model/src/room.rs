@@ -1,11 +1,12 @@
-//! How many pods alike fit together. Owns: that count, for one machine and its GPUs.
+//! Number of equal pods that fit together. Owns: this count, for one machine and its GPUs.
 
 use smallvec::SmallVec;
 use units::Resources;
 
 use crate::{Gpu, GpuRequest, PodRequest};
 
-/// How many pods fit into so much of a machine and so much of each of its GPUs.
+/// Number of pods that fit into these resources of a machine and these thousandths of each of its
+/// GPUs.
 #[must_use]
 pub fn fitting<'a>(
     request: PodRequest,
@@ -22,7 +23,7 @@ pub fn fitting<'a>(
     u32::try_from(fitting).unwrap_or(u32::MAX)
 }
 
-/// The same, as far as the devices for one part of a request go: at most so many.
+/// Number of pods that the devices for one part of a request allow, at most `most`.
 fn fitting_devices<'a>(
     part: GpuRequest,
     most: u64,
@@ -36,7 +37,7 @@ fn fitting_devices<'a>(
         part.needs_of(gpu).map_or(0, |need| free / gpu.taken_by(need).max(1))
     };
     let slots: SmallVec<[u64; 8]> = gpus.map(slots).collect();
-    // A pod takes different devices: of each device at most as many slots count as there are pods.
+    // A pod takes different devices: at most as many slots of each device count as there are pods.
     let enough = |pods: u64| {
         slots.iter().map(|&slots| slots.min(pods)).sum::<u64>() >= pods.saturating_mul(devices)
     };

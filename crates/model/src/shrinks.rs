@@ -1,20 +1,20 @@
-//! Shrinks of a workload in the last hours. Owns: how long it waits before it grows beyond its request.
-//! Does not know: who shrinks it, and whether there is room to grow.
+//! Recent shrinks of a workload. Owns: its wait before it grows beyond its request. Does not know
+//! about: why it shrinks, and the free resources for growing.
 
 use units::Instant;
 
-/// After so long without a shrink half of them are forgotten, in milliseconds.
+/// Time without a shrink after which the count is halved, in milliseconds.
 const HALVED_AFTER_MS: u64 = 3_600_000;
 
 /// The longest wait, in milliseconds.
 const WAIT_MS_MAX: u64 = 3_600_000;
 
-/// How often a workload was shrunk, the past counting half for each hour without a shrink.
+/// Number of shrinks of a workload, halved for each hour without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shrinks {
-    /// How often, as of the last.
+    /// Number at the time of the last one.
     pub count: u32,
-    /// The last.
+    /// Time of the last one.
     pub last: Option<Instant>,
 }
 
@@ -28,8 +28,9 @@ impl Shrinks {
         Self { count: left.saturating_add(1), last: Some(now) }
     }
 
-    /// When it may grow beyond its request, where a restart takes so long: after the first shrink it waits
-    /// as long, after the second twice, and so on, at most an hour. At once if it was never shrunk.
+    /// When it may grow beyond its request, with restarts of `restart_ms`: it waits this long after
+    /// the first shrink, twice as long after the second, and so on, at most an hour. `None`: at
+    /// once, as it was never shrunk.
     #[must_use]
     pub fn grows_at(self, restart_ms: u64) -> Option<Instant> {
         let doublings = self.count.checked_sub(1)?;

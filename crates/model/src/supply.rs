@@ -1,9 +1,10 @@
-//! GPUs by who can use them. Owns: which nodes work of each shape could take with nothing on them, and
-//! how much of what each queue asks for can run on some of the nodes only.
+//! GPUs by the work that can use them. Owns: the nodes that could take work of each shape when
+//! empty, and the part of each queue's request that can run on some of the nodes only.
 //!
-//! A cordoned node, a taint, another model, too little memory, no CPU beside its GPUs: such GPUs are
-//! in the share of those only who can use them. Nodes of which the same work could take as much are a
-//! group; where CPU or memory is enough for some of a node's GPUs, the rest of them is in another group.
+//! A cordoned node, a taint, another model, too little memory, no CPU beside its GPUs: such GPUs
+//! count only in the shares of queues that can use them. Nodes of which the same work could take
+//! equal parts form a group; where CPU or memory is enough for some of a node's GPUs only, the rest
+//! is in another group.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,18 +18,18 @@ use crate::{
     QueueId, Workload, WorkloadId, fitting,
 };
 
-/// Most groups of nodes; of more the smallest are taken together.
+/// Maximum number of groups of nodes; beyond it the smallest are merged.
 pub const GROUPS_MAX: usize = 8;
-/// Most kinds of reach at a time that groups are formed of; of more those that most is asked with, and the
-/// others count as if their work could use all GPUs.
+/// Maximum number of kinds of reach from which groups are formed; of more those with the largest
+/// requests are used, and the others count as if their work could use all GPUs.
 const REACHES_MAX: usize = 256;
-/// Most shapes that are kept.
+/// Maximum number of cached shapes.
 const SHAPES_MAX: usize = 1 << 14;
 
 /// A set of groups, a bit for each.
 pub type GroupSet = usize;
 
-/// Work that is alike in where it can run.
+/// Properties of work that decide where it can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     /// The smallest size that starts.
@@ -39,49 +40,49 @@ struct Shape {
     pool: Option<PoolId>,
 }
 
-/// Where work of a shape can run.
+/// Nodes on which work of a shape can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// On every open node, all of its GPUs.
+    /// All GPUs of every open node.
     Everywhere,
-    /// As the row of this number says.
+    /// The GPUs in this row of `usable`.
     Limited(usize),
 }
 
 /// Kind of an amount of a queue's GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
-    /// Asked for, by work with limited reach.
+    /// Requested by work with the limited reach of this row.
     Limited(usize),
-    /// Held on a node to which its work could not go now.
+    /// Held on a node to which the work could not go now.
     Held,
 }
 
 type Contribution = (QueueId, Use, Option<usize>, u64);
 
-/// GPUs of an open node that are alike: mostly all of them, but for MIG instances.
+/// Equal GPUs of an open node: mostly all of them, except for MIG instances.
 #[derive(Debug, Clone)]
 struct Bank {
     node: NodeId,
-    /// Their numbers on the node.
+    /// Their indices on the node.
     gpus: Vec<usize>,
     millis: u64,
 }
 
-/// The groups of nodes that a division is about.
+/// The groups of nodes in a division.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// GPU thousandths of each.
+    /// GPU thousandths of each group.
     millis: Vec<u64>,
-    /// The nodes of each.
+    /// Nodes of each group.
     nodes: Vec<Vec<NodeId>>,
     /// The groups that work with limited reach could run on, by its row.
     reach: BTreeMap<usize, GroupSet>,
-    /// GPU thousandths held where the work that holds them could not go now.
+    /// GPU thousandths held on nodes to which the work that holds them could not go now.
     held_millis: u64,
 }
 
-/// Rows of reach, by their places in the order of the groups' forming.
+/// A set of rows of reach, by their positions in the order in which the groups are formed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Takes([u64; REACHES_MAX / 64]);
 
@@ -103,7 +104,7 @@ impl Takes {
     }
 }
 
-/// GPUs that the same work with limited reach can use.
+/// GPUs that are usable by the same work with limited reach.
 #[derive(Debug, Default)]
 struct Layer {
     takes: Takes,
@@ -111,32 +112,32 @@ struct Layer {
     nodes: Vec<NodeId>,
 }
 
-/// Which GPUs can be used by whom.
+/// GPUs by the work that can use them.
 #[derive(Debug, Clone, Default)]
 pub struct Supply {
-    /// Of open nodes, by the node.
+    /// GPUs of open nodes, in node order.
     open: Vec<Bank>,
-    /// Of nodes that are made alike, by their places in `open`.
+    /// Indices into `open`, grouped by equal nodes.
     alike: Vec<Vec<usize>>,
     closed: BTreeSet<NodeId>,
     shapes: BTreeMap<Shape, Reach>,
-    /// Of constraints, whether they allow every open node.
+    /// True for constraints that allow every open node.
     allowed: BTreeMap<ConstraintsId, bool>,
-    /// GPU thousandths of each bank that work of limited reach could use, by its row.
+    /// GPU thousandths of each bank that work of limited reach could use, by row.
     usable: Vec<Arc<[u64]>>,
     rows: BTreeMap<Arc<[u64]>, usize>,
-    /// Kinds of reach when everything was last looked at.
+    /// Number of kinds of reach at the last full recomputation.
     reaches_renewed: usize,
     of: BTreeMap<WorkloadId, SmallVec<[Contribution; 1]>>,
-    /// By project.
+    /// Amounts by project.
     amounts: BTreeMap<QueueId, BTreeMap<Use, u64>>,
-    /// By bank, GPU thousandths held by work that could not go there now.
+    /// GPU thousandths held by work that could not go there now, by bank.
     held_on: BTreeMap<usize, u64>,
     groups: BTreeMap<PoolId, Groups>,
 }
 
 impl Groups {
-    /// The sets of groups, but for the empty one.
+    /// All sets of groups except for the empty one.
     pub fn sets(&self) -> impl Iterator<Item = GroupSet> + use<> {
         1..1 << self.millis.len()
     }
@@ -155,13 +156,14 @@ impl Groups {
         inside.flat_map(|(_, nodes)| nodes).copied().collect()
     }
 
-    /// GPU thousandths of all groups, and of what is held outside them.
+    /// GPU thousandths of all groups, and of holdings outside them.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.millis.iter().sum::<u64>() + self.held_millis
     }
 
-    /// Of so much that a project asks for, of which this is known, what can run in a set only.
+    /// Part of a project's request that can run only in a set of groups; `amounts` is the known
+    /// part of the request `asked`.
     fn inside(&self, amounts: &[(Use, u64)], asked: u64, set: GroupSet) -> u64 {
         let is_all = set == (1 << self.millis.len()) - 1;
         let sum = |counts: &dyn Fn(Use) -> bool| -> u64 {
@@ -179,7 +181,7 @@ impl Groups {
 }
 
 impl Supply {
-    /// Looks at every node and workload.
+    /// Considers every node and workload.
     pub fn renew(&mut self, cluster: &Cluster) {
         *self = Self::default();
         for (id, node) in cluster.nodes().iter().filter(|(_, node)| node.capacity.gpu_millis > 0) {
@@ -202,8 +204,8 @@ impl Supply {
         self.form_groups(cluster);
     }
 
-    /// Looks at these workloads again. Says whether some node is not for everybody, so that shares can
-    /// be different though no queue asks for more or less.
+    /// Recomputes these workloads. True if amounts with limited reach changed, so that shares can
+    /// change without a change of any queue's request.
     pub fn update(&mut self, cluster: &Cluster, changed: &BTreeSet<WorkloadId>) -> bool {
         let mut differs = false;
         for &id in changed {
@@ -215,7 +217,7 @@ impl Supply {
             differs |= self.of.get(&id) != before.as_ref();
         }
         if self.usable.len() > (2 * REACHES_MAX).max(2 * self.reaches_renewed) {
-            // Mostly of workloads that are gone.
+            // Most rows are of removed workloads.
             self.renew(cluster);
         } else if differs {
             self.form_groups(cluster);
@@ -223,14 +225,14 @@ impl Supply {
         differs
     }
 
-    /// The groups of the nodes of a division; none where all work can use all of them.
+    /// The groups of a division; `None` where all work can use all nodes.
     #[must_use]
     pub fn groups(&self, pool: PoolId) -> Option<&Groups> {
         self.groups.get(&pool)
     }
 
-    /// GPU thousandths of what each project asks for in a division that can run nowhere but in a set of
-    /// groups, by the set less one.
+    /// GPU thousandths of each project's request in a division that can run only in a set of
+    /// groups, by the set minus one.
     #[must_use]
     pub fn inside(
         &self,
@@ -263,7 +265,8 @@ impl Supply {
         inside.collect()
     }
 
-    /// Of what a workload asks for so much does not count: that with limited reach first.
+    /// Adds `millis` of a workload's request to the amounts left out, its work with limited reach
+    /// first.
     fn leave_out(
         &self,
         id: WorkloadId,
@@ -297,7 +300,7 @@ impl Supply {
         }
     }
 
-    /// Counts what a workload asks for and holds, as far as not all nodes are for it.
+    /// Counts the requests and holdings of a workload, as far as it cannot use all nodes.
     fn look_at(&mut self, cluster: &Cluster, id: WorkloadId) {
         let workload = &cluster.workloads()[id];
         let project = workload.spec.queue;
@@ -339,7 +342,7 @@ impl Supply {
             return;
         }
         let request = workload.spec.pod_sets[set].request;
-        // An elastic pod starts with one GPU.
+        // An elastic pod can start with one GPU.
         let least = match request.gpu {
             GpuRequest::Whole(2..) if workload.spec.elastic => GpuRequest::Whole(1),
             other => other,
@@ -370,7 +373,7 @@ impl Supply {
         }
     }
 
-    /// `true` if work of this reach could go to a node.
+    /// True if work of this reach could go to a node.
     fn takes(&self, node: NodeId, reach: Reach) -> bool {
         let mut banks = self.banks_of(node);
         match reach {
@@ -409,7 +412,7 @@ impl Supply {
         let allows = |bank: &Bank| cluster.allows(shape.constraints, bank.node);
         let is_allowed =
             *self.allowed.entry(shape.constraints).or_insert_with(|| open.iter().all(allows));
-        // Nodes that are made alike are looked at once, and one by one only where they differ.
+        // Equal nodes are examined once, and one by one only where constraints differ.
         let each = |alike: &Vec<usize>| {
             alike.first().map_or(0, |&first| usable_of(cluster, &open[first], shape))
         };
@@ -464,7 +467,7 @@ impl Supply {
                 Use::Limited(row) => Some(*row),
                 Use::Held => None,
             });
-            // No order is of what came first.
+            // The order must not depend on which row was added first.
             let mut rows: Vec<usize> = rows.collect();
             let most_asked = |row: usize| (Reverse(used[&Use::Limited(row)]), &self.usable[row]);
             rows.sort_by(|&l, &r| most_asked(l).cmp(&most_asked(r)));
@@ -491,8 +494,9 @@ impl Supply {
         }
     }
 
-    /// The GPUs of nodes by the limited work that can use them. Where its CPU is enough for three GPUs of
-    /// a node and that of other work for four, three are for both and one for the other.
+    /// The GPUs of nodes by the limited work that can use them. If the CPU of a node is enough for
+    /// three GPUs of one kind of work and for four of another, three are for both and one for the
+    /// other.
     fn layers(&self, banks: impl Iterator<Item = usize>, rows: &[usize]) -> Vec<Layer> {
         let mut groups = BTreeMap::<Takes, Layer>::new();
         for at in banks {
@@ -520,7 +524,7 @@ impl Supply {
     }
 }
 
-/// Takes the smallest group together with the one that is most like it.
+/// Merges the smallest group with the most similar one.
 fn merge_smallest(groups: &mut Vec<Layer>) {
     let Some(smallest) = (0..groups.len()).min_by_key(|&at| groups[at].millis) else { return };
     let Layer { takes, millis, nodes } = groups.swap_remove(smallest);
@@ -532,7 +536,7 @@ fn merge_smallest(groups: &mut Vec<Layer>) {
     group.nodes.extend(nodes);
 }
 
-/// The GPUs of a node, those that are alike together.
+/// The GPUs of a node, grouped by equal ones.
 fn banks(id: NodeId, node: &Node) -> Vec<Bank> {
     let mut alike = BTreeMap::<_, Vec<usize>>::new();
     for (at, gpu) in node.gpus.iter().enumerate().filter(|(_, gpu)| gpu.in_service) {
@@ -545,9 +549,9 @@ fn banks(id: NodeId, node: &Node) -> Vec<Bank> {
     alike.into_values().map(bank).collect()
 }
 
-/// GPU thousandths of a bank that work of a shape could use with nothing else on its node: none where not one
-/// pod fits, or else those beside which CPU, memory and room for pods are left. That its GPUs cannot be
-/// divided among such pods without a rest does not count.
+/// GPU thousandths of a bank that work of a shape could use on an empty node: zero if not even one
+/// pod fits, or else those for which CPU, memory and the number of pods are enough. A remainder of
+/// GPUs that such pods cannot use is not subtracted.
 fn usable_of(cluster: &Cluster, bank: &Bank, shape: Shape) -> u64 {
     let node = &cluster.nodes()[bank.node];
     let gpus = node.gpus.iter().map(|gpu| (gpu, gpu.capacity_millis()));

@@ -1,6 +1,6 @@
-//! Where nodes are relative to each other. Owns: named topologies, each an ordered list of node
-//! labels from coarse to fine (zone, block, rack), and the tree of domains that the labels of the
-//! nodes make of it. Does not know about: how much is free in a domain.
+//! Locality of nodes. Owns: named topologies, each an ordered list of node labels from coarse to
+//! fine (zone, block, rack), and the tree of domains from the labels of the nodes. Does not know
+//! about: the free resources of a domain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,31 +24,31 @@ impl DomainId {
     }
 }
 
-/// Pods that belong close together. Levels are counted from the coarsest, 0.
+/// Topology constraint of pods. Levels are counted from the coarsest, 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TopologyConstraint {
-    /// Of which topology.
+    /// Id of the topology.
     pub topology: TopologyId,
-    /// All of them are in one domain of this level.
+    /// Level at which all pods are in one domain.
     pub required: Option<usize>,
-    /// They are in one domain of this level, or else of one as fine as possible.
+    /// Level at which all pods are in one domain if possible, or else in one as fine as possible.
     pub preferred: Option<usize>,
 }
 
-/// A group of nodes that have the same labels down to one level.
+/// Nodes with the same labels down to one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Domain {
     /// The values of the labels, coarse to fine, joined by dots.
     pub name: String,
-    /// Every domain it lies in, coarse to fine, itself the last.
+    /// Its ancestors, coarse to fine, itself the last.
     pub path: SmallVec<[DomainId; 4]>,
-    /// The domains of the next level in it, by the value of their label.
+    /// Its child domains of the next level, by the value of their label.
     pub children: BTreeMap<String, DomainId>,
     /// Its nodes, if it is of the finest level.
     nodes: BTreeSet<NodeId>,
 }
 
-/// A topology and its domains. A domain that lost its nodes stays, without any.
+/// A topology and its domains. A domain without nodes is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     /// Name.
@@ -58,7 +58,7 @@ pub struct Topology {
     domains: Vec<Domain>,
     /// The domains of the coarsest level.
     roots: BTreeMap<String, DomainId>,
-    /// The finest domain of each node; none if it lacks a label.
+    /// Finest domain of each node; `None` if the node lacks a label.
     of_node: Vec<Option<DomainId>>,
 }
 
@@ -73,7 +73,7 @@ impl Topology {
         self.levels.iter().position(|level| level == label)
     }
 
-    /// Domains there ever were; their ids are the numbers below it.
+    /// Number of domains that ever existed; their ids are the numbers below it.
     #[must_use]
     pub const fn domain_count(&self) -> usize {
         self.domains.len()
@@ -85,7 +85,7 @@ impl Topology {
         &self.domains[id.index()]
     }
 
-    /// The domains of the next finer level in this one, by name; the coarsest of all for none.
+    /// The child domains of a domain, by name; the coarsest ones for `None`.
     #[must_use]
     pub fn children(&self, of: Option<DomainId>) -> &BTreeMap<String, DomainId> {
         of.map_or(&self.roots, |of| &self.domain(of).children)
@@ -106,7 +106,7 @@ impl Topology {
         open
     }
 
-    /// Every domain of a node, coarse to fine; none if it lacks a label.
+    /// All domains of a node, coarse to fine; empty if it lacks a label.
     #[must_use]
     pub fn domains_of(&self, node: NodeId) -> &[DomainId] {
         let finest = self.of_node.get(node.raw() as usize).copied().flatten();
@@ -133,13 +133,13 @@ impl Topology {
         nodes
     }
 
-    /// Looks at the labels of a node again, after it came or they changed.
+    /// Updates the domain of a node that was added or whose labels changed.
     pub(crate) fn update(&mut self, id: NodeId, node: &Node) {
         let finest = self.find(node);
         self.put(id, finest);
     }
 
-    /// A node is gone.
+    /// Removes a node.
     pub(crate) fn forget(&mut self, id: NodeId) {
         self.put(id, None);
     }
@@ -157,7 +157,7 @@ impl Topology {
         }
     }
 
-    /// The finest domain of a node with these labels, made if it is the first in it.
+    /// The finest domain of a node with these labels, created if absent.
     fn find(&mut self, node: &Node) -> Option<DomainId> {
         let values: Option<Vec<_>> =
             self.levels.iter().map(|key| node.topology_domain(key)).collect();
@@ -188,7 +188,7 @@ impl Topology {
         id
     }
 
-    /// True if every node is where its labels say.
+    /// True if every node is in the domain of its labels.
     pub(crate) fn is_sound<'a>(&self, mut nodes: impl Iterator<Item = (NodeId, &'a Node)>) -> bool {
         nodes.all(|(id, node)| {
             let values: Option<Vec<_>> =

@@ -1,13 +1,13 @@
-//! What each queue held recently. Owns: the ledger that time-based fairness reads, kept in steps of
-//! time. Does not know about: what follows from it.
+//! Recent usage of queues. Owns: the ledger for time-based fairness, kept in time steps. Does not
+//! know about: how fairness uses it.
 //!
 //! `usage = Σ held(t)·w(t) / Σ capacity(t)·w(t)` over the window, for each queue and resource. Time
-//! passes in steps ([`UsageWindow::step_ms`]); what was held is exact inside each, every step has
-//! one weight, and the figures stand until the next step ends. So a figure differs from the
-//! integral over the true window by the step that is under way (1/168 of the window, or 1/16 of a
-//! half-life: below 5 %), by the weight inside a step (a factor of at most `2^(1/16)`), and by the
-//! rounding of a step's mean (a thousandth of a GPU or core, a byte). Memory is bounded: so
-//! many steps for each queue that held anything.
+//! passes in steps ([`UsageWindow::step_ms`]); holdings are exact inside each, every step has one
+//! weight, and the figures stay until the next step ends. So a figure differs from the integral
+//! over the true window by the current step (1/168 of the window, or 1/16 of a half-life: below 5
+//! %), by the weight inside a step (a factor of at most `2^(1/16)`), and by the rounding of a
+//! step's mean (a thousandth of a GPU or core, a byte). Memory is bounded: this number of steps for
+//! each queue that held anything.
 
 mod window;
 
@@ -18,35 +18,35 @@ use units::{Instant, Kind, Resources};
 use crate::{Cluster, PoolId, Queue, QueueId, Usage};
 pub use window::{UsageWindow, UsageWindowError, WindowKind};
 
-/// Who held how much in the steps of the window.
+/// Holdings of each queue in the steps of the window.
 #[derive(Debug, Clone)]
 pub struct UsageLedger {
     window: UsageWindow,
     /// Weights of the past steps, the newest first.
     weights: Vec<u64>,
     queues: BTreeMap<QueueId, Row>,
-    /// Of each node pool that has queues of its own, or of the cluster.
+    /// Capacity of each node pool that has queues of its own, or of the cluster.
     capacity: BTreeMap<PoolId, Row>,
-    /// Start of the step that is under way; none before the first observation.
+    /// Start of the current step; `None` before the first observation.
     step: Option<Instant>,
 }
 
-/// One account: what is held, and what was.
+/// One account: present and past amounts.
 #[derive(Debug, Clone, Default)]
 struct Row {
-    /// Tells a queue from a later one in the same place.
+    /// Distinguishes a queue from a later one with the same index.
     seq: u64,
     pool: PoolId,
     held: Resources,
-    /// Up to when `open` is complete.
+    /// Time up to which `open` is complete.
     since: Instant,
-    /// Amount times milliseconds in the step under way.
+    /// Amount times milliseconds in the current step.
     open: [u128; 3],
     /// The mean of each past step, the newest first.
     past: VecDeque<Resources>,
 }
 
-/// What the queues of each pool divide among themselves.
+/// Capacity that the queues of each pool divide.
 fn capacities(cluster: &Cluster) -> Vec<(PoolId, Resources)> {
     cluster.divisions().map(|pool| (pool, cluster.capacity_of(pool))).collect()
 }
@@ -89,15 +89,15 @@ impl UsageLedger {
         Self { window, weights, queues, capacity, step: None }
     }
 
-    /// The past that counts.
+    /// The window of time that counts.
     #[must_use]
     pub const fn window(&self) -> UsageWindow {
         self.window
     }
 
-    /// Adds what was held until now, records what is held from now on, and updates the usage of the
-    /// queues when a step has ended; returns how many have. Call it before each decision, and
-    /// preferably after each change. Costs a comparison for each queue, work for those that
+    /// Adds the holdings until now, records those from now on, and updates the usage of the queues
+    /// when a step has ended; returns the number of ended steps. Call it before each decision, and
+    /// preferably after each change. It costs a comparison for each queue, work for those that
     /// changed, and a pass over all steps when one ends.
     pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) -> usize {
         let ended = self.book(cluster, now);
@@ -107,7 +107,7 @@ impl UsageLedger {
         ended
     }
 
-    /// The same without giving the queues their figures.
+    /// [`Self::observe`] without updating the usage of the queues.
     pub fn book(&mut self, cluster: &Cluster, now: Instant) -> usize {
         let ended = self.pass(now);
         self.take_down(cluster, now, &capacities(cluster), |_, queue| queue.held());
@@ -117,7 +117,7 @@ impl UsageLedger {
         ended
     }
 
-    /// From now on the cluster has this capacity and each queue holds so much.
+    /// Records the capacity and the holdings of each queue from now on.
     fn take_down(
         &mut self,
         cluster: &Cluster,
@@ -148,7 +148,7 @@ impl UsageLedger {
         }
     }
 
-    /// Ends the steps that are over by now; says how many.
+    /// Ends the steps that are over by now; returns their number.
     fn pass(&mut self, now: Instant) -> usize {
         let Some(mut step) = self.step else {
             self.step = Some(self.window.step_start(now));
@@ -159,7 +159,7 @@ impl UsageLedger {
         if next > now {
             return ended;
         }
-        // Of a long silence only what the window still sees is gone through.
+        // After a long pause only the part inside the window is processed.
         let seen_ms = self.window.step_ms().saturating_mul(self.weights.len() as u64 + 1);
         let oldest = self.window.step_start(Instant(now.0.saturating_sub(seen_ms)));
         if oldest > step {
@@ -187,20 +187,20 @@ impl UsageLedger {
         self.queues.values_mut().chain(self.capacity.values_mut())
     }
 
-    /// Gives every queue its figures.
+    /// Sets the usage of every queue.
     pub fn publish(&self, cluster: &mut Cluster) {
         for (id, usage) in self.usages(cluster) {
             cluster.set_usage(id, usage);
         }
     }
 
-    /// What each queue used of the capacity.
+    /// Usage of each queue.
     #[must_use]
     pub fn usages(&self, cluster: &Cluster) -> Vec<(QueueId, Usage)> {
         cluster.queues().ids().map(|id| (id, self.usage(id))).collect()
     }
 
-    /// What a queue used of the capacity.
+    /// Usage of a queue.
     #[must_use]
     pub fn usage(&self, queue: QueueId) -> Usage {
         let Some(row) = self.queues.get(&queue) else { return Usage::default() };
@@ -214,20 +214,20 @@ impl UsageLedger {
     }
 }
 
-/// What was held in a step that has ended, on average.
+/// Mean holdings in a step that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedStep {
-    /// When it began.
+    /// Start of the step.
     pub start: Instant,
     /// The capacity of each node pool that has queues of its own, or of the cluster.
     pub capacity: Vec<(PoolId, Resources)>,
-    /// What each queue held; those that held nothing are left out.
+    /// Holdings of each queue; queues without any are left out.
     pub held: Vec<(QueueId, Resources)>,
 }
 
-/// History: read to be stored, and restored from elsewhere.
+/// History: read to be stored, and restored.
 impl UsageLedger {
-    /// The last so many steps that have ended, the newest first, as far as they still count.
+    /// The last `count` ended steps, the newest first, as far as they are in the window.
     #[must_use]
     pub fn ended(&self, count: usize) -> Vec<EndedStep> {
         let before = |at: Instant| Some(self.window.step_start(Instant(at.0.checked_sub(1)?)));
@@ -246,8 +246,8 @@ impl UsageLedger {
         steps.map(step).collect()
     }
 
-    /// Goes through a step of the past again; the oldest first, before anything is observed. What
-    /// was held in it is taken to have been held until the next.
+    /// Replays a past step; the oldest first, before anything is observed. Its holdings are assumed
+    /// to last until the next one.
     pub fn replay(&mut self, cluster: &Cluster, past: &EndedStep) {
         self.pass(past.start);
         let held: BTreeMap<_, _> = past.held.iter().copied().collect();
@@ -256,8 +256,8 @@ impl UsageLedger {
         });
     }
 
-    /// Pretends that the cluster was as it is for the whole window, and that each queue held its
-    /// present figure of it all the time: what a snapshot, which has no history, goes on from.
+    /// Assumes that the cluster was unchanged for the whole window, and that each queue always held
+    /// its present usage: the starting point of a snapshot, which has no history.
     pub fn assume_even_past(&mut self, cluster: &Cluster, now: Instant) {
         let steps = self.window.steps_before(now);
         let past = |mean: Resources| std::iter::repeat_n(mean, steps).collect();

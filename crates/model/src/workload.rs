@@ -1,5 +1,5 @@
-//! Workloads, their pods, and where a pod is. Owns: the one description of a pod's place that
-//! every account is derived from.
+//! Workloads, their pods, and the place of a pod. Owns: the one description of a pod's place from
+//! which every account is derived.
 
 mod groups;
 mod next_pods;
@@ -14,44 +14,43 @@ use crate::{
     Placement, PodId, PodSet, PodSetSpec, PoolId, QueueId, Shrinks, TopologyConstraint, WorkloadId,
 };
 
-/// A workload to add.
+/// Specification of a workload to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadSpec {
     /// Name, for explanations.
     pub name: String,
-    /// Queue it belongs to; a leaf of the tree. In another node pool its twin there is charged.
+    /// Its queue, a leaf of the tree. In another node pool the twin of the queue is charged.
     pub queue: QueueId,
     /// Order of creation: older goes first among equals.
     pub seq: u64,
-    /// Higher goes first inside its queue, and may preempt lower.
+    /// Higher values go first inside the queue, and may preempt lower ones.
     pub priority: u32,
-    /// The same for its pods above the minimum, if that is lower; none for one priority.
+    /// Priority of its pods above the minimum, if that is lower; `None` for one priority.
     pub spare_priority: Option<u32>,
     /// True if it may be evicted for others.
     pub preemptible: bool,
-    /// True if its number of GPUs may be halved to fit and doubled to fill.
+    /// True if its number of GPUs may be halved to fit and doubled to use free GPUs.
     pub elastic: bool,
-    /// True if it could be elastic if it asked to be.
+    /// True if it could be elastic on request.
     pub may_be_elastic: bool,
-    /// Its pods, in sets that are alike; at least one. The minimum of every set starts or none
-    /// does.
+    /// Sets of its pods; at least one. The minimum of every set starts or none does.
     pub pod_sets: Vec<PodSetSpec>,
-    /// Groups of its pod sets, those above before those in them.
+    /// Groups of its pod sets, parents before their children.
     pub groups: Vec<GroupSpec>,
-    /// Fewest of its groups and sets that make sense together; all of them if not given.
+    /// Minimum number of its groups and sets that can run together; `None` for all of them.
     pub children_min: Option<u32>,
-    /// How close together all its pods belong.
+    /// Topology constraint of all its pods.
     pub topology: Option<TopologyConstraint>,
     /// Minimum wait before it may preempt others, in milliseconds.
     pub preemption_delay_ms: u64,
-    /// Maximum run time after its start, in milliseconds; none if unknown.
+    /// Maximum run time after its start, in milliseconds; `None` if unknown.
     pub time_limit_ms: Option<u64>,
     /// When it was submitted.
     pub created_at: Instant,
 }
 
 impl WorkloadSpec {
-    /// One preemptible set of pods of the usual training priority.
+    /// One preemptible set of pods of the default training priority.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -78,7 +77,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// The priority of its pods above the minimum. Sizes of GPUs that change have none of their own.
+    /// Priority of its pods above the minimum; always that of the workload for elastic ones.
     #[must_use]
     pub fn priority_of_spare(&self) -> u32 {
         let own = self.spare_priority.filter(|_| !self.elastic);
@@ -91,7 +90,7 @@ impl WorkloadSpec {
         self.pod_sets.iter().map(|set| set.pods).sum()
     }
 
-    /// Fewest pods that make sense together.
+    /// Minimum number of pods that can run together.
     #[must_use]
     pub fn pods_min(&self) -> u32 {
         self.pod_sets.iter().map(|set| set.pods_min).sum()
@@ -101,42 +100,42 @@ impl WorkloadSpec {
 /// A workload and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload {
-    /// What is requested.
+    /// Its specification.
     pub spec: WorkloadSpec,
     /// The state of its pod sets, in their order.
     pub pod_sets: SmallVec<[PodSet; 1]>,
-    /// What its tree and its topology are, as the cluster knows them: equal ones have equal ids.
+    /// Id of its tree of groups and topology constraints: equal ones have equal ids.
     pub shape: ShapeId,
     /// Its members, by number: those of the first set, then those of the second, and so on.
     pub pods: Vec<PodId>,
     /// Not considered before this instant (back-off).
     pub not_before: Instant,
-    /// When a pod of it was last given a place, or began again in the one that it kept.
+    /// When a pod of it was last placed, or restarted in its place.
     pub last_start: Option<Instant>,
     /// True if it holds places in which nothing runs.
     pub idle: bool,
     /// When an elastic pod of it last changed size.
     pub last_resize: Option<Instant>,
-    /// How often it was shrunk.
+    /// Its shrinks.
     pub shrinks: Shrinks,
-    /// When its pods were last all stopped for others.
+    /// When its pods were last all preempted.
     pub last_eviction: Option<Instant>,
-    /// When it last saved its progress, if it ever said so.
+    /// When it last saved its progress, if it ever reported that.
     pub checkpointed_at: Option<Instant>,
-    /// How often running pods of it were stopped for others, moved or resized.
+    /// Number of times that running pods of it were preempted, moved or resized.
     pub restarts: u32,
     /// Since when it has had fewer than its minimum of pods, with some still running.
     pub stale_since: Option<Instant>,
-    /// Pods that hold or have reserved a place.
+    /// Number of pods that hold or have reserved a place.
     pub placed: u32,
-    /// Pods that ended well.
+    /// Number of pods that succeeded.
     pub succeeded: u32,
-    /// The node pools it chooses between, the best first; none if it does not matter.
+    /// The node pools it chooses between, the best first; empty for any.
     pub pools: SmallVec<[PoolId; 1]>,
 }
 
 impl Workload {
-    /// Its pod sets: what each is and how it stands.
+    /// Its pod sets: specification and state of each.
     pub fn sets(&self) -> impl DoubleEndedIterator<Item = (&PodSetSpec, &PodSet)> {
         self.spec.pod_sets.iter().zip(&self.pod_sets)
     }
@@ -148,45 +147,45 @@ impl Workload {
         &self.pods[first as usize..(first + members) as usize]
     }
 
-    /// What one pod of each set asks for, together.
+    /// Sum of the requests of one pod of each set.
     #[must_use]
     pub fn demand(&self) -> Resources {
         self.pod_sets.iter().map(|set| set.demand).sum()
     }
 
-    /// Since when it waits, if it does: its submission, or its last eviction.
+    /// Start of its wait, if it waits: its submission, or its last eviction.
     #[must_use]
     pub fn waits_since(&self) -> Instant {
         self.last_eviction.unwrap_or(self.spec.created_at)
     }
 
-    /// True if it makes sense with so many pods of each set.
+    /// True if these numbers of pods of each set reach its minimum.
     pub fn enough(&self, pods: impl Fn(usize) -> u32) -> bool {
         self.spec.is_whole(&pods)
     }
 
-    /// The priority of what it could lose first: of its pods above the minimum where it has any.
+    /// Priority of the pods that it would lose first: of those above the minimum if it has any.
     #[must_use]
     pub fn least_priority(&self) -> u32 {
         let has_spare = self.sets().any(|(spec, set)| set.placed > spec.pods_min);
         if has_spare { self.spec.priority_of_spare() } else { self.spec.priority }
     }
 
-    /// The priority of what it waits for: once it has its minimum, of the pods above that.
+    /// Priority of the pods that it waits for: of those above the minimum once it has that.
     #[must_use]
     pub fn next_priority(&self) -> u32 {
         let grows = self.enough(|set| self.pod_sets[set].counted());
         if grows { self.spec.priority_of_spare() } else { self.spec.priority }
     }
 
-    /// True if it is a gang that lost pods. Where one has ended well, the others may be few: they
-    /// are about to end, too.
+    /// True if it is a gang that lost pods. If one has succeeded, the others may be few: they are
+    /// about to end, too.
     pub(crate) fn is_partial(&self) -> bool {
         self.placed > 0 && self.succeeded == 0 && !self.enough(|set| self.pod_sets[set].placed)
     }
 }
 
-/// Where a pod is and where it will be.
+/// Present and reserved place of a pod.
 ///
 /// ```text
 ///  waiting        current -          next -
@@ -197,9 +196,9 @@ impl Workload {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodBinding {
-    /// Where its processes are.
+    /// Place of its processes.
     pub current: Option<Placement>,
-    /// True if they are being stopped.
+    /// True if its processes are being stopped.
     pub releasing: bool,
     /// The place reserved for its next run.
     pub next: Option<Placement>,
@@ -212,7 +211,7 @@ impl PodBinding {
         Self { current: Some(place), releasing: false, next: None }
     }
 
-    /// The place it will be at when everything under way is done.
+    /// The place after all pending changes.
     #[must_use]
     pub fn effective(&self) -> Option<&Placement> {
         match &self.current {
@@ -227,18 +226,18 @@ impl PodBinding {
 pub struct Pod {
     /// Workload it belongs to.
     pub workload: WorkloadId,
-    /// Which of the workload's sets it belongs to.
+    /// Index of its set in the workload.
     pub set: u32,
-    /// Number among the pods that the workload may have. It is the same for as long as the pod is
-    /// a member.
+    /// Number among the pods that the workload may have. It stays the same as long as the pod is a
+    /// member.
     pub index: u32,
     /// True if it should run: false when suspended, ended or being deleted.
     pub wants: bool,
-    /// True if something outside holds it back: it is not considered before that is taken away.
+    /// True if a gate holds it back: it is not considered until the gate is removed.
     pub gated: bool,
-    /// True if it has ended well.
+    /// True if it has succeeded.
     pub succeeded: bool,
-    /// Where it is.
+    /// Its place.
     pub binding: PodBinding,
 }
 
@@ -249,7 +248,7 @@ impl Pod {
         self.binding.current.is_some() && !self.binding.releasing
     }
 
-    /// True if it is to be considered: it should run, and nothing holds it back.
+    /// True if it is considered for placement: it should run, and no gate holds it back.
     #[must_use]
     pub const fn asks(&self) -> bool {
         self.wants && !self.gated

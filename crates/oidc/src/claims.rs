@@ -1,4 +1,4 @@
-//! Whom claims are about: name and groups.
+//! The user in the claims of a token: name and groups.
 
 use serde_json::{Map, Value};
 
@@ -12,18 +12,18 @@ const GROUP_BYTES_MAX: usize = 200;
 /// A user that a provider has authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// What the provider calls the account; never given to another.
+    /// Id of the account at the provider; never given to another.
     pub subject: String,
     /// The e-mail address.
     pub name: String,
-    /// True if the provider says that it verified this address, or is trusted to have done so.
+    /// True if the provider reports that it verified this address, or is trusted to have done so.
     pub is_verified: bool,
     /// Groups, each once.
     pub groups: Vec<String>,
 }
 
 impl Person {
-    /// Reads a person from claims that are believed.
+    /// Reads a person from verified claims.
     pub(crate) fn of(claims: &Map<String, Value>, settings: &Settings) -> Result<Self, Error> {
         let unknown = |why: String| Err(Error::UnknownUser(why));
         let claim = &settings.user_claim;
@@ -48,8 +48,8 @@ impl Person {
     }
 }
 
-/// True if the provider verified that the address `name` belongs to the account; none if it does
-/// not say. `email_verified` is about the claim `email` and about no other.
+/// True if the provider verified that the address `name` belongs to the account; `None` if it does
+/// not report it. `email_verified` is about the claim `email` and about no other.
 fn is_verified(claims: &Map<String, Value>, name: &str) -> Option<bool> {
     let email = claims.get("email").and_then(Value::as_str);
     if !email.is_some_and(|email| email.eq_ignore_ascii_case(name)) {
@@ -57,7 +57,7 @@ fn is_verified(claims: &Map<String, Value>, name: &str) -> Option<bool> {
     }
     match claims.get("email_verified")? {
         Value::Bool(yes) => Some(*yes),
-        // Some providers write it as a text. Anything else does not say yes.
+        // Some providers write it as a text. Any other value counts as false.
         other => Some(*other == "true"),
     }
 }

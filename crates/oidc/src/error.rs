@@ -1,14 +1,14 @@
-//! Why an ID token is refused.
+//! Errors of ID tokens.
 
 use thiserror::Error;
 
-/// Why an ID token was refused.
+/// Error of an ID token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TokenFault {
-    /// Not three parts of base64url and JSON, or a claim of the wrong kind.
+    /// The token is not three parts of base64url and JSON, or has a claim of the wrong kind.
     #[error("it is malformed")]
     Malformed,
-    /// It is another kind of token, or has a part that must be understood and is not.
+    /// The token is of another kind, or has an unknown part that must be understood.
     #[error("it is not an ID token")]
     Kind,
     /// Signed in a way that is not accepted.
@@ -23,19 +23,19 @@ pub enum TokenFault {
     /// Another issuer issued it.
     #[error("it was issued by {0}")]
     Issuer(String),
-    /// It is for another program.
+    /// The token is for another program.
     #[error("it was issued for another program ({0})")]
     Audience(String),
-    /// Its time is over.
+    /// The token has expired.
     #[error("it has expired; log in again")]
     Expired,
-    /// Its time has not come.
+    /// The token is not valid yet.
     #[error("it is not valid yet; compare the clocks of the provider and this machine")]
     Early,
-    /// It belongs to another login.
+    /// The token belongs to another login.
     #[error("it belongs to another login")]
     Nonce,
-    /// It has no subject.
+    /// The token has no subject.
     #[error("it names no subject")]
     Subject,
 }

@@ -12,12 +12,12 @@ use crate::keys::{Algorithm, Keys};
 
 /// Longest token looked at, in bytes.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
-/// How far the clocks of provider and server may differ.
+/// Largest difference between the clocks of provider and server, in seconds.
 const LEEWAY_S: u64 = 60;
 /// Longest subject, by the standard.
 const SUBJECT_BYTES_MAX: usize = 255;
 
-/// What a token has to be.
+/// Required values of a token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected<'a> {
     pub(crate) issuer: &'a str,
@@ -26,12 +26,12 @@ pub(crate) struct Expected<'a> {
     pub(crate) now: Instant,
 }
 
-/// Which login a token has to belong to.
+/// Login that a token must belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nonce<'a> {
-    /// This one.
+    /// The token has this nonce.
     Is(&'a str),
-    /// It was got by another program, which has looked at that.
+    /// Another program got the token, and has checked the nonce.
     Any,
 }
 
@@ -43,7 +43,7 @@ struct Header {
     crit: Option<Value>,
 }
 
-/// The claims of a token that is believed.
+/// The claims of a token whose signature and claims are valid.
 pub(crate) fn verify(
     token: &str,
     keys: &Keys,
@@ -104,7 +104,7 @@ fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, Token
     whole.map(Some).ok_or(TokenFault::Malformed)
 }
 
-/// The client is an audience, and if there are others, or it says so, the one that asked.
+/// The client must be an audience and, if there are others or an `azp` claim, the authorized party.
 fn check_audience(claims: &Map<String, Value>, client_id: &str) -> Result<(), TokenFault> {
     let audiences: Vec<&str> = match claims.get("aud") {
         Some(Value::String(one)) => vec![one],

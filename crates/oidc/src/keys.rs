@@ -14,7 +14,7 @@ use crate::error::TokenFault;
 /// Bytes of a coordinate of P-256.
 const COORDINATE: usize = 32;
 
-/// How something is signed.
+/// Algorithm of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Rs256,
@@ -70,13 +70,14 @@ struct Jwk {
 }
 
 impl Keys {
-    /// Reads a set of keys. Those of other kinds are left out: a provider may have them for others.
+    /// Reads a set of keys. Keys of other kinds are left out: a provider may have them for other
+    /// clients.
     pub(crate) fn of(set: Jwks) -> Self {
         let usable = |key| serde_json::from_value::<Jwk>(key).ok().and_then(Key::of);
         Self(set.keys.into_iter().filter_map(usable).collect())
     }
 
-    /// Whether the key of this id made the signature; without an id, whether any did.
+    /// Checks that the key of this id made the signature; without an id, that any key did.
     pub(crate) fn verify(
         &self,
         algorithm: Algorithm,
@@ -142,7 +143,7 @@ mod tests {
         }]}"#;
     const RSA_SIGNED: &str = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
     const RSA_SIGNATURE: &str = "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw";
-    /// The same of A.3.
+    /// The example of A.3.
     const EC: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "one",
         "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;

@@ -1,9 +1,9 @@
-//! Logins by an OpenID Connect provider: discovery, the authorization code flow with PKCE, and what
-//! an ID token must be to be believed.
+//! Logins by an OpenID Connect provider: discovery, the authorization code flow with PKCE, and the
+//! verification of ID tokens.
 //!
-//! Owns: everything that is asked of a provider. Does not know about users, roles and sessions.
-//! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to
-//! take a library for it, and those there are bring a second set of algorithms.
+//! Owns: all requests to a provider. Does not know about users, roles and sessions. Signatures are
+//! checked by `ring`, which TLS needs anyway: the rest of a JWT is too little for a library, and
+//! existing ones bring a second set of algorithms.
 
 mod claims;
 mod error;
@@ -21,7 +21,7 @@ pub use settings::{BadSettings, Settings};
 
 use thiserror::Error;
 
-/// Why a login failed.
+/// Error of a login.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
     /// The provider does not answer. The user is not at fault.
@@ -30,29 +30,29 @@ pub enum Error {
          password"
     )]
     Unavailable {
-        /// Which provider.
+        /// Address of the provider.
         issuer: String,
-        /// What happened.
+        /// Description of the failure.
         fault: String,
     },
-    /// It answers in a way that cannot be used, which an administrator has to look at.
+    /// The provider's response cannot be used; an administrator has to act.
     #[error(
         "the login provider {issuer} cannot be used ({fault}); tell the administrator, or log in with \
          a password"
     )]
     Unusable {
-        /// Which provider.
+        /// Address of the provider.
         issuer: String,
-        /// What is wrong.
+        /// Description of the fault.
         fault: String,
     },
-    /// It does not take the code.
+    /// The provider does not accept the code.
     #[error("the login provider refuses this login ({0}); log in again")]
     Refused(String),
     /// The ID token is worth nothing.
     #[error("the ID token is refused: {0}")]
     Token(#[from] TokenFault),
-    /// The ID token is good and does not say who it is.
+    /// The ID token is valid and does not name a user.
     #[error("the login provider does not say who this is: {0}")]
     UnknownUser(String),
 }

@@ -1,7 +1,7 @@
-//! Talking to a provider: what it says about itself, its keys, codes for ID tokens.
+//! Requests to a provider: its metadata, its keys, codes for ID tokens.
 //!
-//! Owns: what is remembered of the answers and for how long; that a provider which hangs or talks
-//! without end delays no other login. It is asked for the first time at the first login.
+//! Owns: cached responses and their age; a provider which hangs or sends without end delays no
+//! other login. The first request is sent at the first login.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,11 +25,11 @@ use crate::{Error, Person, Settings};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// How long what a provider says about itself, and its keys, is taken for true.
+/// How long the metadata of a provider, and its keys, are cached.
 const REMEMBERED_MS: u64 = 3600 * 1000;
-/// How soon new keys are looked for again; a forged token names a key that is not there.
+/// Milliseconds between two requests for new keys; a forged token names a key that is not there.
 const ROTATION_MS: u64 = 10 * 1000;
-/// How long a provider that did not answer is not asked again.
+/// Milliseconds without requests to a provider that did not answer.
 const REST_MS: u64 = 5 * 1000;
 
 /// A provider, as far as it has been asked.
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Provider {
 struct Known {
     metadata: Option<(Instant, Arc<Metadata>)>,
     keys: Option<(Instant, Arc<Keys>)>,
-    /// When keys were last looked for because none fitted.
+    /// Time of the last request for keys because none fitted.
     rotated: Option<Instant>,
     failed: Option<(Instant, Error)>,
 }
@@ -65,10 +65,10 @@ struct Metadata {
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
-/// The beginning of a login. Only who begins it keeps the verifier.
+/// The start of a login. Only the client that starts it keeps the verifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// Where a browser has to go.
+    /// Address that the browser has to open.
     pub url: String,
     /// Comes back with the code.
     pub state: String,
@@ -81,13 +81,13 @@ pub struct Start {
 /// The end of a login.
 #[derive(Debug, Clone, Copy)]
 pub struct Redeemed<'a> {
-    /// What the browser brought back.
+    /// Code that the browser brought back.
     pub code: &'a str,
-    /// Where it brought it.
+    /// Address that the browser brought it to.
     pub redirect_uri: &'a str,
-    /// As in [`Start`].
+    /// Verifier of [`Start`].
     pub verifier: &'a str,
-    /// As in [`Start`].
+    /// Nonce of [`Start`].
     pub nonce: &'a str,
 }
 
@@ -112,7 +112,7 @@ impl Provider {
     /// TLS cannot be set up.
     pub fn new(settings: Settings) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
-        // One that cannot be read is one that is not trusted.
+        // An unreadable certificate is not trusted.
         let _counts =
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -133,13 +133,13 @@ impl Provider {
         Ok(Self { settings, http, known: Mutex::default() })
     }
 
-    /// What it calls itself.
+    /// Name of the provider, the `iss` of its tokens.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.settings.issuer
     }
 
-    /// Begins a login that ends at this address.
+    /// Starts a login that redirects to this address.
     ///
     /// # Errors
     /// The provider does not answer.
@@ -162,10 +162,10 @@ impl Provider {
         Ok(Start { url: url.into(), state, nonce, verifier })
     }
 
-    /// Ends a login: whom the provider vouches for.
+    /// Ends a login and returns the user that the provider authenticated.
     ///
     /// # Errors
-    /// The provider does not answer or refuses, or its token is not to be believed.
+    /// The provider does not answer or refuses, or its token is not valid.
     pub async fn redeem(&self, login: Redeemed<'_>, now: Instant) -> Result<Person, Error> {
         let metadata = self.metadata(now).await?;
         let request = self.token_request(&metadata, login)?;
@@ -184,11 +184,11 @@ impl Provider {
             if more.get("sub") != claims.get("sub") {
                 return Err(self.unusable("its user info is about another user"));
             }
-            // What is verified is the address beside it, which may not be the signed one.
+            // The verified address is the one beside the flag, which may not be the signed one.
             if claims.get("email").is_some_and(|email| more.get("email") != Some(email)) {
                 more.remove("email_verified");
             }
-            // What was signed stands.
+            // Signed claims take precedence.
             more.into_iter().for_each(|(name, value)| {
                 claims.entry(name).or_insert(value);
             });
@@ -196,10 +196,10 @@ impl Provider {
         Person::of(&claims, &self.settings)
     }
 
-    /// Whom an ID token is about that another program got for this client.
+    /// User in an ID token that another program got for this client.
     ///
     /// # Errors
-    /// It is not to be believed, or the provider does not say with which keys it signs.
+    /// The token is not valid, or the provider does not publish its keys.
     pub async fn vouched(&self, id_token: &str, now: Instant) -> Result<Person, Error> {
         let claims = self.claims(id_token, Nonce::Any, now).await?;
         Person::of(&claims, &self.settings)
@@ -238,7 +238,7 @@ impl Provider {
         let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
         let takes = |method: &str| methods.is_none_or(|all| all.iter().any(|own| own == method));
         let request = match client_secret {
-            // By RFC 6749, 2.3.1, both are written as in a form first.
+            // RFC 6749, 2.3.1: id and secret are form-encoded first.
             Some(secret) if takes("client_secret_basic") => {
                 let (id, secret) =
                     (form([("", client_id.as_str())]), form([("", secret.as_str())]));
@@ -261,7 +261,7 @@ impl Provider {
             .body(form(fields)))
     }
 
-    /// What a refusal of a code means: this server or the user is at fault.
+    /// Error for a refused code: either this server or the user is at fault.
     fn refusal(&self, status: StatusCode, body: &[u8]) -> Error {
         let said = serde_json::from_slice::<Refusal>(body).ok();
         let Some(Refusal { error, error_description }) = said.filter(|_| !status.is_server_error())
@@ -286,7 +286,7 @@ impl Provider {
         }
     }
 
-    /// What it says about itself.
+    /// Metadata of the provider.
     async fn metadata(&self, now: Instant) -> Result<Arc<Metadata>, Error> {
         if let Some((at, metadata)) = &self.known().metadata
             && is_fresh(*at, now)
@@ -317,7 +317,7 @@ impl Provider {
         self.new_keys(now).await
     }
 
-    /// Its keys as they are now.
+    /// Gets its current keys.
     async fn new_keys(&self, now: Instant) -> Result<Arc<Keys>, Error> {
         let address = self.metadata(now).await?.jwks_uri.clone();
         let keys = Arc::new(Keys::of(self.document(&address, now).await?));

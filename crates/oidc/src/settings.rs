@@ -1,20 +1,20 @@
-//! What a server has to know of its provider.
+//! Settings of a server for its provider.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 use thiserror::Error;
 
-/// What a server has to know of its provider.
+/// Settings of a server for its provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Address of the provider, exactly as it calls itself in its tokens.
+    /// Address of the provider, exactly as in its tokens.
     pub issuer: String,
-    /// What the provider calls this server.
+    /// Id of this server at the provider.
     pub client_id: String,
-    /// Proves that this server asks; none for a client that has none.
+    /// Secret of this server at the provider; `None` for a public client.
     pub client_secret: Option<String>,
-    /// What is asked for, in words with spaces between; `openid` is one of them.
+    /// Requested scopes, separated by spaces; `openid` is one of them.
     pub scopes: String,
     /// Claim with the e-mail address, which is the user's name here.
     pub user_claim: String,
@@ -30,13 +30,13 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// Why settings cannot be used.
+/// Error of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadSettings {
     /// The issuer is no address, or would be asked without encryption.
     #[error("write the issuer as the provider does, https://HOST[/PATH]")]
     Issuer,
-    /// Without it there is no ID token.
+    /// The scopes lack `openid`, without which there is no ID token.
     #[error("`openid` has to be one of the scopes")]
     Scopes,
 }
@@ -56,10 +56,10 @@ impl Settings {
         }
     }
 
-    /// Refuses what cannot work.
+    /// Refuses settings that cannot work.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Description of the fault.
     pub fn check(&self) -> Result<(), BadSettings> {
         let issuer = Url::parse(&self.issuer).map_err(|_| BadSettings::Issuer)?;
         let plain = issuer.query().is_none() && issuer.fragment().is_none();

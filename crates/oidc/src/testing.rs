@@ -33,7 +33,7 @@ impl Signer {
         Self { kid: kid.to_owned(), pair }
     }
 
-    /// What is published of it.
+    /// Published key set.
     #[must_use]
     pub fn jwks(&self) -> Value {
         let point = self.pair.public_key().as_ref();
@@ -47,7 +47,7 @@ impl Signer {
         self.sign_with(json!({"typ": "JWT"}), claims)
     }
 
-    /// The same with more in its header.
+    /// Signs with more fields in the header.
     ///
     /// # Panics
     /// The header is no object, or there is no randomness.
@@ -70,12 +70,12 @@ pub struct FakeProvider {
     says: Arc<Mutex<Says>>,
 }
 
-/// What a provider says.
+/// Responses of a fake provider.
 #[derive(Debug)]
 pub struct Says {
     /// Its key.
     pub signer: Signer,
-    /// Changes of what it says about itself.
+    /// Changes of its metadata.
     pub metadata: Value,
     /// Claims of the next ID token beside the usual ones, which are about Ann.
     pub claims: Value,
@@ -83,9 +83,9 @@ pub struct Says {
     pub left_out: Vec<&'static str>,
     /// The user info.
     pub user_info: Value,
-    /// What a code is answered with in place of tokens.
+    /// Response to a code in place of tokens.
     pub refusal: Option<(u16, Value)>,
-    /// How often its keys were asked for.
+    /// Number of requests for its keys.
     pub keys_asked: usize,
     /// The last requests for tokens: authorization and form.
     pub asked: Vec<(String, String)>,
@@ -120,13 +120,13 @@ impl FakeProvider {
         own
     }
 
-    /// What it calls itself.
+    /// Name of the provider, the `iss` of its tokens.
     #[must_use]
     pub fn issuer(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it says, to be changed.
+    /// Its responses, to be changed.
     pub fn says(&self) -> MutexGuard<'_, Says> {
         self.says.lock().unwrap_or_else(PoisonError::into_inner)
     }

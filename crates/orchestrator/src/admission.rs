@@ -1,6 +1,6 @@
-//! What may be asked for. Owns: the check of every value, with the one text that names the field
-//! and says what is allowed. What is well-formed but does not fit any machine is accepted: it
-//! waits, and says why.
+//! Admission checks of requests. Owns: the checks that depend on the present number of objects and
+//! the sum of requests, with the one text of each refusal. A well-formed request that fits no
+//! machine is accepted: it waits, and its reasons say why.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// Most departments or projects.
+/// Maximum number of departments, and of projects.
 const ORG_UNITS_MAX: usize = 10_000;
-/// The accounts are sums over all workloads and all projects. A sum at the end of 64 bits would
-/// stop there, and go below zero when its parts are taken out again: the workloads of a department
-/// ask for no more than this.
+/// Maximum request of all workloads of a department, for each resource. Accounts are sums over all
+/// workloads and projects; a sum that saturated at 64 bits would go below zero when its parts are
+/// subtracted.
 const ASKED_MAX: u64 = u64::MAX / 2;
 const _: () = {
     assert!(MEMORY_BYTES_MAX < ASKED_MAX);
@@ -26,10 +26,10 @@ const _: () = {
     assert!(QUOTA_MILLIS_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
     assert!(QUOTA_BYTES_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
 };
-/// Longest description, in bytes.
+/// Maximum length of a description, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
 
-/// Checks that one more department or project may come beside so many.
+/// Checks that one more department or project is allowed beside `count`.
 pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
     if count < ORG_UNITS_MAX {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
     )))
 }
 
-/// The first name that comes twice.
+/// The first duplicate name.
 pub(crate) fn twice(names: &[String]) -> Option<&String> {
     let again = (1..).zip(names).find(|(next, name)| names[*next..].contains(name));
     again.map(|(_, name)| name)
@@ -56,7 +56,7 @@ pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     some.join(", ")
 }
 
-/// Checks that one more workload can be counted beside those that ask for so much together.
+/// Checks that one more workload can be counted beside those with these requests.
 pub(crate) fn countable(asked: Resources) -> Result<(), Error> {
     match Kind::ALL.into_iter().find(|&kind| asked[kind] >= ASKED_MAX) {
         None => Ok(()),
@@ -90,7 +90,7 @@ pub(crate) fn org_unit(
     Ok(shares.try_for_each(|given| spec::check_share(&given))?)
 }
 
-/// The specification as the engine would get it, without a place.
+/// The specification as the engine gets it, without a place.
 pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
     let pod = &set.pod;
     RunSpec {
@@ -143,7 +143,7 @@ pub(crate) fn name_is_free(
     }
 }
 
-/// That a workload of a project has the name already.
+/// Error that a workload of a project already has the name.
 pub(crate) fn name_is_taken(name: &str, project: &str) -> Error {
     Error::conflict(format!(
         "workload `{name}` already exists in project `{project}`; \

@@ -1,4 +1,4 @@
-//! The end of a batch: what is brought up to date because of it, and what it comes to.
+//! The end of a batch: updates of derived state, and the result of the batch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use crate::state::State;
 use crate::workloads::Workload;
 use view::{Event, View, WorkloadView};
 
-/// Most pods with which a test checks after each batch what is kept up to date.
+/// Maximum number of pods up to which a test checks the derived state after each batch.
 const CHECKED_MAX: usize = 100;
 
-/// A batch, ready to be written, shown and acted on, in this order.
+/// A finished batch, to be written, shown and executed, in this order.
 pub struct Batch {
-    /// To be written first, in one transaction.
+    /// Database changes, written first, in one transaction.
     pub changes: Vec<Change>,
-    /// To be shown then.
+    /// New view, published after that.
     pub view: View,
-    /// Last views of what was deleted or archived.
+    /// Last views of deleted and archived workloads.
     pub gone: BTreeMap<Uuid, Arc<WorkloadView>>,
-    /// To be told.
+    /// Events to publish.
     pub events: Vec<Arc<Event>>,
-    /// To be asked of the engine, in order.
+    /// Requests to the engine, in order.
     pub actions: Vec<Action>,
-    /// Counted once the batch is on disk.
+    /// Metrics, counted once the batch is on disk.
     pub tally: Tally,
-    /// For the log of the server.
+    /// Messages for the log of the server.
     pub notes: Vec<Note>,
-    /// What the scheduler's replica has to follow.
+    /// Changes for the scheduler's replica.
     pub ops: Vec<Op>,
-    /// True if the scheduler is to decide.
+    /// True if a decision of the scheduler is requested.
     pub decides: bool,
 }
 
 impl State {
-    /// Ends the batch: brings phases and flags up to date and empties the outbox.
+    /// Ends the batch: updates phases and flags and empties the outbox.
     pub fn finish(&mut self, before: &View) -> Batch {
         let touched: Vec<_> = self.outbox.touched().workloads.iter().copied().collect();
         // The phase of an inference follows from those of its revisions.

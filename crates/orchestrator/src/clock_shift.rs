@@ -1,6 +1,6 @@
-//! What is counted from a moment, after the wall clock was set. Owns: which moments of the stored
-//! state are shifted, so that as much has passed since them, and is left until them, as before.
-//! What is only told (when something was made, what happened) keeps the date that the clock showed.
+//! Shift of stored moments after the wall clock was set. Owns: the moments of the stored state that
+//! are shifted, so that the time since them and until them stays as before. Moments that are only
+//! shown (creation of an object, events) keep the date that the clock showed.
 
 use model::UsageWindow;
 use records::{
@@ -9,7 +9,8 @@ use records::{
 use spec::WorkloadPast;
 use units::Instant;
 
-/// Shifts the dates of the state; the changes are those that no row of it will make by itstep.
+/// Shifts the dates of the state; returns the changes of tables that the rows themselves do not
+/// cause.
 pub(crate) fn shift(
     step: Step,
     snapshot: &mut Snapshot,
@@ -26,8 +27,8 @@ pub(crate) fn shift(
     }
     let pasts = snapshot.pasts.iter();
     let mut changes: Vec<_> = pasts.map(|(id, past)| Change::WorkloadPast(*id, *past)).collect();
-    // What is held is one entry until the step and another from now on: no time is in both,
-    // except what is gone through twice after the clock was set back while no server ran.
+    // Each allocation becomes one entry until the step and another from now on: no time is counted
+    // in both, except for time that is repeated after the clock was set back while no server ran.
     changes.extend(snapshot.allocations.drain(..).map(|row| {
         let ended_at = Some(step.before.max(row.started_at));
         Change::Allocation(AllocationRow { ended_at, ..row })
@@ -43,8 +44,8 @@ pub(crate) fn shift(
     changes
 }
 
-/// The step of a clock that was set back while the machine was off, if something has happened
-/// that would still be to come: at least so far that the newest of it happens now.
+/// The step of a clock that was set back while the machine was off, if the state has moments in the
+/// future: at least so far that the newest moment becomes now.
 pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Step> {
     let mut newest = now;
     each_since(snapshot, |at| {
@@ -55,13 +56,13 @@ pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Step> {
     (newest > now).then_some(Step { before: newest, ms })
 }
 
-/// What has left memory is not shifted when the clock is set back: when it comes back, nothing of it
-/// is to come.
+/// Limits the moments of archived workloads to now: they are not shifted when the clock is set
+/// back, and none may be in the future when a workload returns to memory.
 pub(crate) fn not_after(now: Instant, Archived { workloads, pods }: &mut Archived) {
     each_of_rows(workloads, pods, &mut |at| at.min(now));
 }
 
-/// Replaces every moment that something is counted from.
+/// Replaces every moment from which time is counted.
 fn each_since(snapshot: &mut Snapshot, mut dated: impl FnMut(Instant) -> Instant) {
     each_of_rows(&mut snapshot.workloads, &mut snapshot.pods, &mut dated);
     for lag in &mut snapshot.lags {

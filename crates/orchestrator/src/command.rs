@@ -1,5 +1,5 @@
-//! What can be asked of the dispatcher. Owns: the shape of requests after authentication and
-//! conversion from the wire. Validation of values happens in `admission`.
+//! Commands of the dispatcher. Owns: the shape of requests after authentication and conversion from
+//! the wire. Validation of values happens in `admission`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,75 +15,75 @@ use crate::words::{Word, word};
 use spec::{GpuLimit, NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
 use view::Object;
 
-/// What to change of a project or a department, or how one begins. What is left out keeps the value
-/// it has when the change is made, so that two changes of different values at once both count.
+/// Changes of a project or a department, or its initial settings. A field without a value keeps the
+/// value at the time of the change, so that two concurrent changes of different fields both count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrgChange {
     /// Name.
     pub name: Option<String>,
     /// Free text.
     pub description: Option<String>,
-    /// Quota, limit, weight in node pools, by their ids.
+    /// Quota, limit and weight in node pools, by their ids.
     pub shares: BTreeMap<String, ShareChange>,
-    /// True if nothing is kept of the shares it was given before.
+    /// True if all earlier shares are removed.
     pub replaces_shares: bool,
-    /// How long workloads may run: replaces all rules.
+    /// Time limits of workloads; replaces all rules.
     pub rules: Option<Rules>,
-    /// Names of the node pools of workloads that name none, the best first: replaces all.
+    /// Names of the default node pools, the best first; replaces all.
     pub default_pools: Option<Vec<String>>,
-    /// Which nodes workloads may go to: replaces all.
+    /// Node types for workloads; replaces all.
     pub node_types: Option<NodeTypes>,
 }
 
-/// What to change of a workload. What is left out keeps the value it has when the change is made,
-/// so that of two changes at once both count.
+/// Changes of a workload. A field without a value keeps the value at the time of the change, so
+/// that two concurrent changes both count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadChange {
-    /// Priority and the name it is given by.
+    /// Priority with the name of its class.
     pub priority: Option<Priority>,
     /// True if it may be evicted for others.
     pub preemptible: Option<bool>,
-    /// How often a failed pod is started again.
+    /// Maximum number of restarts after failures of a pod.
     pub backoff_limit: Option<u32>,
     /// Milliseconds after its end at which it is deleted.
     pub delete_after_ms: Option<u64>,
     /// True if it is deleted, and not queued again, when it is evicted for others.
     pub delete_when_preempted: Option<bool>,
-    /// What holds it back from now on: some of what did so before.
+    /// Remaining gates: a subset of the present ones.
     pub gates: Option<Vec<String>>,
-    /// Most of each GPU that its pods (of a distributed workload its workers) may use.
+    /// Maximum of each GPU that its pods (the workers of a distributed workload) may use.
     #[serde(default)]
     pub gpu_limit: Option<GpuLimit>,
-    /// Labels to set, and to take away where there is no value.
+    /// Labels to set; a label without a value is removed.
     pub labels: BTreeMap<String, Option<String>>,
-    /// Annotations to set, and to take away where there is no value.
+    /// Annotations to set; an annotation without a value is removed.
     pub annotations: BTreeMap<String, Option<String>>,
 }
 
-/// A specification, and whether the engine could run it.
+/// A specification, with the engine's check of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wanted {
-    /// What is asked for.
+    /// Specification of the workload.
     pub spec: WorkloadSpec,
-    /// What the engine says of it.
+    /// Result of the engine's check.
     pub runs: Result<(), Error>,
-    /// True if it is refused if no node could hold it.
+    /// True if it is refused when no node could hold it.
     #[serde(default)]
     pub strict: bool,
 }
 
-/// Whether a run of a replica is ready.
+/// Readiness of a run of a replica.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Readiness {
     /// The pod.
     pub pod: Uuid,
-    /// Which run of it.
+    /// Generation of its run.
     pub generation: u32,
-    /// Why it is not ready; none: it is.
+    /// Cause why it is not ready; `None` if it is.
     pub fault: Option<String>,
 }
 
-/// Something that is asked for, by whom.
+/// A request to the dispatcher, with its author.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is documented where it is asked for, in the handle")]
 pub enum Command {
@@ -229,7 +229,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Id of what is changed, if it is there already.
+    /// Id of the object to change, if it already exists.
     pub(crate) fn target_id(&self) -> Option<String> {
         match self {
             Self::UpdateDepartment { id, .. }
@@ -280,20 +280,20 @@ impl Subject {
     }
 }
 
-/// Something that was refused before it became a command.
+/// A request that was refused before it became a command, for the audit log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// Who asked.
+    /// Name of the author.
     pub who: String,
-    /// For what.
+    /// Requested action.
     pub what: String,
-    /// About what.
+    /// Name of its object.
     pub target: String,
-    /// Why it was refused.
+    /// Cause of the refusal.
     pub result: String,
 }
 
-/// What a request was about, so that its newest view can be handed back.
+/// Object of a request, so that its newest view can be returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A department.
@@ -302,14 +302,14 @@ pub enum Subject {
     Project(u64),
     /// A workload.
     Workload(Uuid),
-    /// A workload that is new, and why no node could hold it, if none could.
+    /// A new workload, and the cause why no node could hold it, if there is one.
     Submitted(Uuid, Option<String>),
     /// An object, as it is now.
     Object(Arc<Object>),
-    /// Nothing that has a view.
+    /// No object with a view.
     Nothing,
-    /// The change of an object was made to what it no longer is.
+    /// A change of an object that is no longer as the change expects.
     Outdated,
-    /// Everything is being stopped; answered when it is.
+    /// All workloads; answered when they have stopped.
     Drain,
 }

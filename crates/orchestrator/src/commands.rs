@@ -1,4 +1,4 @@
-//! What people ask for, done to the state. Owns: each command, checked whole before it changes
+//! Execution of commands on the state. Owns: each command, checked completely before it changes
 //! anything, so that a refused one leaves no trace but its audit row.
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ impl State {
             self.outbox.write([Change::Audit(row)]);
             return Ok(Subject::Nothing);
         }
-        // What the server asks of itself is told as events.
+        // Commands of the server itself are published as events.
         let Some((who, what, target)) = self.audited(&command) else {
             return self.carry_out(command);
         };
@@ -34,7 +34,7 @@ impl State {
         if outcome == Ok(Subject::Outdated) {
             return outcome;
         }
-        // What is new has an id only now.
+        // A new object has an id only now.
         let target_id = target_id.or_else(|| outcome.as_ref().ok()?.id());
         let detail = AuditDetail { target_id: target_id.unwrap_or_default(), ..detail };
         let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);

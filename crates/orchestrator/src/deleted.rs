@@ -1,4 +1,4 @@
-//! How workloads are shown that only the database has: as they were last, without places. They were
+//! Views of workloads that only the database has: their last state, without places. They were
 //! deleted, or ended and are archived.
 
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::workloads::{
 };
 use view::{NodeView, Phase, PodState, PodView, SharedMap, View, WorkloadView};
 
-/// Workloads that were deleted, from their rows.
+/// Views of deleted workloads, from their rows.
 ///
 /// # Errors
-/// A row holds what this version does not know.
+/// A row holds a value that this version does not know.
 pub fn deleted_views(
     past: Past,
     nodes: &[Arc<NodeView>],
@@ -44,10 +44,10 @@ pub fn deleted_views(
     Ok(found)
 }
 
-/// Archived workloads, from their rows: each as it was shown before it left memory.
+/// Views of archived workloads, from their rows, equal to those before they left memory.
 ///
 /// # Errors
-/// A row holds what this version does not know.
+/// A row holds a value that this version does not know.
 pub fn archived_views(found: Archived, view: &View) -> Result<Vec<Arc<WorkloadView>>, Error> {
     let mut pods = by_workload(found.pods);
     let mut views = Vec::with_capacity(found.workloads.len());
@@ -75,7 +75,7 @@ pub fn archived_views(found: Archived, view: &View) -> Result<Vec<Arc<WorkloadVi
     Ok(views)
 }
 
-/// What the pods of a workload ask for together.
+/// Sum of the requests of the pods of a workload.
 fn requested(workload: &Workload, nodes: &[Arc<NodeView>]) -> Resources {
     let memories = || nodes.iter().flat_map(|node| node.gpu_memory_bytes.iter().copied());
     let each = workload.spec.sets().flat_map(|set| {
@@ -85,7 +85,7 @@ fn requested(workload: &Workload, nodes: &[Arc<NodeView>]) -> Resources {
     each.sum()
 }
 
-/// Whose workloads were, by id.
+/// Projects and departments by id.
 struct Owners<'a> {
     projects: BTreeMap<u64, &'a ProjectRow>,
     departments: BTreeMap<u64, &'a DepartmentRow>,

@@ -1,4 +1,4 @@
-//! What comes of inputs: rows to write, events to tell, actions for the engine.
+//! Effects of inputs: rows to write, events to publish, actions for the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,51 +15,51 @@ use view::{Event, Object, Phase, WorkloadView};
 /// A run to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// What to run, without its secrets.
+    /// Specification of the run, without its secrets.
     pub spec: RunSpec,
     /// The secrets, still sealed.
     pub sealed: Vec<Sealed>,
 }
 
-/// A value that is still sealed.
+/// A secret value that is still sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// Who gets it, and what it is called.
+    /// Recipient and name of the value.
     pub of: SecretUse,
-    /// What keeps it, as it is now; none if that is gone.
+    /// The object that holds the value now; `None` if it was deleted.
     pub keeper: Option<Arc<Object>>,
 }
 
-/// Something to ask of the engine once the batch is on disk.
+/// A request to the engine, made once the batch is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// A run begins.
+    /// Start a run.
     Start(Box<Start>),
-    /// A run may have so many bytes of GPUs, which are called by what the driver calls them.
+    /// Limit the GPU memory of a run, in bytes by the UUID that the driver gives the GPU.
     LimitGpus(RunKey, BTreeMap<String, u64>),
-    /// A run ends, after so many milliseconds at most.
+    /// Stop a run, within this number of milliseconds.
     Stop(RunKey, u64),
-    /// The same for others, who wait: after the next checkpoint of these runs, if one of them has
-    /// announced it to come within seconds.
+    /// Stop a run for others: after the next checkpoint of the runs in `awaited`, if one of them
+    /// has announced it for the next seconds.
     Evict {
-        /// The run.
+        /// Key of the run.
         run: RunKey,
-        /// How long it has, in milliseconds.
+        /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
         grace_ms: u64,
-        /// Whose checkpoint is waited for.
+        /// Runs whose checkpoint is awaited.
         awaited: Vec<RunKey>,
     },
-    /// What a run has left is removed.
+    /// Remove the leftovers of a run.
     Remove(RunKey),
-    /// The pod will not run again.
+    /// Forget a pod that will not run again.
     Forget(Uuid),
-    /// A volume ends with all that is in it.
+    /// Delete a volume with its data.
     RemoveVolume(String),
-    /// Free ports are looked for.
+    /// Find free ports.
     FindPorts(PortsWanted),
 }
 
-/// What the present batch has to write, tell and do, and what of the state it has changed. Parts
+/// Rows, events and actions of the present batch, and the state that it has changed. Other modules
 /// add to it by the methods here.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -67,41 +67,40 @@ pub(crate) struct Outbox {
     sent: Sent,
 }
 
-/// What of the state a batch has changed: that is settled and shown again at its end.
+/// State changed by a batch: it is updated and published at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// Workloads to write and to show again.
+    /// Workloads to write and to publish.
     pub(crate) workloads: BTreeSet<Uuid>,
-    /// Workloads to show again; nothing of them that is stored has changed.
+    /// Workloads to publish; their stored state is unchanged.
     pub(crate) shown: BTreeSet<Uuid>,
-    /// The state is a new one: nothing shown before counts.
+    /// True if the state is a new one: all views are rebuilt.
     pub(crate) everything: bool,
     /// Projects whose accounts may have changed.
     pub(crate) projects: BTreeSet<u64>,
-    /// Queues that are entitled to more or less than before; of a project or department the one of
-    /// the pool `default`.
+    /// Queues whose fair share changed; for a project or department the queue of the pool
+    /// `default`.
     pub(crate) queues: BTreeSet<QueueId>,
-    /// Something of nodes has changed that is not in the model's revision of them, or the nodes of
-    /// a pool have.
+    /// True if nodes changed in more than the model's revision of them, or the nodes of a pool did.
     pub(crate) nodes: bool,
-    /// Workloads deleted in this batch, as they were last.
+    /// Last state of workloads deleted in this batch.
     pub(crate) deleted: BTreeMap<Uuid, Workload>,
-    /// Workloads that left memory in this batch, as they were last.
+    /// Last views of workloads that left memory in this batch.
     pub(crate) archived: BTreeMap<Uuid, Arc<WorkloadView>>,
 }
 
-/// What leaves the state with the batch.
+/// Output of the state with the batch.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
-    /// Changes whose order matters: they are written first, as they came.
+    /// Changes whose order matters: they are written first, in this order.
     pub(crate) changes: Vec<Change>,
-    /// Events with the project each is about.
+    /// Events with the id of their project.
     pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
-    /// What to ask of the engine, in order.
+    /// Requests to the engine, in order.
     pub(crate) actions: Vec<Action>,
-    /// What happened to workloads, for the counters.
+    /// Metrics of workloads.
     pub(crate) tally: Tally,
-    /// What belongs into the log of the server.
+    /// Messages for the log of the server.
     pub(crate) notes: Vec<Note>,
 }
 
@@ -112,17 +111,17 @@ pub enum Note {
     Error(String),
     /// Something unusual.
     Warning(String),
-    /// For who looks closely.
+    /// A message for debugging.
     Debug(String),
 }
 
-/// Departments and projects that changed, but for what they hold.
+/// Departments and projects that changed, except for changes of holdings.
 #[derive(Debug, Default)]
 pub(crate) struct OrgChanges {
-    /// Of all, and of the node pools.
+    /// True if all, and the node pools, changed.
     pub(crate) all: bool,
     pub(crate) departments: BTreeSet<u64>,
-    /// With their departments.
+    /// Department ids, by project id.
     pub(crate) projects: BTreeMap<u64, u64>,
 }
 
@@ -132,64 +131,64 @@ impl Outbox {
         self.sent.changes.extend(changes);
     }
 
-    /// Asks this of the engine, in this order.
+    /// Requests these actions from the engine, in this order.
     pub(crate) fn act(&mut self, actions: impl IntoIterator<Item = Action>) {
         self.sent.actions.extend(actions);
     }
 
-    /// Tells of an event of a project, or of none.
+    /// Publishes an event of a project, or of none.
     pub(crate) fn tell(&mut self, event: Event, project_id: Option<u64>) {
         self.sent.events.push((Arc::new(event), project_id));
     }
 
-    /// Writes into the log of the server.
+    /// Writes to the log of the server.
     pub(crate) fn note(&mut self, note: Note) {
         self.sent.notes.push(note);
     }
 
-    /// The counters of what happens to workloads.
+    /// Metrics of workloads.
     pub(crate) const fn tally(&mut self) -> &mut Tally {
         &mut self.sent.tally
     }
 
-    /// Workloads to write and to show again.
+    /// Marks workloads to write and to publish.
     pub(crate) fn touch(&mut self, ids: impl IntoIterator<Item = Uuid>) {
         self.touched.workloads.extend(ids);
     }
 
-    /// Workloads to show again.
+    /// Marks workloads to publish.
     pub(crate) fn show(&mut self, ids: impl IntoIterator<Item = Uuid>) {
         self.touched.shown.extend(ids);
     }
 
-    /// Projects whose accounts may have changed.
+    /// Marks projects whose accounts may have changed.
     pub(crate) fn recount(&mut self, projects: impl IntoIterator<Item = u64>) {
         self.touched.projects.extend(projects);
     }
 
-    /// Queues that are entitled to more or less than before.
+    /// Marks queues whose fair share changed.
     pub(crate) fn entitle(&mut self, queues: impl IntoIterator<Item = QueueId>) {
         self.touched.queues.extend(queues);
     }
 
-    /// Nodes, or the nodes of a pool, are to be shown again.
+    /// Marks nodes, or the nodes of a pool, to publish.
     pub(crate) const fn show_nodes(&mut self) {
         self.touched.nodes = true;
     }
 
-    /// Nothing shown before counts.
+    /// Marks all views to be rebuilt.
     pub(crate) const fn show_everything(&mut self) {
         self.touched.everything = true;
     }
 
-    /// A workload is deleted; its last rows are written.
+    /// Records the deletion of a workload, whose last rows are written already.
     pub(crate) fn delete(&mut self, workload: Workload) {
         self.touched.workloads.remove(&workload.id);
         self.touched.projects.insert(workload.project_id);
         self.touched.deleted.insert(workload.id, workload);
     }
 
-    /// A workload leaves memory; says whether rows of it are still to be written.
+    /// Records that a workload leaves memory; true if rows of it are still to be written.
     pub(crate) fn archive(&mut self, last: Arc<WorkloadView>) -> bool {
         self.touched.shown.remove(&last.id);
         let is_touched = self.touched.workloads.remove(&last.id);
@@ -197,7 +196,7 @@ impl Outbox {
         is_touched
     }
 
-    /// What of the state this batch has changed up to now.
+    /// State that this batch has changed up to now.
     pub(crate) const fn touched(&self) -> &Touched {
         &self.touched
     }
@@ -207,7 +206,7 @@ impl Outbox {
         (self.touched, self.sent)
     }
 
-    /// The departments and projects that the rows written so far are about.
+    /// The departments and projects in the rows written so far.
     pub(crate) fn org_changes(&self) -> OrgChanges {
         let mut org = OrgChanges { all: self.touched.everything, ..OrgChanges::default() };
         for change in &self.sent.changes {
@@ -224,22 +223,22 @@ impl Outbox {
     }
 }
 
-/// What happened to workloads in a batch. It counts once the batch is committed.
+/// Metrics of workloads in a batch. They count once the batch is committed.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The kinds of those that were accepted.
+    /// Kinds of accepted workloads.
     pub submitted: Vec<WorkloadKind>,
-    /// Those that run for the first time: their kinds, and for how long they waited.
+    /// Workloads that run for the first time: kind, and waiting time in milliseconds.
     pub started: Vec<(WorkloadKind, u64)>,
-    /// Those that ended: their kinds, and whether they failed.
+    /// Workloads that ended: kind, and `true` for a failure.
     pub ended: Vec<(WorkloadKind, bool)>,
-    /// Those that were evicted, with their kinds and the codes of the causes. However many of its
-    /// pods were, a workload is evicted once.
+    /// Evicted workloads, with their kinds and the codes of the causes. A workload is counted once,
+    /// for any number of its pods.
     pub evicted: BTreeSet<(Uuid, WorkloadKind, &'static str)>,
 }
 
 impl Tally {
-    /// A workload came from one phase into another. Revisions are parts of their inference.
+    /// Counts a change of phase of a workload. Revisions are parts of their inference.
     pub(crate) fn note_phase(&mut self, workload: &Workload, before: Phase) {
         let kind = workload.spec.kind;
         match workload.phase {

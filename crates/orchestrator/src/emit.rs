@@ -1,4 +1,4 @@
-//! Events: what is said of workloads, projects and the cluster while it happens.
+//! Events: messages about workloads, projects and the cluster at the time of a change.
 
 use model::NodeId;
 use uuid::Uuid;
@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::workloads::pod_name;
 use view::Event;
 
-/// An event in the making.
+/// An event without names, id and time.
 #[derive(Debug, Clone)]
 pub(crate) struct EventBuilder {
     kind: &'static str,
@@ -26,7 +26,7 @@ impl EventBuilder {
         Self { warning: true, ..self }
     }
 
-    /// It is about the pod of this number.
+    /// Sets the number of the pod that the event is about.
     pub(crate) fn pod(self, index: usize) -> Self {
         Self { pod: Some(index), ..self }
     }
@@ -72,17 +72,17 @@ impl State {
         self.emit_apart(Some((id, self.org.project_name(id))), event);
     }
 
-    /// Records an event about the machines.
+    /// Records an event about the cluster.
     pub(crate) fn emit_of_cluster(&mut self, event: EventBuilder) {
         self.emit_apart(None, event);
     }
 
-    /// Records an event about a project, which may be gone, or about none.
+    /// Records an event about a project, which may be deleted, or about none.
     pub(crate) fn emit_apart(&mut self, project: Option<(u64, String)>, event: EventBuilder) {
         self.record(project, None, None, event);
     }
 
-    /// With the names as they are now.
+    /// Records an event with the present names.
     fn record(
         &mut self,
         project: Option<(u64, String)>,

@@ -1,4 +1,4 @@
-//! Why a request was not carried out. Owns: the one text that API and command line both show.
+//! Errors of requests. Owns: the one text that API and command line both show.
 
 use serde::{Deserialize, Serialize};
 use spec::AtLimit;
@@ -7,45 +7,45 @@ use units::{Classify, Failure};
 
 use crate::words::{Word, word};
 
-/// Why a request was not carried out. Nothing of it was done.
+/// Error of a request, none of which was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Error {
     /// A value is not allowed; the message says what is.
     #[error("{message}")]
     Invalid {
-        /// Which field.
+        /// Name of the field.
         #[serde(deserialize_with = "word")]
         field: Word,
-        /// What is wrong and what is allowed.
+        /// The invalid value, and the values that are allowed.
         message: String,
     },
-    /// There is no such thing.
+    /// The named object does not exist.
     #[error("no {what} `{name}`; {hint}")]
     NotFound {
-        /// `project`, `workload`, `pod`.
+        /// Noun of the object: `project`, `workload`, `pod`.
         #[serde(deserialize_with = "word")]
         what: Word,
-        /// As asked for.
+        /// Name in the request.
         name: String,
-        /// How to see what there is.
+        /// Where to see the existing objects.
         hint: String,
     },
-    /// It does not go together with what is there.
+    /// The request conflicts with the current state.
     #[error("{message}")]
     Conflict {
-        /// What is there, and what to do.
+        /// The conflict, and the remedy.
         message: String,
     },
-    /// Not now.
+    /// The request cannot be served now.
     #[error("{message}")]
     Unavailable {
-        /// Why, and what to do.
+        /// The cause, and the remedy.
         message: String,
     },
-    /// A fault of this program or of its surroundings.
+    /// A fault of this program or of its environment.
     #[error("{message}")]
     Internal {
-        /// What failed.
+        /// The failed action.
         message: String,
     },
 }
@@ -63,13 +63,13 @@ impl Classify for Error {
 }
 
 impl Error {
-    /// A value that is not allowed.
+    /// Error of a value that is not allowed.
     #[must_use]
     pub fn invalid(field: &'static str, message: impl Into<String>) -> Self {
         Self::Invalid { field, message: message.into() }
     }
 
-    /// What does not go together with what is there.
+    /// Error of a conflict with the current state.
     #[must_use]
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::Conflict { message: message.into() }
@@ -80,28 +80,28 @@ impl Error {
         Self::NotFound { what: "node", name: name.to_owned(), hint }
     }
 
-    /// There is no department of this id.
+    /// Error of a department id that does not exist.
     #[must_use]
     pub fn no_department(id: u64) -> Self {
         let hint = "see GET /api/v1/org-unit/departments".to_owned();
         Self::NotFound { what: "department", name: id.to_string(), hint }
     }
 
-    /// There is no project of this id.
+    /// Error of a project id that does not exist.
     #[must_use]
     pub fn no_project(id: u64) -> Self {
         let hint = "see `runai project list`".to_owned();
         Self::NotFound { what: "project", name: id.to_string(), hint }
     }
 
-    /// There is no workload of this id.
+    /// Error of a workload id that does not exist.
     #[must_use]
     pub fn no_workload(id: uuid::Uuid) -> Self {
         let hint = "see `runai list`".to_owned();
         Self::NotFound { what: "workload", name: id.to_string(), hint }
     }
 
-    /// The server is being stopped.
+    /// Error while the server is being stopped.
     #[must_use]
     pub fn stopping() -> Self {
         let message = "the server is being stopped; start it again with `elastane up`".to_owned();

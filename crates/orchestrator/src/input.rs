@@ -12,48 +12,46 @@ use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
 use uuid::Uuid;
 use view::GpuFaults;
 
-/// An input of the state, which changes by nothing else but time.
+/// An input of the state, which changes only by inputs and time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Input {
-    /// A person or a part of the server asks for something; with where that came from.
+    /// A request of a user or of a part of the server, with its origin.
     Command(Box<Command>, Arc<AuditDetail>),
-    /// What the engine sees of a run.
+    /// Observation of the engine about a run.
     Run(Observation),
-    /// A volume is gone, or why it is not.
+    /// Deletion of the volume of this name, or its error.
     Volume(String, Option<String>),
-    /// Ports that are free, of those wanted.
+    /// Free ports among the requested ones.
     Ports(PortsWanted, Vec<u16>),
-    /// What is seen of nodes.
+    /// Observation of nodes.
     Node(NodeEvent),
-    /// Archived workloads that inputs after it have to do with, as the database has them.
+    /// Archived workloads that following inputs need, as the database has them.
     Archived(Archived),
-    /// Since when workloads have been idle.
+    /// Start of the idle time of workloads.
     Idle(IdleSince),
-    /// What is the matter with real GPUs.
+    /// Faults of real GPUs.
     Gpus(GpuFaults),
-    /// All runs that the engine has, and which limits it keeps them to: the first thing that a
-    /// state gets to know.
+    /// All runs of the engine, and the limits that it enforces: the first input of a state.
     Engine(Vec<ListedRun>, LimitsKept),
-    /// Pods of deleted workloads of which the engine still has something: a server ended before it
-    /// had forgotten them.
+    /// Pods of deleted workloads that the engine still has: a server ended before it had forgotten
+    /// them.
     Left(Vec<Uuid>),
-    /// What the scheduler decided. In documents it is left out: it follows from the inputs before
-    /// it.
+    /// Decision of the scheduler. Documents leave it out: it follows from the inputs before it.
     #[serde(skip)]
     Decided(Box<Decision>),
-    /// The scheduler failed; it will be found out on what.
+    /// Failure of the scheduler; its cause is being determined.
     DecisionFailed,
-    /// On what decisions fail.
+    /// Workloads on which decisions fail.
     Culprits(Culprits),
 }
 
-/// What is seen of nodes.
+/// Observation of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NodeEvent {
-    /// A node is there as described: a new one, or one of this name that may be different now.
+    /// A node exists with this specification: a new one, or one of this name that may have changed.
     Applied(NodeSpec),
-    /// The node of this name is gone.
+    /// The node of this name no longer exists.
     Deleted(String),
-    /// These are all nodes: others are gone.
+    /// All nodes: others no longer exist.
     Listed(Vec<NodeSpec>),
 }

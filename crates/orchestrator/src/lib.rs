@@ -1,5 +1,4 @@
-//! The control plane as a state machine: inputs change the state, and what comes of that are
-//! effects.
+//! The control plane as a state machine: inputs change the state, and produce effects.
 //!
 //! ```text
 //!  command | observation | plan | time ---> State::apply ---> State::finish ---> rows to write,
@@ -8,8 +7,8 @@
 //! ```
 //!
 //! Owns: departments, projects, pools, objects, and the life cycle of workloads. Does no I/O, reads
-//! no clock, and draws no ids: the time and a seed for ids come with each batch. The same inputs
-//! give the same effects.
+//! no clock, and generates no random ids: the time and a seed for ids come with each batch. Equal
+//! inputs give equal effects.
 
 mod admission;
 mod batch;

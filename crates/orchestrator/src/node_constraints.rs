@@ -1,5 +1,5 @@
-//! What the pods of a workload demand of nodes, in the scheduler's terms. Does not know about:
-//! which nodes there are.
+//! Constraints of the pods of a workload on nodes, in the scheduler's types. Does not know about:
+//! the existing nodes.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use spec::{Place, PodSet, WorkloadSpec};
 
-/// The label that says of which type a node is.
+/// Label with the type of a node.
 pub(crate) const NODE_TYPE_LABEL: &str = "run.ai/type";
-/// The label by which the pods of a workload find each other.
+/// Label by which pod affinity selects the pods of a workload.
 const WORKLOAD_LABEL: &str = "elastane/workload";
-/// How much better a domain is where others of the workload are.
+/// Preference weight of a domain with other pods of the workload.
 const NEAR_WEIGHT: i64 = 100;
 
-/// What pods with this place in a workload with this id demand.
+/// Constraints of pods with this place in a workload with this id.
 fn constraints(place: &Place, workload: Uuid) -> Constraints {
     let mut constraints = Constraints {
         required: place.affinity.clone(),
@@ -40,8 +40,8 @@ fn constraints(place: &Place, workload: Uuid) -> Constraints {
     constraints
 }
 
-/// What a pod of a set demands of nodes, in the pools and on the types of nodes of the workload,
-/// whose id is this.
+/// Constraints of a pod of a set, with the pools and the node types of the workload, which has the
+/// id `id`.
 pub fn node_constraints(spec: &WorkloadSpec, set: &PodSet, id: Uuid) -> Constraints {
     let mut demands = constraints(&set.pod.place, id);
     demands.pools.clone_from(&spec.node_pools);
@@ -51,7 +51,7 @@ pub fn node_constraints(spec: &WorkloadSpec, set: &PodSet, id: Uuid) -> Constrai
         if demands.required.is_empty() {
             demands.required.push(Vec::new());
         }
-        // One of the terms has to hold, and the type in any case.
+        // One of the terms must hold, and the type in any case.
         demands.required.iter_mut().for_each(|term| term.push(requirement.clone()));
     }
     demands

@@ -1,14 +1,14 @@
-//! The nodes that a server starts with.
+//! The list of nodes at the start of a server.
 
 use serde::{Deserialize, Serialize};
 use spec::NodeSpec;
 
-/// Nodes, and where the list of them came from.
+/// A list of nodes, and its origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeList {
     /// The nodes.
     pub nodes: Vec<NodeSpec>,
-    /// What says which there are, such as the value of a flag. Simulated nodes that were added or
-    /// removed by command are kept as long as it is the same.
+    /// Origin of the list, such as the value of a flag. Simulated nodes that were added or removed
+    /// by command are kept as long as it is unchanged.
     pub origin: String,
 }

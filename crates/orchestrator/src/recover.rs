@@ -1,5 +1,5 @@
-//! The state after a restart: what is stored, on the nodes there are now. Owns: rebuilding the
-//! model with the places that were given out, and what becomes of a place that is gone.
+//! The state after a restart: stored rows, on the present nodes. Owns: rebuilding the model with
+//! the places of pods, and the handling of places that no longer exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,26 +24,26 @@ use crate::state::State;
 use crate::workloads::{Runs, Workloads};
 use view::GpuFaults;
 
-/// What is stored, and what else a state is built of.
+/// Stored rows, and the other inputs from which a state is built.
 #[derive(Debug, Clone)]
 pub struct StoredState {
     /// The rows of the database.
     pub rows: Snapshot,
-    /// The nodes there are.
+    /// List of the present nodes.
     pub nodes: NodeList,
-    /// What is the matter with their GPUs.
+    /// Faults of their GPUs.
     pub gpus: GpuFaults,
-    /// How decisions are made.
+    /// Policy of decisions.
     pub policy: Policy,
-    /// What time it is.
+    /// Present time.
     pub now: Instant,
 }
 
-/// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,
-/// and start again elsewhere if there is room.
+/// Refuses nodes on which workloads would lose their places: they would be stopped, and restarted
+/// elsewhere if there is room.
 ///
 /// # Errors
-/// Names them.
+/// The names of the workloads and nodes.
 pub fn check_nodes(snapshot: &Snapshot, list: &NodeList) -> Result<(), Error> {
     let nodes = nodes::at_start(list, snapshot)?;
     let gpus: BTreeMap<_, _> =
@@ -73,7 +73,7 @@ pub fn check_nodes(snapshot: &Snapshot, list: &NodeList) -> Result<(), Error> {
     )))
 }
 
-/// The first names, and how many more there are.
+/// The first names, and the number of further ones.
 fn first_of(names: &BTreeSet<&str>) -> String {
     const SHOWN: usize = 10;
     let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
@@ -84,9 +84,8 @@ fn first_of(names: &BTreeSet<&str>) -> String {
 }
 
 impl State {
-    /// Builds the state from what is stored. The result has an outbox: what has to be said and done
-    /// because nodes are gone, the clock was set or volumes are still to be deleted. What is the
-    /// matter with `gpus` was told.
+    /// Builds the state from stored rows. Its outbox has the effects of missing nodes, of a set
+    /// clock and of volumes that are still to be deleted. `gpus` are the last reported faults.
     pub fn recover(
         mut snapshot: Snapshot,
         list: &NodeList,

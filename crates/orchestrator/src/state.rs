@@ -1,4 +1,5 @@
-//! The state: its parts, and which of them takes an input. Each part alone changes what it keeps.
+//! The state: its parts, and the part that each input changes. Each part is changed only by its own
+//! methods.
 
 use std::collections::BTreeSet;
 
@@ -21,14 +22,14 @@ use crate::workloads::{Runs, Workloads};
 use records::{Ids, Moment};
 use view::GpuFaults;
 
-/// Everything the dispatcher knows.
+/// State of the dispatcher.
 #[derive(Debug)]
 pub struct State {
     pub(crate) now: Instant,
-    /// What the machine's clock says: what engines date their observations by. Not `now` after
-    /// the clock was set back.
+    /// Time of the machine's clock, by which engines date their observations. It differs from `now`
+    /// after the clock was set back.
     pub(crate) clock: Instant,
-    /// Ids for what this batch makes.
+    /// Source of the ids of objects that this batch creates.
     pub(crate) ids: Ids,
     pub(crate) cluster: Primary,
     pub(crate) cluster_created_at: Instant,
@@ -37,22 +38,22 @@ pub struct State {
     pub(crate) org: Org,
     pub(crate) workloads: Workloads,
     pub(crate) runs: Runs,
-    /// What the scheduler does not need.
+    /// Objects that the scheduler does not need.
     pub(crate) documents: Documents,
     pub(crate) decisions: Decisions,
     pub(crate) ledger: Ledger,
     pub(crate) limits: Limits,
     pub(crate) user_limits: UserLimits,
-    /// What is the matter with real GPUs. Not stored: it is read again at each start.
+    /// Faults of real GPUs. Not stored: they are read again at each start.
     pub(crate) gpus_seen: GpuFaults,
-    /// Everything is being stopped; nothing is started.
+    /// True if everything is being stopped; nothing is started.
     pub(crate) halted: bool,
     pub(crate) last_event_seq: u64,
     pub(crate) outbox: Outbox,
 }
 
 impl State {
-    /// Sets how much users may make.
+    /// Sets the limits of what users can create.
     pub fn set_user_limits(&mut self, limits: UserLimits) {
         self.user_limits = limits;
     }
@@ -62,7 +63,7 @@ impl State {
         (self.now, self.clock, self.ids) = (at.now, at.clock, Ids::from_seed(at.seed));
     }
 
-    /// Takes something that happened. A command has an outcome.
+    /// Applies an input. A command has an outcome.
     pub fn apply(&mut self, input: Input) -> Option<Result<Subject, Error>> {
         match input {
             Input::Command(command, origin) => return Some(self.command(*command, &origin)),
@@ -82,7 +83,7 @@ impl State {
         None
     }
 
-    /// Does what is to be done because of the time.
+    /// Executes the tasks that are due.
     pub fn elapse(&mut self) {
         self.restart_due();
         self.search_ports_due();
@@ -97,13 +98,13 @@ impl State {
         self.explain_undecided();
     }
 
-    /// Since when workloads have been idle, as it was told last.
+    /// Last reported start of the idle time of workloads.
     #[must_use]
     pub const fn idle(&self) -> &IdleSince {
         self.limits.idle()
     }
 
-    /// What is the matter with real GPUs, as it was told last.
+    /// Last reported faults of real GPUs.
     #[must_use]
     pub const fn gpus_seen(&self) -> &GpuFaults {
         &self.gpus_seen
@@ -115,44 +116,44 @@ impl State {
         self.halted
     }
 
-    /// True if runs exist that should not, and are being stopped.
+    /// True if orphaned runs exist, which are being stopped.
     #[must_use]
     pub fn has_orphans(&self) -> bool {
         self.runs.has_orphans()
     }
 
-    /// What the state that replaces this one has to know beside what is stored.
+    /// The state that a new state takes over in addition to stored rows.
     pub fn hand_over(&self, halted: bool) -> HandedOver {
         self.decisions.hand_over(halted)
     }
 
-    /// Goes on in place of another state of the same server.
+    /// Takes over from an earlier state of this server.
     pub fn take_over(&mut self, before: HandedOver) {
         self.halted = before.halted;
         self.keep_aside(before);
     }
 
-    /// What the scheduler's replica begins with.
+    /// The initial copy for the scheduler's replica.
     pub fn replica(&mut self) -> Cluster {
         self.cluster.replica()
     }
 
-    /// True if the next decision has to give all reasons again.
+    /// True if the next decision must give all reasons again.
     pub fn take_retells(&mut self) -> bool {
         self.decisions.take_retells()
     }
 
-    /// The workloads that the next decision has to give their reasons again.
+    /// The workloads for which the next decision must give reasons again.
     pub fn take_unexplained(&mut self) -> BTreeSet<WorkloadId> {
         self.decisions.take_unexplained()
     }
 
-    /// Decisions depend on something else that is different now.
+    /// Requests a decision after a change of its other inputs.
     pub const fn decide_again(&mut self) {
         self.cluster.renew();
     }
 
-    /// The next time anything is to be done without being asked.
+    /// Time of the next task that is due without an input.
     pub fn due(&self) -> Option<Instant> {
         let waits = [self.workloads.first_restart(), self.runs.due()];
         waits

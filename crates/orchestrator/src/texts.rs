@@ -1,5 +1,5 @@
-//! Every text of this crate that is one of a kind, in one place, for review. A change of wording is
-//! a change of `texts.txt`.
+//! Every fixed text of this crate in one place, for review. A change of wording is a change of
+//! `texts.txt`.
 
 use expect_test::expect_file;
 use spec::{DiskRoom, Exit, Limits};

@@ -1,4 +1,4 @@
-//! What readers may see, from the state; unchanged views are shared with the ones before.
+//! The published view of the state; unchanged parts are shared with the view before.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,13 +22,13 @@ use view::{
     PoolView, ProjectView, QueueStatus, ReasonView, SharedMap, View, WorkloadView,
 };
 
-/// Code of the reason of those that failed and wait before the next try.
+/// Code of the reason of workloads that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
 
-/// Most projects with which a test checks after each batch what is kept up to date.
+/// Maximum number of projects up to which a test checks the views after each batch.
 const CHECKED_MAX: usize = 100;
 
-/// Departments and projects, by id.
+/// Views of departments and projects, by id.
 type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>);
 
 impl State {
@@ -39,7 +39,7 @@ impl State {
         let mut workloads = before.workloads.clone();
         let mut revisions = before.revisions.clone();
         let mut by_name = before.by_name.clone();
-        // What is seen of a revision is seen of its inference too.
+        // A change of a revision changes the view of its inference too.
         let changed = touched.workloads.iter().chain(&touched.shown).chain(touched.deleted.keys());
         let changed = changed.chain(touched.archived.keys());
         let changed: BTreeSet<Uuid> =
@@ -79,9 +79,8 @@ impl State {
         }
     }
 
-    /// Departments and projects. Only those are built of which something else is said than before;
-    /// of others it is renewed how they stand, where that may have changed: there may be many, in
-    /// many pools.
+    /// Departments and projects. A view is rebuilt only if its settings changed; otherwise only its
+    /// status is updated, if that may have changed: there may be many of them, in many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
         let (changed_org, mut queues) = (outbox.org_changes(), outbox.touched().queues.clone());
         let mut views = match changed_org.all {
@@ -92,7 +91,7 @@ impl State {
         {
             queues.extend(std::iter::once(project.queue).chain(self.department_of(project)));
         }
-        // A project shows its department, and that what its projects have together.
+        // A project shows its department, which shows the sum of its projects.
         let inside = changed_org.departments.iter().flat_map(|id| self.org.projects_in(*id));
         let mut projects: BTreeSet<u64> = inside.map(|project| project.unit.id).collect();
         projects.extend(changed_org.projects.keys());
@@ -127,7 +126,7 @@ impl State {
         self.org.department(project.department_id).ok().map(|department| department.queue)
     }
 
-    /// Shows how the department or project of a queue stands now.
+    /// Updates the status of the department or project of a queue.
     fn renew_standing(&self, queue: QueueId, views: &mut OrgViews) {
         match self.org.of_queue(&self.cluster, queue) {
             Some(Owner::Department(id)) => {
@@ -149,7 +148,7 @@ impl State {
         }
     }
 
-    /// The same department or project as it stands now.
+    /// The view of a department or project with its present status.
     fn with_standing(&self, shown: &OrgUnit, queue: QueueId) -> OrgUnit {
         let mut fresh = OrgUnit { status: self.status(queue), ..shown.clone() };
         for (pool, share) in self.pools.iter().zip(&mut fresh.pools) {
@@ -158,7 +157,7 @@ impl State {
         fresh
     }
 
-    /// True if departments and projects are shown as they are, for tests.
+    /// True if departments and projects are shown with their present state, for tests.
     fn stand_as(
         &self,
         departments: &SharedMap<u64, Arc<OrgUnit>>,
@@ -176,7 +175,7 @@ impl State {
             || (self.org.departments().all(department) && self.org.projects().all(project))
     }
 
-    /// True if what a queue holds and may hold is what is shown.
+    /// True if the shown status of a queue is the present one.
     fn stands_as(&self, shown: &OrgUnit, queue: QueueId) -> bool {
         let in_pool = |(pool, shown): (&Pool, &PoolShare)| {
             self.status_of(self.cluster.queue_in(queue, pool.model)) == shown.status
@@ -230,15 +229,15 @@ impl State {
         }
     }
 
-    /// How it stands in all pools together.
+    /// Sum of the status in all pools.
     fn status(&self, queue: QueueId) -> QueueStatus {
         if !self.cluster.is_divided() {
             return self.status_of(queue);
         }
-        // A pool that was deleted leaves queues whose shares are not computed any more.
+        // A deleted pool leaves queues whose shares are no longer computed.
         let queues = self.cluster.divisions().map(|pool| self.cluster.queue_in(queue, pool));
         let each = queues.map(|queue| self.status_of(queue));
-        // What may be got in several pools is asked for in each of them, and counts once.
+        // A request that can be met in several pools is made in each of them, and counts once.
         let requested = self.cluster.queues()[queue].wanted;
         each.fold(QueueStatus { requested, ..QueueStatus::default() }, |sum, one| QueueStatus {
             allocated: sum.allocated + one.allocated,
@@ -246,7 +245,7 @@ impl State {
                 + one.allocated_non_preemptible,
             requested: sum.requested,
             fair_share: sum.fair_share + one.fair_share,
-            // A part of one pool and a part of another have no sum.
+            // Usage in different pools has no sum.
             usage: None,
         })
     }
@@ -262,7 +261,7 @@ impl State {
         }
     }
 
-    /// Nodes. Those of which nothing has changed are as they are shown.
+    /// Views of nodes. Those of unchanged nodes are kept.
     fn node_views(&self, before: &View, rebuild_all: bool) -> Vec<Arc<NodeView>> {
         let view = |(at, node): (usize, &Node)| {
             let shown = before.nodes.get(at);
@@ -326,7 +325,7 @@ impl State {
     /// The pods on each GPU of a node.
     fn gpu_pods(&self, id: NodeId, node: &model::Node) -> Vec<Vec<GpuPod>> {
         let mut pods = vec![Vec::new(); node.gpus.len()];
-        // Most pods of a node without GPUs are of no interest here.
+        // The pods of a node without GPUs are not needed here.
         for &pod in node.pods.iter().filter(|_| !node.gpus.is_empty()) {
             let place = self.cluster.pods()[pod].binding.current.as_ref();
             let Some(place) = place.filter(|place| place.node == id) else { continue };
@@ -340,7 +339,7 @@ impl State {
                 }
             }
         }
-        // Not in the order in which they came, which a restart does not know.
+        // Sorted by ids: a restart does not know the order of placement.
         pods.iter_mut().for_each(|on| on.sort_unstable_by_key(|pod| (pod.workload_id, pod.pod_id)));
         pods
     }
@@ -353,7 +352,7 @@ impl State {
         let mut shown = revisions.fold(own, |mut all, one| {
             let seen = |pod: &PodView| pod.wanted || pod.node_name.is_some();
             let is_live = !matches!(one.phase, Phase::Stopped | Phase::Failed | Phase::Deleting);
-            // What it failed of is seen by the pods that did.
+            // The failure of an inference is shown with its failed pods.
             let is_shown = is_live || (all.phase == Phase::Failed && newest == Some(&one.id));
             all.pods.extend(one.pods.into_iter().filter(|pod| seen(pod) && is_shown));
             all.failure = one.failure;
@@ -378,16 +377,16 @@ impl State {
         shown
     }
 
-    /// A workload without what its revisions have.
+    /// View of a workload without the fields of its revisions.
     fn view_of_one(&self, workload: &Workload) -> WorkloadView {
         let project = self.org.project(workload.project_id);
         let department_id = project.map_or(0, |project| project.department_id);
         let pods = workload.pods.iter().zip(workload.turns());
         let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
         let mut reasons = workload.pending.clone();
-        // Of many pods with the same fault the first is shown.
+        // The first of many pods with the same fault is shown.
         for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
-            // What a class waits for is no condition of a pod.
+            // The reason of an equivalence class is no condition of a pod.
             if reasons.iter().filter_map(PendingReason::own).all(|why| why.code != condition.code) {
                 let condition = PendingReason::Own(condition.clone());
                 reasons = reasons.iter().cloned().chain([condition]).collect();
@@ -415,14 +414,14 @@ impl State {
         }
     }
 
-    /// Name of the pool a workload is in.
+    /// Name of the pool of a workload's placed pods.
     fn pool_in_use(&self, workload: &Workload) -> Option<String> {
         let mut places = workload.pods.iter().filter_map(|pod| self.binding(pod).current);
         let node = self.cluster.nodes().get(places.next()?.node)?;
         Some(self.cluster.pool_name(node.pool).to_owned())
     }
 
-    /// When a pod is started again that gave up its place after a failure.
+    /// Time of the restart of a pod that gave up its place after a failure.
     fn backs_off_until(workload: &Workload, pod: &Pod) -> Option<Instant> {
         let mut own = workload.pending.iter().filter_map(PendingReason::own);
         let waits = own.any(|why| why.code == BACKING_OFF);
@@ -431,10 +430,10 @@ impl State {
         workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
     }
 
-    /// The fault of a pod in this state, or why it holds its place without a process.
+    /// The fault of a pod in this state, or the reason why it holds its place without a process.
     fn condition(&self, workload: &Workload, pod: &Pod, state: PodState) -> Option<ReasonView> {
         let own = pod.condition.clone().filter(|why| {
-            // A machine that could not start it is why it waits.
+            // A machine that could not start it is the reason why it waits.
             let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
             state.is_starting_or_running() || waits
         });
@@ -471,19 +470,19 @@ impl State {
     }
 }
 
-/// True if a pod is to run.
+/// True if a pod should run.
 pub(crate) fn is_wanted(workload: &Workload, pod: &Pod) -> bool {
     !pod.left && workload.desired == Desired::Run
 }
 
-/// The state of a pod without a place, whose turn it is or not.
+/// The state of a pod without a place; `turn`: it is its turn to run.
 pub(crate) fn state_without_place(workload: &Workload, pod: &Pod, turn: bool) -> PodState {
     match pod.ended {
         Some(Ended::Succeeded) => PodState::Succeeded,
         Some(Ended::Failed) => PodState::Failed,
-        // A replica that is not wanted has no turn either; `wanted` says so.
+        // A replica that should not run has no turn either; `wanted` shows that.
         None if !turn && !pod.left => PodState::Later,
-        // Stopped because its workload had ended.
+        // The pod was stopped because its workload had ended.
         None if workload.phase == Phase::Completed => PodState::Succeeded,
         None if workload.phase == Phase::Failed => PodState::Failed,
         None if workload.phase == Phase::Stopped => PodState::Suspended,
@@ -491,7 +490,7 @@ pub(crate) fn state_without_place(workload: &Workload, pod: &Pod, turn: bool) ->
     }
 }
 
-/// A workload of a project and department, as its record says.
+/// View of a workload from its record, without places.
 pub(crate) fn without_places(
     workload: &Workload,
     project_name: String,
@@ -529,7 +528,7 @@ pub(crate) fn without_places(
     }
 }
 
-/// A pod in this state, as its record says.
+/// View of a pod in this state from its record, without a place.
 pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState) -> PodView {
     PodView {
         id: pod.id,
@@ -568,7 +567,7 @@ fn pool_view(pool: &Pool, nodes: Vec<String>, capacity: Resources) -> PoolView {
     }
 }
 
-/// Keeps the names by which requests come to workloads as they are shown.
+/// Updates the names by which requests find workloads.
 fn call(
     by_name: &mut SharedMap<(String, String), Uuid>,
     before: Option<&WorkloadView>,
@@ -580,7 +579,7 @@ fn call(
     };
     let (before, now) = (before.and_then(name), now.and_then(name));
     if before != now {
-        // Another may have come to its name meanwhile.
+        // Another workload may have got this name meanwhile.
         if let Some((name, id)) = before
             && by_name.get(&name) == Some(&id)
         {
@@ -590,7 +589,7 @@ fn call(
     }
 }
 
-/// The view there was, if nothing has changed.
+/// The view before, if it is equal.
 fn shared<T: PartialEq>(before: Option<&Arc<T>>, fresh: T) -> Arc<T> {
     match before {
         Some(before) if **before == fresh => before.clone(),

@@ -1,5 +1,5 @@
-//! The fields that rules can be for: those that are acted on. Owns: what each holds, and which
-//! workloads have it. Does not know what rules say.
+//! The fields that rules can be for: those that have an effect. Owns: the type of each, and the
+//! workloads that have it. Does not know the rules.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use http_kit::ApiError;
 use serde_json::Value;
 use spec::WorkloadKind;
 
-/// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.
+/// Target of a part of a policy: a kind of workload, or one kind of pod of a distributed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PolicyTarget {
     Training,
@@ -19,7 +19,7 @@ pub(super) enum PolicyTarget {
 }
 
 impl PolicyTarget {
-    /// Those of a kind of workload.
+    /// Targets of a kind of workload.
     pub(super) const fn of(kind: WorkloadKind) -> &'static [Self] {
         match kind {
             WorkloadKind::Training => &[Self::Training],
@@ -38,7 +38,7 @@ impl PolicyTarget {
         }
     }
 
-    /// Where a creation says it.
+    /// Field of a creation that holds the specification.
     pub(super) const fn spec(self) -> &'static str {
         match self {
             Self::Master => "masterSpec",
@@ -59,42 +59,42 @@ impl PolicyTarget {
     }
 }
 
-/// A field, by its path in a specification, and what it holds.
+/// A field, by its path in a specification, and its type.
 pub(super) type Field = (&'static str, FieldType);
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FieldType {
     Text,
-    /// In thousandths.
+    /// A number, in thousandths.
     Number,
-    /// The same, where 0 is no limit.
+    /// A number in thousandths, where 0 is no limit.
     Limit,
     Bytes,
     Flag,
     /// A list that is one value.
     Texts,
-    /// Something that is only looked at as a whole.
+    /// A value that is only checked as a whole.
     Whole,
-    /// Something that no workload has here: rules for it are kept, and nothing breaks them.
+    /// A field that no workload has here: rules for it are kept, and nothing breaks them.
     Absent,
-    /// A list of items that are put together.
+    /// A list of items, which are merged with those of defaults.
     Items(&'static Items),
 }
 
 /// The key of the items of a list.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// An item goes by the first of these that it has.
+    /// Candidates for the key of an item: the first that it has.
     keys: &'static [&'static str],
-    /// What has no effect.
+    /// Fields of an item without an effect.
     aside: &'static [&'static str],
     /// The fields of an item that there can be rules for.
     attributes: &'static [Field],
 }
 
 impl Items {
-    /// What an item goes by.
+    /// Key of an item.
     pub(super) fn key<'a>(&self, item: &'a Value) -> Cow<'a, str> {
         let text = |key: &&str| match &item[*key] {
             Value::String(text) => Some(Cow::Borrowed(text.as_str())),
@@ -120,13 +120,13 @@ impl Items {
     pub(super) fn same(&self, item: &Value, default: &Value) -> bool {
         let (item, default) = (self.effect(item), self.effect(default));
         if default["secret"].is_object() && default["secret"]["key"].is_null() {
-            // Of a credential with one value that one is meant.
+            // A credential with a single value needs no key.
             return item["secret"]["name"] == default["secret"]["name"];
         }
         item == default
     }
 
-    /// An item without what has no effect.
+    /// An item without the fields that have no effect.
     fn effect(&self, item: &Value) -> Value {
         let mut item = item.clone();
         if let Some(fields) = item.as_object_mut() {
@@ -196,7 +196,7 @@ const ALL: &[Field] = &[
     ("workingDir", FieldType::Text),
 ];
 
-/// Of what ends.
+/// Fields of workloads that end.
 const RUNS: &[Field] = &[
     ("autoDeletionTimeAfterCompletionSeconds", FieldType::Number),
     ("backoffLimit", FieldType::Number),
@@ -207,7 +207,7 @@ const RUNS: &[Field] = &[
     ("tty", FieldType::Flag),
 ];
 
-/// Of what people work in, as a whole.
+/// Fields of interactive workloads, for the workload as a whole.
 const OPENED: &[Field] = &[("exposedUrls", FieldType::Items(&EXPOSED_URLS))];
 
 const TRAINING: &[Field] =

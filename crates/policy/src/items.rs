@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::fields::{Field, Items};
 use super::rule::Rule;
 
-/// What is allowed of the items of a list.
+/// Rules for the items of a list.
 #[derive(Debug)]
 pub(super) struct ItemRules {
     instances: Instances,
     attributes: Vec<(&'static Field, Rule)>,
 }
 
-/// Their published form.
+/// Published form of item rules.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {
@@ -30,9 +30,9 @@ struct Wire {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Instances {
-    /// True if there may be others than the defaults.
+    /// True if items beside the defaults are allowed.
     can_add: Option<bool>,
-    /// The defaults that stay as they are, by what they go by.
+    /// Keys of the defaults that must stay as they are.
     #[serde(default)]
     locked: Option<Vec<String>>,
 }
@@ -53,7 +53,7 @@ impl ItemRules {
         })
     }
 
-    /// What these items are that is not allowed, each with where in the list.
+    /// Violations by these items, each with its place in the list.
     pub(super) fn broken_by(&self, of: &Items, items: &[Value], defaults: &[Value]) -> Vec<String> {
         let no_list = Vec::new();
         let locked = self.instances.locked.as_ref().unwrap_or(&no_list);
@@ -62,7 +62,7 @@ impl ItemRules {
             let key = of.key(item);
             let default = defaults.iter().find(|default| of.key(default) == key);
             if defaults.iter().any(|default| of.same(item, default)) {
-                // What is there without anybody's doing.
+                // The item comes from a default.
             } else if locked.iter().any(|one| *one == key) {
                 broken.push(format!(": `{key}` is locked; leave it out"));
             } else if item["exclude"] == Value::Bool(true) {

@@ -1,6 +1,7 @@
-//! Policies: what holds for the workloads submitted in a scope. Owns: how policies of nested scopes
-//! go together. The nearest default counts; the rules of all of them must be kept, so that none
-//! loosens one further out. Does not know what an asset is: its caller says what one imposes.
+//! Policies: rules and defaults for the workloads submitted in a scope. Owns: how policies of
+//! nested scopes combine. The nearest default counts; the rules of all of them must be kept, so
+//! that none loosens one further out. Does not know assets: its caller gives the values that one
+//! imposes.
 
 mod fields;
 mod items;
@@ -36,14 +37,14 @@ pub type Imposed = fn(
     ids: Vec<String>,
 ) -> Result<(WorkloadSpec, Vec<String>), ApiError>;
 
-/// What policies are read with.
+/// State that policies are read with.
 pub struct Context {
     backend: Backend,
     imposed: Imposed,
 }
 
 impl Context {
-    /// With what says what an asset imposes.
+    /// Context with the function that gives the values an asset imposes.
     #[must_use]
     pub const fn new(backend: Backend, imposed: Imposed) -> Self {
         Self { backend, imposed }
@@ -88,10 +89,10 @@ pub struct Policies {
     held: Vec<ScopedPolicy>,
 }
 
-/// One of them.
+/// The policy of one scope.
 struct ScopedPolicy {
     scope: Scope,
-    /// Whose it is, for people.
+    /// Owner of the policy, for people.
     by: String,
     parts: Vec<PolicySection>,
 }
@@ -104,7 +105,7 @@ impl ScopedPolicy {
 }
 
 impl Policies {
-    /// Those that are there now.
+    /// The current policies around a scope.
     ///
     /// # Errors
     /// One of them cannot be read.
@@ -136,7 +137,7 @@ impl Policies {
             if same == Some(true) {
                 *defaults = nothing.clone();
             }
-            // It is as the workers are unless set otherwise.
+            // The master is like the workers unless set otherwise.
             let differs = *defaults != nothing || *imposed != nothing;
             if differs && same != Some(false) && request.master_spec.is_none() {
                 request.master_spec = Some(nothing);
@@ -162,17 +163,17 @@ impl Policies {
         self.held.iter().try_for_each(complete)
     }
 
-    /// Refuses what the rules do not allow.
+    /// Refuses a submission that breaks a rule.
     pub fn judge(&self, request: &CreationRequest) -> Result<(), ApiError> {
         refuse(self.broken_by(request, PolicyTarget::Master.spec())?)
     }
 
-    /// Judges a submission whose master stands for another part, by the name of that.
+    /// Judges a submission whose master is another part for the user, under the name of that part.
     pub fn judge_as(&self, request: &CreationRequest, master: &str) -> Result<(), ApiError> {
         refuse(self.broken_by(request, master)?)
     }
 
-    /// Judges a change of a workload: it may go on breaking the rules that it broke before.
+    /// Judges a change of a workload: it may still break the rules that it broke before.
     pub fn judge_change(
         &self,
         before: &CreationRequest,
@@ -218,7 +219,7 @@ impl Policies {
         Ok(broken)
     }
 
-    /// What a submission would come to that says nothing, by the policies from this one outward.
+    /// Specification of an empty submission under the policies from this one outward.
     fn alone(&self, from: usize) -> Result<Vec<WorkloadSpec>, ApiError> {
         let imposed = self.all(from, |part| &part.imposed).into_iter();
         let both = imposed.zip(self.all(from, |part| &part.defaults)).enumerate();
@@ -232,7 +233,7 @@ impl Policies {
         Ok(request.spec.into_iter().chain(request.master_spec).collect())
     }
 
-    /// Of each part the values of the policies from this one outward.
+    /// Values of each part, from the policies from this one outward.
     fn all(
         &self,
         from: usize,
@@ -283,7 +284,7 @@ pub(crate) fn shown(state: &Backend, item: &Item<Policy>) -> PolicyV2 {
     PolicyV2 { meta: Some(meta(state, item)), policy: item.body.body.clone() }
 }
 
-/// What is known of a policy beside its content.
+/// Description of a policy beside its content.
 pub(crate) fn meta(state: &Backend, item: &Item<Policy>) -> PolicyMeta {
     let (object, body) = (&item.object, &item.body);
     let ids = Ids::of(object.scope, state);

@@ -1,4 +1,4 @@
-//! What a policy says of one kind of pod, read from what is kept. Owns: the published form of
+//! Part of a policy for one kind of pod, read from the stored form. Owns: the published form of
 //! defaults and imposed assets. Does not know about: other policies.
 
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
@@ -12,16 +12,16 @@ use super::fields::{FieldType, Items, PolicyTarget};
 use super::rules::{CheckedSpec, Rules, dotted};
 use crate::Context;
 
-/// What a policy says of all pods of a workload, or of the workers or the master of one.
+/// Part of a policy for all pods of a workload, or for the workers or the master of one.
 pub(super) struct PolicySection {
     pub(super) who: PolicyTarget,
-    /// Values of what a submission leaves out.
+    /// Default values, for fields that a submission leaves out.
     pub(super) defaults: WorkloadSpec,
-    /// Values of what the items of lists leave out, by the path of the list.
+    /// Default values for fields that items of lists leave out, by the path of the list.
     attributes: Vec<(&'static str, Map<String, Value>)>,
-    /// What every workload gets, whatever it says.
+    /// Values that every workload gets, whatever it requests.
     pub(super) imposed: WorkloadSpec,
-    /// The assets that this is from, `<kind>/<id>`.
+    /// Assets that the imposed values are from, `<kind>/<id>`.
     pub(super) assets: Vec<String>,
     pub(super) rules: Rules,
 }
@@ -61,7 +61,7 @@ impl PolicySection {
         Ok(Self { who, defaults, attributes, imposed, assets, rules })
     }
 
-    /// What one would be that says nothing, by this policy alone.
+    /// Specification of an empty submission under this policy alone.
     pub(super) fn values(&self) -> Result<WorkloadSpec, ApiError> {
         let mut values = self.imposed.clone().over(self.defaults.clone());
         self.complete(&mut values)?;
@@ -92,13 +92,13 @@ impl PolicySection {
         Ok(())
     }
 
-    /// Where its defaults are.
+    /// Path of its defaults.
     pub(super) fn at(&self) -> String {
         dotted("policy.defaults", self.who.part().unwrap_or_default())
     }
 
-    /// Which of the defaults of another policy, or of its own, its rules do not allow; `around` is
-    /// what stands without them.
+    /// Defaults of another policy, or of its own, that break its rules; `around` has the values
+    /// without those defaults.
     pub(super) fn broken_by(
         &self,
         other: &Self,
@@ -123,7 +123,7 @@ impl PolicySection {
             let why = "a policy imposes assets: name data sources in imposedAssets";
             return Err(ApiError::field(&format!("{at}.assets"), why));
         }
-        // What an item lacks its attributes may have.
+        // Attributes may supply missing fields of an item.
         let mut defaults = self.defaults.clone();
         self.complete(&mut defaults)?;
         convert::check_spec(&defaults).map_err(named)?;

@@ -130,7 +130,7 @@ impl<S: Sync> FromRequestParts<S> for PolicyQuery {
 }
 
 impl PolicyQuery {
-    /// The scope that is asked for; one must be.
+    /// The scope of the query, which must name one.
     fn scope(&self, state: &Shared) -> Result<Scope, ApiError> {
         let kind = self.kind.ok_or_else(|| ApiError::field("scope", "must be set"))?;
         let (cluster, department) = (self.cluster.as_deref(), self.department.as_deref());
@@ -252,7 +252,7 @@ async fn change(
         }
         let policy = Policy { name: request.meta.name.clone(), body: after, names };
         let was = before.body.body;
-        // What was checked is what is kept; after a concurrent change, once more.
+        // The checked policy is the one stored; a concurrent change repeats the check once.
         let edit = move |_: &mut String, kept: &mut Policy| {
             if kept.body != was {
                 let message = "the policy is being changed by another request; send it again";

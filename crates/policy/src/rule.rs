@@ -1,4 +1,4 @@
-//! What may be said of the value of one field, and whether a value keeps it.
+//! Rules for the value of one field, and the check of a value.
 
 use api_types::number_from_millis;
 use http_kit::{ApiError, read_part};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::fields::{Field, FieldType, at};
 
-/// What is allowed of a value.
+/// Rule for a value.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Rule {
@@ -23,13 +23,13 @@ pub(super) struct Rule {
     max: Option<Value>,
     /// Steps from `min`, or from 0.
     step: Option<Value>,
-    /// The values there are; of a list, those its elements may have.
+    /// Allowed values; for a list, those of its elements.
     options: Option<Vec<Choice>>,
-    /// Where its default is from.
+    /// Source of the default.
     default_from: Option<DefaultFrom>,
 }
 
-/// What a value is between, in thousandths or bytes.
+/// Bounds of a value, in thousandths or bytes.
 struct Bounds {
     min: Option<u64>,
     max: Option<u64>,
@@ -119,7 +119,7 @@ impl Rule {
         };
         Ok(Bounds {
             min: of("min", &self.min, plain)?,
-            // At most no limit is whatever one likes.
+            // A maximum may be without limit.
             max: of("max", &self.max, amount)?,
             step: of("step", &self.step, plain)?,
         })
@@ -161,7 +161,7 @@ impl Rule {
         })
     }
 
-    /// Why a value is not allowed.
+    /// Violation by a value; `None` if it is allowed.
     pub(super) fn broken_by(
         &self,
         holds: FieldType,
@@ -189,7 +189,8 @@ impl Rule {
         self.out_of_range(holds, value)
     }
 
-    /// Why it is not allowed to leave it out, where nothing stands in for it.
+    /// Violation by a missing value; `None` if it may be missing. `default` is the value in its
+    /// place.
     pub(super) fn broken_by_silence(&self, default: Option<&Value>) -> Option<String> {
         match (self.can_edit, default, &self.options) {
             _ if self.required => Some("is required".to_owned()),

@@ -1,5 +1,5 @@
-//! The rules of a policy by field, and whether a specification keeps them. Which fields they can be
-//! for is in `fields`, what they say of a value in `rule`, and of the items of a list in `items`.
+//! The rules of a policy by field, and the check of a specification. The possible fields are in
+//! `fields`, the rules for a value in `rule`, and those for the items of a list in `items`.
 
 use http_kit::{ApiError, nearest};
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::fields::{Field, FieldType, Items, PolicyTarget, at};
 use super::items::ItemRules;
 use super::rule::Rule;
 
-/// What is allowed of a field.
+/// Rules for a field.
 enum Allowed {
-    /// Anything: there is no such field here.
+    /// No rule: there is no such field here.
     All,
     Value(FieldType, Rule),
     Items(&'static Items, ItemRules),
@@ -20,8 +20,8 @@ enum Allowed {
 pub(super) struct Rules(Vec<(&'static str, Allowed)>);
 
 impl Rules {
-    /// From their published form; `at` is where they are. What is not acted on is refused by its
-    /// name.
+    /// Reads rules from their published form; `at` is their path. Fields that have no effect are
+    /// refused by name.
     pub(super) fn read(who: PolicyTarget, at: &str, wire: &Value) -> Result<Self, ApiError> {
         let mut all = Vec::new();
         leaves(&|| who.fields(), at, "", wire, &mut all)?;
@@ -45,7 +45,7 @@ impl Rules {
         Ok(Self(all.into_iter().map(rule).collect::<Result<_, ApiError>>()?))
     }
 
-    /// What a specification does that the rules do not allow.
+    /// Violations of the rules by a specification.
     pub(super) fn broken_by(&self, judged: &CheckedSpec) -> Vec<String> {
         let no_gpu = judged.means.pointer("/compute/gpuRequestType").is_none();
         let broken = |(path, allowed): &(&'static str, Allowed)| {
@@ -66,7 +66,7 @@ impl Rules {
                 (Allowed::Value(holds, rule), Some(value)) => {
                     rule.broken_by(*holds, value, default)
                 }
-                // Of what is not asked for nothing has to be right.
+                // The GPU fields need no value if the workload requests no GPU.
                 (_, None) if no_gpu && path.starts_with("compute.gpu") => None,
                 (Allowed::Value(_, rule), None) => rule.broken_by_silence(default),
             };
@@ -90,13 +90,13 @@ impl Rules {
 
 /// A specification that is judged.
 pub(super) struct CheckedSpec {
-    /// With the defaults of policies.
+    /// The specification with the defaults of policies.
     pub(super) said: Value,
-    /// As it will be taken.
+    /// The specification as it will be taken.
     pub(super) means: Value,
-    /// As one would be taken that says nothing.
+    /// Specification of an empty submission, as it would be taken.
     pub(super) left_alone: Value,
-    /// True if another document supplies what it leaves out.
+    /// True if another document supplies the missing fields.
     pub(super) not_all: bool,
 }
 

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "quickstart.json";
 const VERSION: u32 = 1;
 
-/// Everything that is needed to go on.
+/// State that a training resumes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     /// Seed of the data.
     pub seed: u64,
     /// Steps done.
     pub step: u64,
-    /// What was learned.
+    /// Learned weights.
     pub weights: Vec<f32>,
-    /// Where the weights are going.
+    /// Momentum of each weight.
     pub momentum: Vec<f32>,
 }
 
@@ -44,23 +44,23 @@ struct Document {
     snapshot: Snapshot,
 }
 
-/// What was found on the disk.
+/// Result of reading the checkpoint.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// No checkpoint.
     Nothing,
     /// A good one.
     Snapshot(Snapshot),
-    /// One that cannot be used; it was moved out of the way.
+    /// An unusable checkpoint; it was moved out of the way.
     Damaged {
-        /// What is wrong with it.
+        /// Description of the damage.
         why: String,
-        /// Where it is now.
+        /// File that it was moved to.
         kept_as: PathBuf,
     },
 }
 
-/// Why a checkpoint could not be kept or read.
+/// Error of a checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {what} {}: {source}; set ELASTANE_CHECKPOINT_DIR to a folder that can be written", path.display())]
 pub(crate) struct Error {
@@ -87,12 +87,12 @@ impl Vault {
         Ok(Self { file: dir.join(FILE) })
     }
 
-    /// Where the checkpoint is.
+    /// File of the checkpoint.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Reads the checkpoint. One that is not shaped like `expected` counts as damaged.
+    /// Reads the checkpoint. A checkpoint not shaped like `expected` counts as damaged.
     pub(crate) fn load(&self, expected: &Snapshot) -> Result<Found, Error> {
         let bytes = match fs::read(&self.file) {
             Ok(bytes) => bytes,
@@ -125,7 +125,7 @@ impl Vault {
 
     /// Replaces the checkpoint: written beside it, then renamed over it. It is not forced to the
     /// disk, because stopping must be quick; a power cut costs at most a damaged file, which is
-    /// noticed.
+    /// detected.
     pub(crate) fn save(&self, snapshot: &Snapshot) -> Result<(), Error> {
         let document = Document {
             version: VERSION,

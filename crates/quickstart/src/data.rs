@@ -14,9 +14,9 @@ const TURNS: f32 = 0.75;
 /// A point and the spiral it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
-    /// Where it is.
+    /// Coordinates of the point.
     pub point: [f32; INPUTS],
-    /// Its spiral.
+    /// Number of its spiral.
     pub class: usize,
 }
 

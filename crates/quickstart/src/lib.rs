@@ -1,13 +1,12 @@
 //! The quickstart workload: a small real training job that needs no GPU and no framework, and
 //! programs that stand in for the other demo images of the published quickstarts (`stand_in`).
 //!
-//! Owns: its command line, its environment, and the order of things (resume, train, report,
-//! checkpoint, stop). Does not know about: the scheduler, the server, and any file of theirs.
+//! Owns: its command line, its environment, and its order of steps (resume, train, report,
+//! checkpoint, stop). Does not know about: the scheduler, the server, and their files.
 //!
-//! What the training does is real: the data
-//! is generated, the gradients are computed and accumulated, the loss falls, a checkpoint outlives
-//! the process. Only the GPUs are make-believe: each one is worth one micro-batch of time, so that
-//! a workload that was given more of them really gets on faster.
+//! The training is real: the data is generated, the gradients are computed and accumulated, the
+//! loss falls, a checkpoint outlives the process. Only the GPUs are simulated: each one is worth
+//! one micro-batch of time, so that a workload with more of them really trains faster.
 
 mod checkpoint;
 mod data;
@@ -29,8 +28,8 @@ use crate::options::{Options, Parsed};
 use crate::plan::BatchPlan;
 use crate::trainer::Trainer;
 
-/// What a run ends with after SIGTERM or SIGINT, its checkpoint written: 128 + SIGTERM, so that
-/// an interrupted training is not taken for a finished one.
+/// Exit code after SIGTERM or SIGINT, with the checkpoint written: 128 + SIGTERM, so that an
+/// interrupted training is not taken for a finished one.
 pub const EXIT_INTERRUPTED: u8 = 143;
 
 /// Exit code of a command line that makes no sense.
@@ -84,7 +83,7 @@ pub fn run(
     }
 }
 
-/// Why the workload ended before its time.
+/// Error that ends the workload early.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     /// Checkpoints cannot be kept.
@@ -95,12 +94,12 @@ enum Error {
     Print(#[from] std::io::Error),
 }
 
-/// How the workload ended.
+/// End of the workload.
 #[derive(Debug, PartialEq, Eq)]
 enum Ending {
     /// All steps done.
     Finished,
-    /// Asked to stop.
+    /// Stopped by a signal.
     Interrupted,
 }
 
@@ -110,7 +109,7 @@ fn complain(what: &str) {
     let _ = writeln!(std::io::stderr(), "quickstart: {what}");
 }
 
-/// A channel that gets a word when the process is asked to stop, so that waiting costs nothing
+/// A channel that receives a message when the process has to stop, so that waiting costs nothing
 /// and ends at once.
 fn watch_signals() -> std::io::Result<Receiver<()>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -126,7 +125,7 @@ fn watch_signals() -> std::io::Result<Receiver<()>> {
     Ok(receiver)
 }
 
-/// Resumes, trains, reports and checkpoints until the steps are done or `stopped` says so.
+/// Resumes, trains, reports and checkpoints until the steps are done or `stopped` has a message.
 fn train(
     options: &Options,
     stopped: &Receiver<()>,

@@ -31,7 +31,7 @@ pub(crate) fn initial(random: &mut Random) -> Params {
     params
 }
 
-/// What one sample makes of the network.
+/// Activations of the network for one sample.
 struct Pass {
     hidden: [f32; HIDDEN],
     probability: [f32; CLASSES],

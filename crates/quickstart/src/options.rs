@@ -37,7 +37,7 @@ With one of these words it stands in for another image of the quickstarts:
                         and --processes N
 ";
 
-/// Everything a run needs to know.
+/// Options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Options {
     /// Step to end at; none means never.
@@ -50,7 +50,7 @@ pub(crate) struct Options {
     pub max_gpu_batch: u32,
     /// GPUs to train on, at least 1.
     pub gpus: u32,
-    /// How far a step goes along the gradient.
+    /// Step size along the gradient.
     pub learning_rate: f32,
     /// Folder of the checkpoint.
     pub checkpoint_dir: PathBuf,
@@ -132,8 +132,8 @@ fn from_environment(env: &impl Fn(&str) -> Option<String>) -> Options {
     }
 }
 
-/// Counts GPUs as the environment of a container tells them. A share of a GPU is one device, and
-/// so is nothing at all: then the processor stands in for it.
+/// Number of GPUs from the environment of a container. A share of a GPU counts as one device, and
+/// so does no GPU: then the processor stands in for it.
 fn gpus(env: &impl Fn(&str) -> Option<String>) -> u32 {
     let granted = env("RUNAI_NUM_OF_GPUS").and_then(|text| whole_devices(text.trim()));
     let visible = || {

@@ -19,7 +19,7 @@ mod purpose {
     pub(super) const STEPS: u64 = 16;
 }
 
-/// A training in progress. Everything it will ever do follows from its snapshot.
+/// A training in progress. All its further steps follow from its snapshot.
 #[derive(Debug)]
 pub(crate) struct Trainer {
     snapshot: Snapshot,
@@ -47,7 +47,7 @@ impl Trainer {
         self.snapshot.step
     }
 
-    /// What must be kept to go on from here.
+    /// State to keep for a resume from here.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.snapshot.clone()
     }

@@ -1,6 +1,6 @@
-//! Everything about one workload that waits, at length. Owns: the parts of the answer and their
-//! wording, for readers who do not know the documentation. Does not know about: finding it out,
-//! which the scheduler does. The reasons of a cycle are the short answer; this is the long one.
+//! The long diagnosis of one waiting workload. Owns: the parts of the answer and their wording, for
+//! readers who do not know the documentation. Does not know about: how the scheduler finds it. The
+//! reasons of a cycle are the short answer.
 
 mod advice;
 mod apply;
@@ -20,29 +20,29 @@ pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
 pub use nodes::{Failing, NodeClass, Obstacle, Part};
 pub use searches::{Means, Outcome, Refusals, Search};
 
-/// Why a workload waits, at length.
+/// The long diagnosis of a waiting workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     /// The reasons of the cycle.
     pub reasons: Vec<Pending>,
-    /// What the reasons that stand for many node pools say of each.
+    /// Reasons in each node pool, where one of the reasons stands for many pools.
     pub in_pools: Vec<Pending>,
-    /// Where its pods do not fit, by pod set. Empty if it only waits for a time or a place.
+    /// Obstacles for its pods, by pod set. Empty if it only waits for a time or a release.
     pub parts: Vec<Part>,
-    /// Who holds what it needs.
+    /// Holders of the resources that it needs.
     pub holders: Holders,
-    /// Why nothing was moved or taken for it.
+    /// Searches for workloads to move or preempt, and why each failed.
     pub searches: Vec<Search>,
     /// Changes that would let it start, each tried out.
     pub advice: Vec<Advice>,
-    /// How many decisions were made to try them.
+    /// Number of trial decisions.
     pub tries: u32,
-    /// True if everything that might help was tried; if not, it would have cost too much.
+    /// True if every change that might help was tried; false if that would have cost too much.
     pub complete: bool,
 }
 
 impl Diagnosis {
-    /// All of it, in lines under headings.
+    /// All parts, in lines under headings.
     #[must_use]
     pub fn lines(&self, now: Instant) -> Vec<String> {
         let reasons = self.reasons.iter();
@@ -51,7 +51,7 @@ impl Diagnosis {
         first.chain(self.details(now)).collect()
     }
 
-    /// All but the reasons, for a reader who may do everything.
+    /// All but the reasons, for a reader with all permissions.
     #[must_use]
     pub fn details(&self, now: Instant) -> Vec<String> {
         let anyone = |advice: &Advice| HowTo { commands: advice.commands(), ask: None };
@@ -68,7 +68,7 @@ impl Diagnosis {
         self.details_for(now, &how_to)
     }
 
-    /// All but the reasons, with what this reader can do about each advice.
+    /// All but the reasons, with the steps that this reader can take for each advice.
     #[must_use]
     pub fn details_for(&self, now: Instant, how_to: &dyn Fn(&Advice) -> HowTo) -> Vec<String> {
         let mut lines = Vec::new();
@@ -114,7 +114,7 @@ fn are(kind: Kind, amount: u64) -> String {
     format!("{} {verb}", number(kind, amount))
 }
 
-/// A stretch of time, rounded up: `3s`, `2m 5s`, `1h 20m`.
+/// A duration, rounded up: `3s`, `2m 5s`, `1h 20m`.
 fn span(now: Instant, until: Instant) -> String {
     let seconds = until.0.saturating_sub(now.0).div_ceil(1000);
     match seconds {

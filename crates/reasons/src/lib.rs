@@ -1,7 +1,7 @@
-//! Why: a coded reason for every pending workload, a coded cause for every pod that is stopped.
+//! Reasons: a coded reason for every pending workload, a coded cause for every pod that is stopped.
 //! Owns: the codes and their numbers; `text` has the one sentence of each, `diagnosis` the long
-//! answer. Each code has a page in `docs/reference/codes/`. Does not know about: finding any of it
-//! out.
+//! answer. Each code has a page in `docs/reference/codes/`. Does not know about: how they are
+//! found.
 
 pub mod diagnosis;
 #[cfg(test)]
@@ -22,24 +22,24 @@ pub struct Code {
     pub name: &'static str,
 }
 
-/// Number of a class of waiting workloads: those that are the same to every decision wait for the
-/// same. One scheduler gives no number again.
+/// Number of an equivalence class of waiting workloads, which all decisions treat alike and which
+/// wait for the same reason. A scheduler never uses a number again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassId(pub u64);
 
-/// Why a workload waits. Every number is of the moment of the decision.
+/// Reason why a workload waits. All numbers are those at the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pending {
-    /// No node could hold it even if empty.
+    /// No node could hold it even when empty.
     LargerThanAnyNode {
-        /// What one pod asks for.
+        /// GPU request of one pod.
         request: GpuRequest,
-        /// The same as amounts.
+        /// All requests of one pod as amounts.
         demand: Resources,
-        /// Most GPUs of one node, each of which could hold its part.
+        /// Maximum number of GPUs of one node that could each hold their part.
         gpus_max: usize,
-        /// The largest MIG instance for parts of a GPU, in thousandths of it and in bytes; none: there are
-        /// whole GPUs.
+        /// The largest MIG instance for parts of GPUs, in thousandths of a GPU and in bytes; `None`
+        /// if there are whole GPUs.
         part_max: Option<(u64, u64)>,
         /// The largest node with enough GPUs, component by component.
         largest: Resources,
@@ -48,289 +48,290 @@ pub enum Pending {
     },
     /// Too few whole GPUs free on any one node.
     NotEnoughGpus {
-        /// Whole GPUs asked for.
+        /// Requested whole GPUs.
         gpus: u32,
         /// Number of nodes.
         nodes: usize,
-        /// Most wholly free GPUs on one node.
+        /// Maximum number of wholly free GPUs on one node.
         free_on_one_node_max: u32,
-        /// Wholly free GPUs on all nodes.
+        /// Number of wholly free GPUs on all nodes.
         free_total: u64,
     },
-    /// No GPU has so large a share free.
+    /// No GPU has enough of its share free.
     NoGpuShareFree {
-        /// Devices asked for.
+        /// Requested devices.
         devices: u32,
         /// Thousandths of each, on the largest device.
         millis: u64,
-        /// Largest share that is free on so many GPUs of one node, in thousandths.
+        /// Largest share that is free on this number of GPUs of one node, in thousandths.
         free_millis_max: u64,
     },
-    /// Nodes have the MIG instances it asks for, and not enough of them are free on any.
+    /// Nodes have the MIG instances it requests, but too few of them are free on each.
     NoMigInstanceFree {
-        /// What one pod asks for.
+        /// MIG request of one pod.
         request: MigRequest,
         /// Number of nodes.
         nodes: usize,
-        /// Nodes that have enough of them when empty.
+        /// Number of nodes that have enough of them when empty.
         with: usize,
     },
-    /// Parts of GPUs are MIG instances, and none that holds what it asks for is free.
+    /// Parts of GPUs are MIG instances, and no free one is large enough.
     NoInstanceForPart {
-        /// GPUs of one pod.
+        /// GPU request of one pod.
         request: GpuRequest,
-        /// MIG instances that are given out for parts of GPUs.
+        /// Number of MIG instances that are assigned to parts of GPUs.
         instances: usize,
-        /// Those of them that hold it.
+        /// Number of these instances that are large enough.
         large: usize,
         /// Number of nodes.
         nodes: usize,
     },
     /// GPUs are free, but not CPU on the same node.
     NotEnoughCpu {
-        /// Asked for, in thousandths of a core.
+        /// Request, in thousandths of a core.
         cpu_millis: u64,
-        /// Most free on a node that has the GPUs.
+        /// Maximum that is free on a node that has the GPUs.
         free_millis_max: u64,
     },
     /// GPUs are free, but not memory on the same node.
     NotEnoughMemory {
-        /// Asked for, in bytes.
+        /// Request, in bytes.
         memory_bytes: u64,
-        /// Most free on a node that has the GPUs.
+        /// Maximum that is free on a node that has the GPUs.
         free_bytes_max: u64,
     },
-    /// Single pods would fit, but not as many at the same time as must start together.
+    /// Single pods would fit, but not the minimum that must start together.
     GangIncomplete {
-        /// Pods that must start together.
+        /// Number of pods that must start together.
         pods_min: u32,
-        /// Pods it has, those that ended not counted.
+        /// Number of its pods, ended ones left out.
         pods: u32,
-        /// Pods of those that must start together that find a place one after the other.
+        /// Number of pods, of those that must start together, that fit one after the other.
         fitting: u32,
     },
-    /// Nodes are out of the question for other reasons than room. Stands beside what the rest
-    /// lacks.
+    /// Nodes are excluded for other reasons than free resources. Reported in addition to the
+    /// shortage on the rest.
     NodesRuledOut {
         /// Number of nodes.
         nodes: usize,
-        /// Closed for new pods.
+        /// Cordoned nodes.
         cordoned: usize,
-        /// Without a label the selector wants.
+        /// Nodes without a label of the selector.
         selector: usize,
-        /// Without any of the terms the affinity wants.
+        /// Nodes that match none of the affinity terms.
         affinity: usize,
-        /// With a taint it does not tolerate.
+        /// Nodes with a taint that it does not tolerate.
         taint: usize,
-        /// In none of its node pools.
+        /// Nodes in none of its node pools.
         pool: usize,
     },
-    /// Pods that are somewhere keep it from nodes. Stands beside what the rest lacks.
+    /// Placed pods exclude nodes for it. Reported in addition to the shortage on the rest.
     KeptAwayByPods {
-        /// Number of nodes it may go to apart from that.
+        /// Number of nodes that are not excluded otherwise.
         nodes: usize,
-        /// Without a pod that it must be with.
+        /// Nodes without a pod that its affinity requires.
         affinity: usize,
-        /// With a pod that it must not be with.
+        /// Nodes with a pod that its anti-affinity excludes.
         anti_affinity: usize,
-        /// With a pod that must not be with it.
+        /// Nodes with a pod whose anti-affinity excludes it.
         repelled: usize,
     },
-    /// Its pods must be close together, and no domain of the topology has room for all of them.
+    /// No domain of the required topology level has room for all its pods.
     NoTopologyDomain(NoDomain),
-    /// GPUs that would do are broken, or used by foreign processes. Stands beside what the rest lacks.
+    /// Usable GPUs are broken, or used by foreign processes. Reported in addition to the shortage
+    /// on the rest.
     GpusOutOfService {
-        /// GPUs of nodes it may go to that would do, if each had nothing the matter with it.
+        /// Number of GPUs on possible nodes that would fit it if they were in service.
         gpus: usize,
-        /// How many of them are out of service.
+        /// Number of these GPUs that are out of service.
         out: usize,
-        /// The first of them: its node, and its number there.
+        /// Node and index of the first of these.
         first: (String, u32),
     },
-    /// The project, or one above it, would hold more than its limit.
+    /// The project, or a department above it, would hold more than its limit.
     OverLimit {
-        /// Which queue.
+        /// Name of the queue.
         queue: String,
-        /// Of what.
+        /// The resource.
         kind: Kind,
-        /// Its limit.
+        /// Its limit, in the unit of `kind`.
         limit: u64,
-        /// What it holds.
+        /// Allocated amount, in the unit of `kind`.
         allocated: u64,
-        /// What is asked for.
+        /// Requested amount, in the unit of `kind`.
         requested: u64,
     },
-    /// What cannot be preempted must stay within the quota.
+    /// Non-preemptible workloads must stay within the quota.
     NonPreemptibleOverQuota {
-        /// Which queue.
+        /// Name of the queue.
         queue: String,
-        /// Of what.
+        /// The resource.
         kind: Kind,
-        /// Its quota.
+        /// Its quota, in the unit of `kind`.
         quota: u64,
-        /// What its non-preemptible workloads hold.
+        /// Allocation of its non-preemptible workloads, in the unit of `kind`.
         allocated: u64,
-        /// What is asked for.
+        /// Requested amount, in the unit of `kind`.
         requested: u64,
     },
-    /// Nothing is taken from others for it: the project has what it is entitled to.
+    /// Nothing is taken from others for it: the project holds its fair share.
     NotEntitledToMore {
-        /// The project's numbers.
+        /// Share and allocation of the project.
         queue: QueueNumbers,
-        /// What is asked for.
+        /// Requested amount, in the unit of the queue's `kind`.
         requested: u64,
-        /// The only GPUs that its work, and that of these, can use, if that is why it is entitled to no
-        /// more.
+        /// The only GPUs that its work, and that of these projects, can use, if they limit its fair
+        /// share.
         common: Option<Box<CommonGpus>>,
     },
-    /// What it asks for, or a part of it, could not be placed if everything were free, and does not
+    /// Its request, or a part of it, could not be placed if everything were free, and does not
     /// lower the fair shares of others.
     NotCounted {
-        /// Which queue asks for it.
+        /// Name of the queue that requests it.
         queue: String,
-        /// Of what.
+        /// The resource.
         kind: Kind,
-        /// What does not count.
+        /// Amount that is not counted, in the unit of `kind`.
         left_out: u64,
-        /// What is asked for.
+        /// Requested amount, in the unit of `kind`.
         requested: u64,
-        /// Pods that would fit if everything were free, each pod set counted by itself.
+        /// Number of pods that would fit if everything were free, each pod set counted by itself.
         fitting: u32,
         /// Number of pod sets; `fitting` is a bound where there are several.
         sets: usize,
-        /// Pods it has.
+        /// Number of its pods.
         pods: u32,
     },
-    /// Its project is entitled to it, and a rule protects what others hold.
+    /// Its project is entitled to it, and a rule protects the allocations of others.
     Protected {
-        /// Of what.
+        /// The resource.
         kind: Kind,
-        /// What is asked for.
+        /// Requested amount, in the unit of `kind`.
         requested: u64,
-        /// Which rule.
+        /// The rule.
         by: Protection,
     },
-    /// What one of the reasons above says, of many node pools.
+    /// One of the reasons above, in many node pools.
     InPools {
-        /// In the first of the pools.
+        /// The reason in the first of the pools.
         first: Box<Self>,
-        /// In how many others it says the same, with other numbers.
+        /// Number of other pools with the same reason and other numbers.
         others: usize,
     },
-    /// It has a place, which is being freed.
+    /// It is bound to a node where resources are being released.
     WaitingForRelease {
-        /// Node.
+        /// Name of the node.
         node: String,
-        /// Other workloads being stopped there; none if it only waits for its own last run.
+        /// Other workloads being stopped there; empty if it only waits for its own last run.
         holders: Vec<String>,
     },
-    /// Something outside holds pods back; they are not considered before that is taken away.
+    /// Scheduling gates hold pods back; they are not considered until the gates are removed.
     Gated {
-        /// Pods that are held back.
+        /// Number of pods that are held back.
         gated: usize,
-        /// Pods it has.
+        /// Number of its pods.
         pods: usize,
     },
     /// It failed and waits before the next try.
     BackingOff {
-        /// Until when.
+        /// End of the back-off.
         until: Instant,
     },
-    /// There is room for it, but it is kept for a workload that goes first and needs more.
+    /// There is room for it, but that is reserved for a workload that goes first and needs more.
     BehindReservation {
-        /// For whom.
+        /// The workload with the reservation.
         holder: WorkloadRef,
-        /// How long that one has waited, in milliseconds.
+        /// Its wait so far, in milliseconds.
         waited_ms: u64,
-        /// What that one needs, in GPU thousandths.
+        /// Its request, in GPU thousandths.
         gpu_millis: u64,
-        /// In how many milliseconds that one starts at the latest, if it is known.
+        /// Time until its latest start, in milliseconds; `None` if it is not known.
         starts_in_ms: Option<u64>,
     },
-    /// The cycle's bound on work was reached first; it is tried again in the next cycle.
+    /// The cycle reached its bound on work first; the next cycle tries it again.
     SearchCutShort {
         /// The bound, in trial placements.
         trials: u64,
     },
 }
 
-/// A rule that protects what others hold.
+/// A rule that protects the allocations of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protection {
-    /// It may not preempt others yet.
+    /// Its preemption delay is not over.
     Delay {
-        /// How long it has to wait first, in milliseconds.
+        /// The delay, in milliseconds.
         delay_ms: u64,
     },
-    /// Only its own project holds any, for work that is not less important.
+    /// Only its own project holds any, for work whose priority is not lower.
     OwnWork {
-        /// How the project stands.
+        /// Share and allocation of the project.
         queue: QueueNumbers,
-        /// The priority of the one that waits.
+        /// The priority of the waiting workload.
         priority: u32,
     },
-    /// All that other projects hold cannot be preempted.
+    /// All allocations of other projects are non-preemptible.
     NotPreemptible {
-        /// What they hold.
+        /// Amount that they hold.
         held: u64,
     },
-    /// No other project holds more than it is entitled to.
+    /// No other project holds more than its fair share.
     WithinShare {
-        /// The one that holds most.
+        /// The project that holds most.
         holder: QueueNumbers,
     },
     /// A queue above would hold more than its fair share.
     Above {
-        /// How it stands.
+        /// Share and allocation of this queue.
         queue: QueueNumbers,
     },
-    /// What others hold beyond their share is in its guaranteed run time.
+    /// Allocations of others beyond their share are in their guaranteed run time.
     RunTime {
-        /// What they hold beyond it.
+        /// Amount that they hold beyond it.
         held: u64,
     },
-    /// Some of it could be taken, and no way was found by which that makes room.
+    /// Some of it could be taken, and no set of victims was found that makes room.
     NoWay {
-        /// What others hold beyond their share.
+        /// Amount that others hold beyond their share.
         held: u64,
     },
 }
 
-/// Which domains were looked at, and what the best of them lacks.
+/// Domains of a topology level without enough room, and the best of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoDomain {
-    /// The topology.
+    /// Name of the topology.
     pub topology: String,
     /// The label of the level.
     pub level: String,
     /// The group or the pod set that must be in one domain; empty for the workload.
     pub part: String,
-    /// Domains of this level that it may go to.
+    /// Number of domains of this level that it may go to.
     pub domains: usize,
-    /// The one with the most room; empty if there is none.
+    /// Name of the domain with the most room; empty if there is none.
     pub best: String,
-    /// Pods that it has room for.
+    /// Number of pods that it has room for.
     pub room: u32,
-    /// Pods that must start together in one domain.
+    /// Number of pods that must start together in one domain.
     pub pods: u32,
-    /// True if others of its pods are there already.
+    /// True if other pods of it are in the domain already.
     pub bound: bool,
 }
 
-/// A workload, as people know it.
+/// A workload by its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadRef {
     /// Its id in the model.
     pub id: WorkloadId,
     /// Name.
     pub name: String,
-    /// Its project.
+    /// Name of its project.
     pub queue: String,
 }
 
 impl WorkloadRef {
-    /// The name to type. A revision of an inference has the name of that with a number behind a dot,
-    /// which is in no other name.
+    /// The name for a command line. A revision of an inference has the name of the inference with a
+    /// number behind a dot; no other name has a dot.
     #[must_use]
     pub fn typed_name(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
@@ -345,16 +346,16 @@ impl WorkloadRef {
     }
 }
 
-/// How a queue stood when a decision was taken.
+/// Share and allocation of a queue at a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueNumbers {
     /// Name.
     pub name: String,
-    /// Of what.
+    /// The resource of all amounts.
     pub kind: Kind,
-    /// What it held, before the decision.
+    /// Amount that it held before the decision.
     pub allocated: u64,
-    /// What elastic workloads held of that beyond their requests. It counts against no share.
+    /// Part of it that elastic workloads held beyond their requests. It counts against no share.
     pub lent: u64,
     /// Its quota.
     pub quota: u64,
@@ -362,7 +363,7 @@ pub struct QueueNumbers {
     pub fair_share: u64,
 }
 
-/// By what right one queue takes from another.
+/// Right by which one queue reclaims from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
     /// The taker stays within its quota, the other was above its own.
@@ -371,49 +372,49 @@ pub enum Strategy {
     FairShareMaintained,
 }
 
-/// What a workload loses when it is stopped.
+/// Progress that a workload loses when it is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// How long it ran without saving its progress, in milliseconds.
+    /// Time that it ran without saving its progress, in milliseconds.
     pub unsaved_ms: u64,
-    /// True if that is counted from a checkpoint; otherwise from its start.
+    /// True if this time is counted from a checkpoint; otherwise from its start.
     pub checkpointed: bool,
 }
 
-/// Why something running was stopped, and for whom.
+/// Cause why something running was stopped, and the beneficiary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// Its project holds more than its share, another less.
     Reclaimed {
-        /// By what right.
+        /// The right to reclaim.
         strategy: Strategy,
-        /// Who gets it.
+        /// The workload that gets it.
         beneficiary: WorkloadRef,
-        /// What the beneficiary asks for.
+        /// Requested amount of the beneficiary.
         requested: u64,
         /// The project that lost.
         loser: QueueNumbers,
         /// The project that gained.
         winner: QueueNumbers,
-        /// What is lost by it.
+        /// Lost progress.
         lost: Lost,
     },
     /// A higher priority in the same project.
     Preempted {
-        /// Who gets it.
+        /// The workload that gets it.
         beneficiary: WorkloadRef,
         /// Priority of the loser.
         priority: u32,
         /// Priority of the beneficiary.
         beneficiary_priority: u32,
-        /// What is lost by it.
+        /// Lost progress.
         lost: Lost,
     },
     /// Moved so that free resources come together.
     Consolidated {
-        /// Who needs them together.
+        /// The workload that needs them together.
         beneficiary: WorkloadRef,
-        /// What is lost by it.
+        /// Lost progress.
         lost: Lost,
     },
     /// An elastic workload changed size: down for another workload, or up into idle GPUs.
@@ -422,48 +423,48 @@ pub enum Cause {
         gpus_before: usize,
         /// GPUs after.
         gpus_after: usize,
-        /// Who gets the difference; none when it grew.
+        /// The workload that gets the difference; `None` when it grew.
         beneficiary: Option<WorkloadRef>,
     },
-    /// An elastic workload got back what it asked for, within its project's quota, from others who
-    /// held more than is theirs.
+    /// An elastic workload got back what it requested, within its project's quota, from others that
+    /// held more than their share.
     GrownBack {
         /// GPUs before.
         gpus_before: usize,
         /// GPUs after.
         gpus_after: usize,
     },
-    /// Too few of its pods were left for too long.
+    /// Fewer of its pods than the minimum ran for too long.
     StaleGang {
-        /// Pods that must run together.
+        /// Number of pods that must run together.
         pods_min: u32,
-        /// Pods that were left.
+        /// Number of pods that were left.
         pods: u32,
     },
-    /// Its node is being emptied.
+    /// Its node is being drained.
     Drained {
-        /// Which node.
+        /// Name of the node.
         node: String,
     },
 }
 
-/// GPUs that projects divide since their work can use no others.
+/// GPUs that projects divide because their work can use no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommonGpus {
     /// Names of some of the projects.
     pub queues: Vec<String>,
-    /// Projects beside these.
+    /// Number of further projects.
     pub others: usize,
     /// GPU thousandths.
     pub gpu_millis: u64,
-    /// A node that has some.
+    /// Name of a node that has some.
     pub node: String,
-    /// Nodes that have some.
+    /// Number of nodes that have some.
     pub nodes: usize,
 }
 
 impl Pending {
-    /// True if it stays true if everybody else ends.
+    /// True if the reason would remain if all other workloads ended.
     #[must_use]
     pub const fn outlasts_others(&self) -> bool {
         match *self {
@@ -522,12 +523,12 @@ impl Cause {
         }
     }
 
-    /// True if it was stopped by the right of another to its place.
+    /// True if it was preempted or reclaimed for another.
     pub const fn takes(&self) -> bool {
         matches!(self, Self::Reclaimed { .. } | Self::Preempted { .. })
     }
 
-    /// Who got what was taken.
+    /// The workload that got the resources; `None` if the cause has none.
     #[must_use]
     pub const fn beneficiary(&self) -> Option<&WorkloadRef> {
         match self {
@@ -539,7 +540,7 @@ impl Cause {
         }
     }
 
-    /// The same for one that saves its work before it stops.
+    /// The cause without lost progress, for a workload that saves its work before it stops.
     #[must_use]
     pub fn without_loss(&self) -> Self {
         let mut cause = self.clone();
@@ -555,7 +556,7 @@ impl Cause {
         cause
     }
 
-    /// [`Self::beneficiary`], to name another.
+    /// [`Self::beneficiary`], mutable.
     pub const fn beneficiary_mut(&mut self) -> Option<&mut WorkloadRef> {
         match self {
             Self::Reclaimed { beneficiary, .. }

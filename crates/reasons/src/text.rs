@@ -1,5 +1,5 @@
-//! The one sentence of each reason and cause. Owns: wording. Lower-case fragments, numbers first
-//! class, what to do where there is something to do.
+//! The one sentence of each reason and cause. Owns: wording. Lower-case fragments with numbers, and
+//! the remedy where there is one.
 
 use std::fmt;
 
@@ -460,7 +460,7 @@ fn no_instance_for_part(f: &mut fmt::Formatter<'_>, of: &Pending) -> fmt::Result
     write!(f, "asks for {asked}; {large} of {all} on {nodes} {hold} that, none of them is free")
 }
 
-/// What a pod asks for of GPUs: `0.5 of a GPU`.
+/// GPU request of a pod: `0.5 of a GPU`.
 fn part(request: GpuRequest) -> String {
     let devices = request.devices();
     match request {
@@ -523,7 +523,7 @@ pub fn of(kind: Kind, amount: u64) -> String {
     }
 }
 
-/// The same without the name.
+/// The amount without the noun of its kind: `2`, `4`, `16GiB`.
 pub fn number(kind: Kind, value: u64) -> String {
     match kind {
         Kind::Gpu | Kind::Cpu => amount(value),
@@ -532,7 +532,7 @@ pub fn number(kind: Kind, value: u64) -> String {
     }
 }
 
-/// Continues the sentence it stands in; silent about less than a minute.
+/// Continues a sentence; empty for less than a minute.
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let since = if self.checkpointed {

@@ -1,13 +1,12 @@
-//! Recordings: what went into the control plane and what came of it, as a file that plays the same
-//! again.
+//! Recordings: the inputs and the outcomes of the control plane, in a file that can be replayed.
 //!
 //! ```text
 //!  base | batch ---> Writer ---> segments on disk ---> one file ---> Replay ---> the same again,
 //!                    (thread)    (bounded)                                       or the difference
 //! ```
 //!
-//! Owns: the format, the ring of segments, what is left out of them, and playing them. Does not
-//! know where inputs come from, nor what asks for a replay.
+//! Owns: the format, the ring of segments, the secrets that are left out, and the replay. Does not
+//! know about: the source of the inputs, and the caller of a replay.
 
 mod line;
 mod machine;

@@ -1,5 +1,5 @@
-//! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns:
-//! what is in a line, and that a byte that is not as it was written is noticed.
+//! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns: the
+//! content of a line, and the detection of damaged lines.
 
 use orchestrator::{ENDED_KEPT, HandedOver, Input, Moment, NodeList, Settled};
 use records::Snapshot;
@@ -14,7 +14,7 @@ pub(crate) const VERSION: u32 = 1;
 /// This release.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Before the check sum, between it and what it is of, and after that.
+/// Text before the check sum, between the check sum and the line, and after the line.
 const OPEN: &str = "{\"check\":\"";
 const MIDDLE: &str = "\",\"line\":";
 const CLOSE: &str = "}";
@@ -23,12 +23,12 @@ const SUM_BYTES: usize = 16;
 /// Why a recording cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// It does not begin as one.
+    /// The file does not begin as a recording.
     #[error(
         "this is not a recording; `elastane record FILE` makes one of what the server has done"
     )]
     NotOne,
-    /// Of another version.
+    /// The recording has another version of the format.
     #[error(
         "the recording has format {0}, and this release reads format {VERSION}; replay it with the \
          release that made it"
@@ -37,9 +37,9 @@ pub enum Fault {
     /// A line is not as it was written.
     #[error("line {number} is damaged: {why}")]
     Damaged {
-        /// Which line of the file.
+        /// Number of the line in the file, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
     /// The file cannot be read.
@@ -48,9 +48,9 @@ pub enum Fault {
     /// The state cannot be built.
     #[error("the state at line {number} cannot be built: {why}")]
     State {
-        /// Which line of the file.
+        /// Number of the line in the file, from 1.
         number: u64,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
@@ -61,7 +61,7 @@ pub enum Fault {
 pub(crate) enum Line {
     /// A segment begins.
     Recording(Head),
-    /// What the state was built of.
+    /// The base that the state was built from.
     Base(Box<Base>),
     /// A batch of inputs.
     Batch(Box<Batch>),
@@ -76,55 +76,56 @@ pub(crate) struct Head {
     pub(crate) release: String,
 }
 
-/// What a state was built of.
+/// Everything from which a state is built.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Base {
-    /// What was stored.
+    /// Stored rows.
     pub snapshot: Snapshot,
     /// The nodes.
     pub nodes: NodeList,
-    /// What was the matter with real GPUs.
+    /// Faults of real GPUs.
     pub gpus: GpuFaults,
-    /// Which past counts for fairness.
+    /// Window of past usage that counts for fairness; `None` if past usage does not count.
     #[serde(with = "usage")]
     pub usage: Option<model::UsageWindow>,
-    /// Time.
+    /// Clock of the server when the state was built.
     pub settled: Settled,
-    /// What is known from the state before beside what is stored.
+    /// State handed over by the state before that is not stored.
     pub handed_over: HandedOver,
-    /// How many ended workloads stay in memory.
+    /// Maximum number of ended workloads kept in memory.
     #[serde(default = "ended_kept")]
     pub ended_kept: usize,
-    /// How much users may make.
+    /// Limits on the objects that users may create.
     #[serde(default)]
     pub user_limits: UserLimits,
 }
 
-/// Of recordings that do not say it.
+/// Default for recordings that lack the field.
 const fn ended_kept() -> usize {
     ENDED_KEPT
 }
 
-/// A batch of inputs, and what came of it.
+/// A batch of inputs, and its outcome.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Batch {
-    /// Time; none for the first batch of a state, which is of the time when the state was built.
+    /// Time of the batch; `None` for the first batch of a state, which has the time when the state
+    /// was built.
     pub(crate) moment: Option<Moment>,
-    /// The inputs, in order; none for a decision, which follows from the batches before.
+    /// The inputs, in order; `None` stands for a decision, which follows from the batches before.
     pub(crate) inputs: Vec<Option<Input>>,
-    /// When a decision was requested after the batch, if it was.
+    /// Time when a decision was requested after the batch; `None` if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) asked_at: Option<Instant>,
-    /// What came of it, in words.
+    /// Outcome as lines of text, truncated if there are many.
     pub(crate) came: Vec<String>,
-    /// A check sum of all of it: the words of a large batch are cut.
+    /// Check sum of all lines of the outcome, the truncated ones included.
     pub(crate) sum: String,
-    /// Nothing of the batch counted, and why.
+    /// Reason why the batch failed and had no effect; `None` if it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
 
-/// A check sum that grows with each text: FNV-1a. It is against accidents, not against forgery.
+/// A running check sum of texts: FNV-1a. It detects accidents, not forgery.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sum(u64);
 
@@ -144,7 +145,7 @@ impl std::fmt::Display for Sum {
     }
 }
 
-/// Writes a line behind others of that sum, which grows by it.
+/// Appends a line to `to`, and updates `sum`, the check sum of the lines before it in the segment.
 pub(crate) fn write(json: &str, sum: &mut Sum, to: &mut String) {
     *sum = sum.of(json.as_bytes());
     to.push_str(OPEN);
@@ -155,13 +156,14 @@ pub(crate) fn write(json: &str, sum: &mut Sum, to: &mut String) {
     to.push('\n');
 }
 
-/// The JSON of a line, and its check sum.
+/// The check sum of a line, and its JSON.
 fn parts(text: &str) -> Option<(&str, &str)> {
     let (sum, rest) = text.strip_prefix(OPEN)?.split_at_checked(SUM_BYTES)?;
     Some((sum, rest.strip_prefix(MIDDLE)?.strip_suffix(CLOSE)?))
 }
 
-/// Reads a line behind others of that sum. The first of a segment stands behind none.
+/// Reads a line, and updates `sum`, the check sum of the lines before it in the segment. The first
+/// line of a segment restarts the check sum.
 pub(crate) fn read(text: &str, number: u64, sum: &mut Sum) -> Result<Line, Fault> {
     let damaged = |why: String| Fault::Damaged { number, why };
     let Some((expected, json)) = parts(text) else {
@@ -184,7 +186,7 @@ pub(crate) fn read(text: &str, number: u64, sum: &mut Sum) -> Result<Line, Fault
     serde_json::from_str(json).map_err(|error| damaged(error.to_string()))
 }
 
-/// What the first line of every version has.
+/// Part of the first line that all versions of the format have in common.
 #[derive(Deserialize)]
 struct Version {
     recording: Format,
@@ -195,7 +197,7 @@ struct Format {
     version: u32,
 }
 
-/// A window of usage, in documents.
+/// Serialization of a window of usage.
 mod usage {
     use model::{UsageWindow, WindowKind};
     use serde::de::Error as _;

@@ -1,5 +1,5 @@
-//! The control plane and its scheduler without the rest of the server: what the dispatcher does
-//! with a batch, as far as it is not waiting, writing or telling.
+//! The control plane and its scheduler without the rest of the server: the processing of a batch by
+//! the dispatcher, without waiting, storage and notifications.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,29 +18,29 @@ pub struct Machine {
     state: State,
     view: View,
     policy: Policy,
-    /// What the scheduler sees, and what it remembers; none until it is given a copy of the
-    /// cluster.
+    /// The scheduler's copy of the cluster, and its memory of earlier decisions; `None` before the
+    /// first batch.
     replica: Option<(Box<Cluster>, Memory)>,
-    /// What the scheduler decided and was not taken over yet.
+    /// The last decision of the scheduler, until an input takes it over.
     decided: Option<Box<Decision>>,
-    /// When the last batch was.
+    /// Time of the last batch.
     now: Instant,
 }
 
-/// What a batch failed on.
+/// Reason for which a batch failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// A decision is taken over that was never made.
+    /// The batch takes over a decision, and there is none.
     NoDecision,
     /// The machine panicked.
     Panicked,
 }
 
 impl Machine {
-    /// The machine as it was built.
+    /// Builds the machine from the base of a segment.
     ///
     /// # Errors
-    /// What is stored makes no state.
+    /// The stored rows make no valid state.
     pub fn new(base: Base) -> Result<Self, Error> {
         let Base { snapshot, nodes, gpus, usage, settled, handed_over, ended_kept, user_limits } =
             base;
@@ -53,7 +53,7 @@ impl Machine {
         Ok(Self { state, view: View::default(), policy, replica: None, decided: None, now })
     }
 
-    /// Takes a batch, and decides as of `asked_at` if the scheduler is asked.
+    /// Processes a batch, and makes a decision as of `asked_at` if the batch requests one.
     pub(crate) fn take(
         &mut self,
         moment: Option<Moment>,
@@ -125,22 +125,24 @@ impl Machine {
             memory.tell_again(again);
             Some(Box::new(Decision::made(memory, cluster, now, policy)))
         };
-        // After a failure the machine that is recorded says so, too, and gets another copy.
+        // After a failure the next input is `Input::DecisionFailed`, on which the scheduler gets a
+        // new copy.
         self.decided = catch_unwind(AssertUnwindSafe(decide)).unwrap_or_default();
     }
 
-    /// When its last batch was.
+    /// Time of the last batch.
     pub(crate) const fn now(&self) -> Instant {
         self.now
     }
 
-    /// What is shown of the state.
+    /// The view published after the last batch.
     #[must_use]
     pub const fn view(&self) -> &View {
         &self.view
     }
 
-    /// What the scheduler sees, how it decides, and the time.
+    /// The scheduler's copy of the cluster, its policy, and the time of the last batch; `None`
+    /// before the first batch.
     #[must_use]
     pub fn scheduler(&self) -> Option<(&Cluster, &Policy, Instant)> {
         self.replica.as_ref().map(|(cluster, _)| (&**cluster, &self.policy, self.now))

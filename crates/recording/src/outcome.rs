@@ -1,5 +1,5 @@
-//! What comes of a batch, in words: two batches that come to the same have the same words. Owns:
-//! the words. They name what is secret as it was replaced.
+//! The outcome of a batch as lines of text: equal outcomes give equal lines. Owns: these lines.
+//! Secrets appear in them as their replacements.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,25 +12,25 @@ use sched::Plan;
 use crate::line::Sum;
 use crate::secrets::Secrets;
 
-/// Most lines of a batch that are kept as they are.
+/// Maximum number of lines kept of a batch.
 const LINES_MAX: usize = 200;
 
-/// What came of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Default)]
 pub struct BatchOutcome {
-    /// The decision that was taken over in it.
+    /// Decision that the batch took over.
     pub decision: Option<Box<Decision>>,
-    /// The outcomes of its commands, in order.
+    /// Results of the commands of the batch, in order.
     pub answers: Vec<Result<Subject, Error>>,
-    /// What was written.
+    /// Written rows.
     pub changes: Vec<Change>,
-    /// What was asked of the engine.
+    /// Requests to the engine.
     pub actions: Vec<Action>,
-    /// True if a decision was requested.
+    /// `true` if a decision was requested.
     pub asks: bool,
 }
 
-/// What came of a batch, in words, and a check sum of all of them.
+/// The outcome of a batch as lines of text, and a check sum of all lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words {
     pub(crate) lines: Vec<String>,
@@ -38,7 +38,8 @@ pub(crate) struct Words {
 }
 
 impl BatchOutcome {
-    /// In words; what is left out of recordings is replaced, unless that was done before.
+    /// The outcome as lines of text. With `secrets`, replaces the secrets; without, they have been
+    /// replaced already.
     pub(crate) fn words(self, secrets: Option<&Secrets>) -> Words {
         let mut lines = Vec::new();
         if let Some(decision) = &self.decision {
@@ -80,7 +81,8 @@ fn decided(decision: &Decision, lines: &mut Vec<String>) {
     lines.extend(shares.iter().map(|(queue, share)| format!("share: {queue:?} {share:?}")));
 }
 
-/// Each reason once, with those that wait for it: a class has its reasons in common.
+/// One line for each reason, with the workloads that wait for it: the workloads of a class share
+/// their reasons.
 fn reasons(plan: &Plan) -> impl Iterator<Item = String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
@@ -118,7 +120,7 @@ fn answered(answer: &Result<Subject, Error>) -> String {
     }
 }
 
-/// An event as it reads; of other rows what they are of and a check sum.
+/// An event as text; any other row as its key and a check sum.
 fn written(change: &Change, secrets: Option<&Secrets>) -> String {
     let key = match change {
         Change::Event(row) => {
@@ -142,7 +144,7 @@ fn written(change: &Change, secrets: Option<&Secrets>) -> String {
         Change::Clock(_) => "clock".to_owned(),
         _ => "other".to_owned(),
     };
-    // What is written can be a document.
+    // The JSON of a row can contain addresses with logins.
     let json = serde_json::to_string(change).unwrap_or_else(|error| error.to_string());
     let json = match secrets {
         Some(secrets) => secrets.without_logins(json),
@@ -151,7 +153,7 @@ fn written(change: &Change, secrets: Option<&Secrets>) -> String {
     format!("row: {key} {}", Sum::NONE.of(json.as_bytes()))
 }
 
-/// What is asked of the engine, without what only the engine reads.
+/// A request to the engine, without the fields that only the engine reads.
 fn asked(action: &Action) -> String {
     match action {
         Action::Start(start) => {

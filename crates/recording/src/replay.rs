@@ -1,5 +1,5 @@
-//! Playing a recording. Owns: the order of its lines, and comparing what comes of each batch with
-//! what came of it.
+//! The replay of a recording. Owns: the order of the lines, and the comparison of the outcome of
+//! each batch with the recorded outcome.
 
 use std::io::BufRead;
 
@@ -8,57 +8,57 @@ use units::Instant;
 use crate::line::{Base, Batch, Fault, Line, Sum, read};
 use crate::machine::{Failed, Machine};
 
-/// A recording that is played.
+/// A recording under replay.
 pub struct Replay<R> {
     from: R,
     /// Number of the last line that was read.
     number: u64,
     sum: Sum,
-    /// What was read and is not played yet.
+    /// Line that was read and is not played yet.
     ahead: Option<Next>,
     machine: Option<Machine>,
     /// Number of the last batch that was played.
     batch: u64,
 }
 
-/// What is played next.
+/// Next item to play.
 enum Next {
     Line(Line),
     CutOff,
     End,
 }
 
-/// What was played.
+/// An item that was played.
 #[derive(Debug)]
 pub enum Played {
-    /// A segment begins: what follows was recorded by this release.
+    /// A segment begins; holds the release that recorded it.
     Segment(String),
     /// A state was built.
     Built,
     /// A batch.
     Batch(Outcome),
-    /// What happened then is missing.
+    /// Batches are missing from here on.
     Gap,
     /// The file ends in the middle of a line.
     CutOff,
 }
 
-/// What came of a batch.
+/// The outcome of a replayed batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Number of the batch in the file, from 1.
     pub number: u64,
-    /// When it was.
+    /// Time of the batch.
     pub at: Instant,
-    /// How many inputs it had.
+    /// Number of inputs.
     pub inputs: usize,
-    /// True if a decision was taken over.
+    /// `true` if the batch took over a decision.
     pub decided: bool,
-    /// What comes of it, in words.
+    /// Outcome of the replay as lines of text.
     pub came: Vec<String>,
-    /// Why nothing of it counted, then.
+    /// Reason why the batch failed when it was recorded; `None` if it succeeded.
     pub failed: Option<String>,
-    /// The first line that is not as it was recorded: then, and now.
+    /// The first line of the outcome that differs: as recorded, and as replayed.
     pub difference: Option<(String, String)>,
 }
 
@@ -70,10 +70,10 @@ impl<R: BufRead> Replay<R> {
         Self { from, number: 0, sum: Sum::NONE, ahead: None, machine: None, batch: 0 }
     }
 
-    /// When the batch was that is played next, if a batch is.
+    /// Time of the next batch; `None` if the next item is no batch, or the first batch of a state.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The recording cannot be read, or is damaged.
     pub fn next_at(&mut self) -> Result<Option<Instant>, Fault> {
         let next = match self.ahead.take() {
             Some(next) => next,
@@ -87,10 +87,10 @@ impl<R: BufRead> Replay<R> {
         Ok(at)
     }
 
-    /// Plays the next line; none at the end.
+    /// Plays the next item; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The recording cannot be read, or is damaged.
     pub fn play(&mut self) -> Result<Option<Played>, Fault> {
         let next = match self.ahead.take() {
             Some(next) => next,
@@ -155,7 +155,7 @@ impl<R: BufRead> Replay<R> {
         let came = machine.take(moment, inputs, asked_at);
         let words = came.map(|came| came.words(None));
         let difference = match (&words, &failed) {
-            // Nothing is known of what came of it.
+            // There is no recorded outcome to compare with.
             (_, Some(_)) => None,
             (Ok(now), None) if now.sum == sum => None,
             (Ok(now), None) => Some(first_difference(&before, &now.lines)),
@@ -177,7 +177,7 @@ impl<R: BufRead> Replay<R> {
         }))
     }
 
-    /// The machine as it is after the last line, if it was built.
+    /// The machine after the last line; `None` if no state was built.
     pub const fn machine(&self) -> Option<&Machine> {
         self.machine.as_ref()
     }
@@ -187,8 +187,8 @@ fn first(lines: &[String]) -> String {
     lines.first().map_or(END, String::as_str).to_owned()
 }
 
-/// The first lines that differ. Where none of those that are kept does, the difference is behind
-/// them.
+/// The first lines that differ. If all kept lines are equal, the difference is in the truncated
+/// ones.
 fn first_difference(before: &[String], now: &[String]) -> (String, String) {
     let same = before.iter().zip(now).take_while(|(before, now)| before == now).count();
     if same == before.len() && same == now.len() {

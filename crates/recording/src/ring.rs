@@ -1,5 +1,5 @@
-//! The segments on disk. Owns: that together they take no more than they may, the oldest going
-//! first, and that only their owner reads them.
+//! The segments on disk. Owns: the limit on their total size, by deletion of the oldest, and file
+//! modes that let only the owner read them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -7,30 +7,30 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Where they are in the state directory.
+/// Folder of the segments in the state directory.
 pub const FOLDER: &str = "recording";
 const SUFFIX: &str = ".jsonl";
 
-/// The segments, of which the newest is written.
+/// The segments; the newest is open for writing.
 #[derive(Debug)]
 pub(crate) struct Ring {
     dir: PathBuf,
     bytes_max: u64,
-    /// How long each is, by its number.
+    /// Length of each segment in bytes, by its number.
     segments: BTreeMap<u64, u64>,
     open: Option<File>,
 }
 
-/// What was saved.
+/// Size of a saved recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
-    /// How many segments.
+    /// Number of segments.
     pub segments: usize,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// The segments in a folder, by number.
+/// Length in bytes of each segment in a folder, by number.
 fn segments(dir: &Path) -> io::Result<BTreeMap<u64, u64>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir)? {
@@ -65,7 +65,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Adds to the newest segment; says whether there is room for it.
+    /// Appends to the newest segment; returns `false` if there is no room for the text.
     pub(crate) fn add(&mut self, text: &str) -> io::Result<bool> {
         while self.bytes() + text.len() as u64 > self.bytes_max {
             if self.segments.len() < 2 {
@@ -86,14 +86,14 @@ impl Ring {
         self.segments.values().sum()
     }
 
-    /// How long the newest segment is.
+    /// Length of the newest segment in bytes.
     pub(crate) fn newest_bytes(&self) -> u64 {
         self.segments.values().next_back().copied().unwrap_or(0)
     }
 }
 
-/// Writes all segments of a folder one behind the other, the oldest first, as far as their lines
-/// are whole. A server may write on meanwhile.
+/// Writes all segments of a folder one after the other, the oldest first, without a line that is
+/// not complete. A server may go on writing meanwhile.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -102,7 +102,7 @@ pub fn save(dir: &Path, out: &mut dyn Write) -> io::Result<Saved> {
     for number in segments(dir)?.into_keys() {
         let bytes = match fs::read(path(dir, number)) {
             Ok(bytes) => bytes,
-            // It was the oldest and went meanwhile.
+            // It was the oldest and was deleted meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };

@@ -1,5 +1,5 @@
-//! What a recording leaves out. Owns: which texts those are, and that the machine does the same
-//! without them: each is replaced by one of the same length, the same text always by the same.
+//! Replacement of secrets in a recording. Owns: the choice of texts to replace, with no effect on
+//! the machine: the replacement has the same length, and equal texts have equal replacements.
 //!
 //! The replacement depends on a key that is on no disk, so it cannot be found by trying.
 
@@ -16,10 +16,10 @@ use view::{NAMES, SECRETS};
 /// Kinds of objects whose bodies the machine reads: they have no secrets in them.
 const PLAIN: [&str; 7] =
     ["node-pool", "node", "simulated-node", "gpu-failure", TOPOLOGY, VOLUME, VOLUME_ENDING];
-/// What replacements are made of.
+/// Letters of replacements.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Replaces what is left out.
+/// Replaces secrets.
 pub(crate) struct Secrets {
     key: [[u8; 16]; 2],
 }
@@ -31,7 +31,7 @@ impl Secrets {
         Self { key: [half(), half()] }
     }
 
-    /// What a text is replaced by.
+    /// The replacement of a text: as many ASCII letters as the text has bytes.
     fn cover(&self, text: &str) -> String {
         let sum = Sha256::new()
             .chain_update(self.key.as_flattened())
@@ -40,7 +40,7 @@ impl Secrets {
         let letter = |byte: u8| char::from(LETTERS[usize::from(byte & 63)]);
         let mut covered: String =
             sum.iter().copied().cycle().take(text.len()).map(letter).collect();
-        // What is refused because of it stays refused.
+        // A text refused for its NUL byte must stay refused.
         if text.contains('\0') {
             covered.replace_range(..1, "\0");
         }
@@ -68,7 +68,8 @@ impl Secrets {
         text
     }
 
-    /// A submission: every field is looked at here, so that a new one is not forgotten.
+    /// Replaces the secrets of a submission. The pattern names every field, so that a new one is
+    /// not forgotten.
     fn spec(&self, spec: &mut WorkloadSpec) {
         let WorkloadSpec {
             name: _,
@@ -141,7 +142,7 @@ impl Secrets {
             tty: _,
             container: _,
         } = pod;
-        // What decisions follow from is no secret.
+        // Decisions depend on this variable, which is no secret.
         let known = |name: &str, value: &str| (name, value) == spec::TORCHRUN_MEETING;
         let secret = env.iter_mut().filter(|(name, value)| !known(name, value));
         let secret = secret.map(|(_, value)| value);
@@ -152,7 +153,8 @@ impl Secrets {
         self.spec(Arc::make_mut(spec));
     }
 
-    /// The body of an object: the machine reads what it names, and no more of most kinds.
+    /// Replaces the secrets in the body of an object. The machine reads only the names in it,
+    /// except in objects of the `PLAIN` kinds.
     fn body(&self, kind: &str, body: &mut Value) {
         match body {
             Value::Object(fields) => {
@@ -225,7 +227,7 @@ impl Secrets {
         }
     }
 
-    /// An input.
+    /// Replaces the secrets of an input.
     pub(crate) fn input(&self, input: &mut Input) {
         match input {
             Input::Command(command, origin) => {
@@ -250,14 +252,14 @@ impl Secrets {
         }
     }
 
-    /// A row that is written.
+    /// Replaces the secrets of a written row.
     pub(crate) fn change(&self, change: &mut Change) {
         match change {
             Change::Workload(row) => self.shared_spec(&mut row.spec),
             Change::WorkloadSpec(_, spec) => self.shared_spec(spec),
             Change::Object(row) => self.body(&row.kind, &mut row.body),
             Change::Audit(row) => row.detail.source_ip = self.cover(&row.detail.source_ip),
-            // The machine writes none of these credentials; they are of those who ask.
+            // Credentials are not written by the machine; API requests write them.
             Change::Credential(row) => row.secret_sha256 = self.cover(&row.secret_sha256),
             Change::Clock(_)
             | Change::Department(_)
@@ -285,7 +287,7 @@ impl Secrets {
         }
     }
 
-    /// All that is stored.
+    /// Replaces the secrets of all stored rows.
     pub(crate) fn snapshot(&self, snapshot: &mut Snapshot) {
         snapshot.workloads.iter_mut().for_each(|row| self.shared_spec(&mut row.spec));
         for row in &mut snapshot.objects {

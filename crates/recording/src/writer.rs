@@ -1,5 +1,5 @@
-//! The thread that writes. Owns: that the dispatcher never waits: what cannot be taken is left out,
-//! the recording says so, and goes on from a new base.
+//! The thread that writes. Owns: that the dispatcher never waits: messages beyond the queue are
+//! dropped, the recording notes the gap, and continues from a new base.
 
 use std::io;
 use std::path::Path;
@@ -20,39 +20,39 @@ use crate::secrets::Secrets;
 
 /// Batches that may wait to be written.
 const WAITING_MAX: usize = 1024;
-/// So long what follows a batch gathers before it is written: waking the thread for each batch costs
-/// the dispatcher more than all else of the recording.
+/// Time in which the messages that follow the first are collected before they are written: waking
+/// the thread for each batch costs the dispatcher more than all the rest of the recording.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// A batch was taken.
+/// A batch that the dispatcher processed.
 #[derive(Debug)]
 pub struct Taken {
-    /// Its time; none for the first of a state.
+    /// Time of the batch; `None` for the first batch of a state.
     pub moment: Option<Moment>,
-    /// Its inputs.
+    /// Inputs of the batch.
     pub inputs: Vec<Input>,
-    /// When a decision was requested after it.
+    /// Time when a decision was requested after the batch; `None` if none was requested.
     pub asked_at: Option<Instant>,
-    /// What came of it, or why nothing of it counts.
+    /// The outcome, or the reason why the batch failed and had no effect.
     pub came: Result<BatchOutcome, String>,
 }
 
 enum Message {
-    /// A state was built; with whether something is missing before it.
+    /// A state was built; `true` if batches are missing before it.
     Begin(Box<Base>, bool),
     Taken(Box<Taken>),
 }
 
-/// Bytes of a workload in a base, about the fewest: 1.2 kB were measured of a small training.
+/// Minimum bytes of a workload in a base: a small training took 1.2 kB when measured.
 const WORKLOAD_BYTES_MIN: u64 = 1024;
 
-/// How the thread is.
+/// State that the thread shares with the dispatcher.
 #[derive(Debug, Default)]
 struct Progress {
     waiting: AtomicUsize,
-    /// The segment is long enough for the next.
+    /// The segment is long enough to begin the next.
     is_full: AtomicBool,
-    /// Nothing is recorded any more.
+    /// Recording has ended until the next start of the server.
     is_off: AtomicBool,
 }
 
@@ -70,23 +70,23 @@ fn too_large(needs: u64, max: u64) -> String {
     )
 }
 
-/// The way to the thread that writes. With the end of this the thread writes what it was handed over,
-/// and ends.
+/// The dispatcher's handle of the thread that writes. When it is dropped, the thread writes the
+/// messages it has received, and ends.
 #[derive(Debug, Default)]
 pub struct Writer {
     to: Option<SyncSender<Message>>,
     bytes_max: u64,
     thread: Option<JoinHandle<()>>,
     progress: Arc<Progress>,
-    /// Something was left out: what follows is of no use without a new base.
+    /// A message was dropped: batches are of no use before a new base.
     has_gap: bool,
 }
 
 impl Writer {
-    /// Starts a thread that writes into this folder, and keeps no more than so many bytes there.
+    /// Starts a thread that writes into `dir`, and keeps at most `bytes_max` bytes there.
     ///
     /// # Errors
-    /// The folder or the thread cannot be made.
+    /// The folder or the thread cannot be created.
     pub fn start(dir: &Path, bytes_max: u64) -> io::Result<Self> {
         let (to, from) = sync_channel(WAITING_MAX);
         let progress = Arc::<Progress>::default();
@@ -104,21 +104,22 @@ impl Writer {
         Ok(Self { to: Some(to), bytes_max, thread: Some(thread), progress, has_gap: false })
     }
 
-    /// True if it takes anything.
+    /// `true` if the recording goes on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.to.is_some() && !self.progress.is_off.load(Ordering::Relaxed)
     }
 
-    /// True if it takes batches.
+    /// `true` if batches are recorded: the recording goes on, and no message was dropped since the
+    /// last base.
     #[must_use]
     pub fn takes_batches(&self) -> bool {
         self.is_on() && !self.has_gap
     }
 
-    /// True if the recording goes on only, or better, from a new base of so many workloads. Costs
-    /// nothing to ask. Where there is no room for such a base, the recording ends instead: building
-    /// it would stop the server for seconds.
+    /// `true` if the recording needs a new base, or profits from one, for a state of `workloads`
+    /// workloads. The call is cheap. Where there is no room for such a base, the recording ends
+    /// instead: building it would stop the server for seconds.
     #[must_use]
     pub fn wants_base(&self, workloads: usize) -> bool {
         let is_idle = || self.progress.waiting.load(Ordering::Relaxed) == 0;
@@ -133,14 +134,14 @@ impl Writer {
         needs <= max
     }
 
-    /// A state was built: a segment begins.
+    /// Begins a segment for a state that was built.
     pub fn begin(&mut self, base: Box<Base>) {
         let after_gap = std::mem::take(&mut self.has_gap);
         self.progress.is_full.store(false, Ordering::Relaxed);
         self.send(Message::Begin(base, after_gap));
     }
 
-    /// A batch was taken.
+    /// Records a batch.
     pub fn take(&mut self, taken: Taken) {
         if self.takes_batches() {
             self.send(Message::Taken(Box::new(taken)));
@@ -161,7 +162,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.to.take());
         if let Some(thread) = self.thread.take() {
-            // What it panicked on was in its log.
+            // The thread logged its own panic.
             let _ = thread.join();
         }
     }
@@ -252,7 +253,8 @@ impl Thread {
     fn add(&mut self, text: &str) -> io::Result<()> {
         self.is_writing = self.ring.add(text)?;
         let bytes = self.ring.newest_bytes();
-        // A quarter of the ring, so that the oldest part that goes is not all of it; but not mostly bases.
+        // A quarter of the ring, so that dropping the oldest segment leaves most of it; more where
+        // bases are large, so that the ring does not consist mostly of bases.
         let enough = (self.bytes_max / 4).max(self.base_bytes.saturating_mul(4));
         if !self.is_writing || bytes > enough.min(self.bytes_max / 2) && bytes > self.base_bytes * 2
         {
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
     use crate::{Played, Replay};
 
-    /// Nothing is there.
+    /// A base of an empty cluster.
     fn base() -> Box<Base> {
         let at = Moment { now: Instant(1), clock: Instant(1), seed: Uuid::nil() };
         Box::new(Base {

@@ -5,72 +5,72 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
-/// So much of GPUs, held by a pod from then to then.
+/// An allocation: an amount of GPUs that a pod held for a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocationRow {
-    /// By which pod.
+    /// Pod that held it.
     pub pod_id: Uuid,
-    /// Since when.
+    /// When it began.
     pub started_at: Instant,
-    /// Until when; none while it is held.
+    /// When it ended; `None` while it is held.
     pub ended_at: Option<Instant>,
     /// Project of the workload.
     pub project_id: u64,
-    /// Its name at the time.
+    /// Name of the project at the time.
     pub project_name: String,
-    /// Whose workload it is.
+    /// User who owns the workload.
     pub owner: String,
-    /// What the GPUs are.
+    /// Model of the GPUs.
     pub gpu_model: String,
     /// Thousandths of GPUs.
     pub gpu_millis: u64,
 }
 
-/// How much of what was held was measured and used; it is added to what there is. Time in thousandths
+/// Measured use of held GPUs in an hour, which is added to the stored row. Time is in thousandths
 /// of a GPU times milliseconds, memory in MiB times milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuUseRow {
     /// Start of the hour.
     pub hour: Instant,
-    /// Project.
+    /// Id of the project.
     pub project_id: u64,
-    /// Whose workloads.
+    /// User who owns the workloads.
     pub owner: String,
-    /// What the GPUs are.
+    /// Model of the GPUs.
     pub gpu_model: String,
-    /// Held while it was measured.
+    /// GPU time held while it was measured.
     pub measured: u64,
-    /// Of it, used.
+    /// Part of `measured` that was used.
     pub used: u64,
     /// Memory held while it was measured.
     #[serde(default)]
     pub memory_measured: u64,
-    /// Of it, in use.
+    /// Part of `memory_measured` that was in use.
     #[serde(default)]
     pub memory_used: u64,
 }
 
-/// What the workloads of one user in a project held of GPUs of a model, and used. Amounts of
-/// time are in thousandths of a GPU times milliseconds, of memory in MiB times milliseconds.
+/// GPUs of a model that the workloads of one user in a project held and used. Amounts of time are
+/// in thousandths of a GPU times milliseconds, of memory in MiB times milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerRow {
-    /// Project.
+    /// Id of the project.
     pub project_id: u64,
-    /// One of its names in that time; none where nothing was held.
+    /// A name of the project in that time; empty if nothing was held.
     pub project_name: String,
-    /// Whose workloads.
+    /// User who owns the workloads.
     pub owner: String,
-    /// What the GPUs are.
+    /// Model of the GPUs.
     pub gpu_model: String,
-    /// Held.
+    /// GPU time held.
     pub allocated: u64,
-    /// Held while it was measured.
+    /// GPU time held while it was measured.
     pub measured: u64,
-    /// Of what was measured, used.
+    /// Part of `measured` that was used.
     pub used: u64,
     /// Memory held while it was measured.
     pub memory_measured: u64,
-    /// Of it, in use.
+    /// Part of `memory_measured` that was in use.
     pub memory_used: u64,
 }
 
@@ -92,12 +92,12 @@ pub struct LagRow {
     pub pool: String,
     /// GPU thousandths × milliseconds at `since`; negative where it has had more than its share.
     pub value: i64,
-    /// When its share or what it holds last changed.
+    /// Time of the last change of its share or of what it holds.
     pub since: Instant,
     /// Its fair share since then, in GPU thousandths.
     pub fair_millis: u64,
     /// Held since then, in GPU thousandths.
     pub held_millis: u64,
-    /// When its turn began; none while it has none.
+    /// Start of its turn; `None` if it has none.
     pub turn_since: Option<Instant>,
 }

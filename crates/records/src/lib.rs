@@ -1,5 +1,5 @@
-//! What is written and read: rows, and the changes of them that are one transaction. Owns: their shape.
-//! Does not know how a database keeps them, nor what they mean.
+//! Rows of the store, and the changes of them that form one transaction. Owns: their shape. Does
+//! not know how a database keeps them, nor what they mean.
 
 mod ledger;
 mod moment;

@@ -6,41 +6,43 @@ use uuid::Uuid;
 
 use crate::ClockRow;
 
-/// The wall clock was set: what was `before` until then is later, or earlier, by `ms` from then on.
+/// A step of the wall clock: a time up to `before` is written `ms` later since (earlier if
+/// negative).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Until when.
+    /// Last time that the step shifts, by the clock before the step.
     pub before: Instant,
-    /// By so much.
+    /// Milliseconds that the clock was set forward; negative if it was set back.
     pub ms: i64,
 }
 
 impl Step {
-    /// The clock was set by so much, and now it says this.
+    /// Step by `ms` of a clock that shows `now` after it.
     #[must_use]
     pub const fn of(ms: i64, now: Instant) -> Self {
         Self { before: Instant(now.0.saturating_add_signed(ms.saturating_neg())), ms }
     }
 
-    /// What a moment that is counted from is called since. One that had not come before the step
-    /// was written when the clock was wrong in another way, and stays.
+    /// Time since the step for a time that is counted from. A time after `before` had not come
+    /// before the step: it was written when the clock was wrong in another way, and stays.
     pub fn since(self, at: Instant) -> Instant {
         if at <= self.before { self.due(at) } else { at }
     }
 
-    /// What a moment that is waited for is called since.
+    /// Time since the step for a time that is waited for: always shifted.
     pub const fn due(self, at: Instant) -> Instant {
         Instant(at.0.saturating_add_signed(self.ms))
     }
 }
 
-/// Steps of the wall clock that are shorter are not followed: the line of time is as far off.
+/// Smallest step of the wall clock that is followed, in milliseconds; the time line is off by at
+/// most this much.
 pub const STEP_MS_MIN: u64 = 1000;
 
-/// The line of time where the state is built, on a machine that was started as `boot` and whose
-/// wall clock is `ahead_ms` ahead of the time since then, where so much was `kept` with the state:
-/// what to keep from now on, and by how much the wall clock was set. What happened to it while the
-/// machine was off cannot be known: then it is right.
+/// The clock row to store and the step of the wall clock, in milliseconds, when the state is built
+/// on a machine that was started as `boot` and whose wall clock is `ahead_ms` ahead of the time
+/// since then. `kept` is the stored row. A step while the machine was off cannot be known: then the
+/// clock is taken as right.
 #[must_use]
 pub fn settle(kept: Option<ClockRow>, boot: Uuid, ahead_ms: i64) -> (ClockRow, Option<i64>) {
     let of_now = kept.filter(|kept| kept.boot == boot);
@@ -51,25 +53,25 @@ pub fn settle(kept: Option<ClockRow>, boot: Uuid, ahead_ms: i64) -> (ClockRow, O
     }
 }
 
-/// What the state gets of the world with each batch: it reads no clock and draws no ids itself.
+/// Time and ids for a batch: the state reads no clock and draws no ids itself.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Moment {
-    /// Now, on the line of time.
+    /// Current time on the time line.
     pub now: Instant,
-    /// What the wall clock says.
+    /// Current time of the wall clock.
     pub clock: Instant,
-    /// The first of the ids for what is made; a UUID of version 7.
+    /// First id for new objects; a UUID of version 7.
     pub seed: Uuid,
 }
 
-/// The line of time as it is set when the state is built.
+/// The time line as it is set when the state is built.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Settled {
-    /// What is to be kept of it with the state.
+    /// Clock row to store with the state.
     pub clock: ClockRow,
     /// The step by which stored dates have to be shifted.
     pub step: Option<Step>,
-    /// Now.
+    /// Current time, and the seed of ids.
     pub at: Moment,
 }
 
@@ -81,7 +83,7 @@ impl Ids {
     /// The bits that are random in a UUID of version 7, and not only there to keep an order.
     const RANDOM: u128 = (1 << 62) - 1;
 
-    /// Those that follow a UUID of version 7, which is the first.
+    /// Ids that follow a UUID of version 7, which is the first of them.
     #[must_use]
     pub const fn from_seed(seed: Uuid) -> Self {
         Self(seed.as_u128())

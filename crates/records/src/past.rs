@@ -1,4 +1,4 @@
-//! What only the database has: workloads that were deleted and are kept for a while, and ended ones
+//! Workloads that only the database has: deleted ones that are kept for a while, and ended ones
 //! that left memory (archived). Does not know about: for how long, and when they leave.
 
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,16 @@ use uuid::Uuid;
 
 use crate::{DepartmentRow, PodRow, ProjectRow, WorkloadRow};
 
-/// Which deleted workloads to read.
+/// Filter of deleted workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastFilter {
-    /// Not deleted before.
+    /// Earliest time of deletion.
     pub since: Instant,
-    /// This one alone.
+    /// Only the workload with this id; `None` selects all.
     pub id: Option<Uuid>,
 }
 
-/// Workloads that were deleted, and whose they were. Living things are not part of it, except as
-/// the owners of such workloads.
+/// Deleted workloads, with their projects and departments. Living workloads are not part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Past {
     /// Departments by id, deleted ones as well.
@@ -31,7 +30,7 @@ pub struct Past {
     pub pods: Vec<PodRow>,
 }
 
-/// What tells an archived workload from others, for what has to do with it.
+/// Key by which an archived workload is found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArchivedLookup {
     /// Its id.
@@ -51,7 +50,7 @@ pub struct Archived {
     pub pods: Vec<PodRow>,
 }
 
-/// By what archived workloads are ordered; those that are alike by `seq`.
+/// Order of archived workloads; equal ones are ordered by `seq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArchivedOrder {
     /// `seq` alone.
@@ -61,30 +60,30 @@ pub enum ArchivedOrder {
     Name,
     /// Name of the project, then their own.
     ProjectAndName,
-    /// When they were created.
+    /// Time of creation.
     Created,
-    /// When they were created, then their names.
+    /// Time of creation, then name.
     CreatedAndName,
-    /// When they ended, which is when they came into their phase.
+    /// Time of the end, which is when the last phase began.
     Completed,
 }
 
-/// Which archived workloads, and in which order. A list that is none leaves nothing out.
+/// Filter and order of archived workloads. A list that is `None` selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchivedFilter {
-    /// Of these projects.
+    /// Ids of their projects.
     pub projects: Option<Vec<u64>>,
-    /// Of these kinds.
+    /// Kinds.
     pub kinds: Option<Vec<WorkloadKind>>,
-    /// Those that failed, or those that did not.
+    /// `true` selects failed workloads, `false` the others.
     pub failed: Option<bool>,
-    /// With these names.
+    /// Names.
     pub names: Option<Vec<String>>,
-    /// Submitted by these.
+    /// Users who submitted them.
     pub users: Option<Vec<String>>,
-    /// With these ids.
+    /// Ids.
     pub ids: Option<Vec<Uuid>>,
-    /// Only after this `seq`.
+    /// Lowest `seq`, not included.
     pub after_seq: u64,
     /// The order.
     pub order: ArchivedOrder,
@@ -92,14 +91,14 @@ pub struct ArchivedFilter {
     pub descending: bool,
 }
 
-/// What an archived workload is ordered by.
+/// An archived workload with the values that it can be ordered by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedPlace {
     /// Id.
     pub id: Uuid,
     /// Number in order of creation.
     pub seq: u64,
-    /// Project.
+    /// Id of the project.
     pub project_id: u64,
     /// Name.
     pub name: String,

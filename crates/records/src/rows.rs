@@ -1,6 +1,6 @@
-//! The storage types. Owns: what a row holds and how its JSON parts look on disk, for good: a
-//! field may be added with a default, never renamed. Does not know about: the types of the rest of
-//! the house; `control` converts.
+//! The storage types. Owns: what a row holds and how its JSON parts look on disk, for good: a field
+//! may be added with a default, never renamed. Does not know about: the types of other crates;
+//! `control` converts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use uuid::Uuid;
 
 use crate::ledger::{AllocationRow, GpuUseRow, LagRow};
 
-/// Who this database belongs to.
+/// Identity of the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRow {
-    /// Made once, when the database is created.
+    /// Id of the cluster, made once, when the database is created.
     pub uuid: Uuid,
-    /// When that was.
+    /// When the database was created.
     pub created_at: Instant,
 }
 
-/// What the wall clock said when the state was last dated by it.
+/// Offset of the wall clock when the state was last dated by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockRow {
-    /// Which start of the machine that was in.
+    /// Id of the machine's boot at that time.
     pub boot: Uuid,
-    /// Milliseconds that the clock was ahead of the time since that start.
+    /// Milliseconds that the clock was ahead of the time since that boot.
     pub ahead_ms: i64,
 }
 
@@ -38,42 +38,42 @@ pub struct ProjectRow {
     pub id: u64,
     /// Name, unique among the living.
     pub name: String,
-    /// Everything else.
+    /// Fields that are not columns.
     pub body: ProjectBody,
     /// When it was deleted.
     pub deleted_at: Option<Instant>,
 }
 
-/// The part of a project nothing is looked up by.
+/// Fields of a project that are not columns: no query needs them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectBody {
     /// Free text.
     pub description: String,
-    /// Who created it.
+    /// User who created it.
     pub created_by: String,
-    /// When, milliseconds since the epoch.
+    /// When it was created, milliseconds since the epoch.
     pub created_at_ms: u64,
-    /// Who changed it last; none in rows of before this was kept.
+    /// User who changed it last; `None` in rows of earlier versions.
     #[serde(default)]
     pub updated_by: Option<String>,
     /// Last change, milliseconds since the epoch.
     pub updated_at_ms: u64,
-    /// Its department; the first one in rows of before there were others.
+    /// Id of its department; the first one in rows of before there were others.
     #[serde(default = "first_department")]
     pub department_id: u64,
     /// How long its workloads may run.
     #[serde(default)]
     pub rules: Rules,
-    /// What it was given in the node pool `default`.
+    /// Quota and share of the project in the node pool `default`.
     #[serde(flatten)]
     pub share: ShareChange,
-    /// What it was given in others, by their ids.
+    /// Quotas and shares in the other node pools, by pool id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pool_shares: BTreeMap<String, ShareChange>,
-    /// Node pools of workloads that name none, by their names.
+    /// Names of the node pools for workloads that name none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_pools: Vec<String>,
-    /// Which nodes workloads may go to.
+    /// Nodes that workloads may run on.
     #[serde(default)]
     pub node_types: NodeTypes,
 }
@@ -105,70 +105,70 @@ pub struct DepartmentRow {
     pub id: u64,
     /// Name, unique among the living.
     pub name: String,
-    /// Everything else.
+    /// Fields that are not columns.
     pub body: DepartmentBody,
     /// When it was deleted.
     pub deleted_at: Option<Instant>,
 }
 
-/// The part of a department nothing is looked up by.
+/// Fields of a department that are not columns: no query needs them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartmentBody {
     /// Free text.
     pub description: String,
-    /// Who created it.
+    /// User who created it.
     pub created_by: String,
-    /// When, milliseconds since the epoch.
+    /// When it was created, milliseconds since the epoch.
     pub created_at_ms: u64,
-    /// Who changed it last.
+    /// User who changed it last.
     pub updated_by: String,
     /// Last change, milliseconds since the epoch.
     pub updated_at_ms: u64,
-    /// What it was given in the node pool `default`; none: nothing.
+    /// Quota and share of the department in the node pool `default`; `None` if it has none.
     pub share: Option<ShareChange>,
     /// How long workloads may run.
     #[serde(default)]
     pub rules: Rules,
-    /// What it was given in other node pools than `default`, by their ids.
+    /// Quotas and shares in the other node pools, by pool id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pool_shares: BTreeMap<String, ShareChange>,
-    /// Node pools of workloads that name none, by their names.
+    /// Names of the node pools for workloads that name none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_pools: Vec<String>,
-    /// Which nodes workloads may go to.
+    /// Nodes that workloads may run on.
     #[serde(default)]
     pub node_types: NodeTypes,
 }
 
-/// A workload as it was asked for.
+/// A workload: its specification and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadRow {
     /// Id.
     pub id: Uuid,
     /// Number in order of creation.
     pub seq: u64,
-    /// Project.
+    /// Id of the project.
     pub project_id: u64,
     /// When it was accepted.
     pub created_at: Instant,
-    /// What was asked for; never changes.
+    /// Specification.
     pub spec: Arc<WorkloadSpec>,
-    /// How it stands.
+    /// Current state.
     pub state: WorkloadState,
 }
 
-/// How a workload stands.
+/// State of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadState {
     /// Phase, as `control` names it.
     pub phase: String,
-    /// When it was entered.
+    /// When the phase was entered.
     pub phase_since: Instant,
-    /// What the user wants of it.
+    /// State that the user wants.
     pub desired: Desired,
-    /// Starts after a failure.
+    /// Restarts after a failure.
     pub restarts: u32,
-    /// Not to be started before.
+    /// Earliest time of the next start.
     pub not_before: Option<Instant>,
     /// When it ended.
     pub completed_at: Option<Instant>,
@@ -178,18 +178,18 @@ pub struct WorkloadState {
     pub ran_ms: u64,
     /// Last eviction, move or resize.
     pub eviction: Option<ReasonBody>,
-    /// When its last process was gone after it was deleted. Such a row is history.
+    /// When the last process of the deleted workload was gone. Such a row is history.
     pub deleted_at: Option<Instant>,
 }
 
-/// What the user wants of a workload.
+/// State that the user wants of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Desired {
-    /// That it runs.
+    /// It runs.
     Run,
-    /// That it is stopped and kept.
+    /// It is stopped and kept.
     Suspend,
-    /// That it goes away.
+    /// It is deleted.
     Delete,
 }
 
@@ -200,7 +200,7 @@ pub struct ReasonBody {
     pub code: String,
     /// One sentence.
     pub message: String,
-    /// When, milliseconds since the epoch.
+    /// Time, milliseconds since the epoch.
     pub at_ms: u64,
 }
 
@@ -209,53 +209,54 @@ pub struct ReasonBody {
 pub struct PodRow {
     /// Id; the same for all runs.
     pub id: Uuid,
-    /// Workload.
+    /// Id of the workload.
     pub workload_id: Uuid,
     /// Number among the workload's pods.
     pub index: u32,
     /// Runs so far.
     pub generation: u32,
-    /// Where it is and what became of it.
+    /// Placement and outcome.
     pub body: PodBody,
 }
 
-/// Where a pod is and what became of it.
+/// Placement and outcome of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodBody {
-    /// Where it is.
+    /// Current placement.
     pub current: Option<PlacementBody>,
     /// True if it is being stopped there.
     pub releasing: bool,
-    /// Place kept for it.
+    /// Placement reserved for it.
     pub next: Option<PlacementBody>,
     /// When the run was placed, milliseconds since the epoch.
     pub placed_at_ms: Option<u64>,
-    /// Since when its workload has held places without a break, milliseconds since the epoch.
+    /// Start of the time for which its workload has held places without a break, milliseconds since
+    /// the epoch.
     pub held_since_ms: Option<u64>,
     /// When its process started, milliseconds since the epoch.
     pub started_at_ms: Option<u64>,
     /// When it last changed size, milliseconds since the epoch.
     #[serde(default)]
     pub resized_at_ms: Option<u64>,
-    /// What its newest run was given, in thousandths of a GPU, if the scheduler chooses that.
+    /// GPU share of its newest run in thousandths of a GPU, if the scheduler chooses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_gpu_millis: Option<u64>,
-    /// What the run before it was given, if that was another number.
+    /// GPU share of the run before, if it was another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resized_from: Option<u64>,
-    /// When a run that ended in its place is to be started there again.
+    /// When a run that ended is to be started again in the same placement.
     pub restart_at_ms: Option<u64>,
-    /// True if it begins only when others have their places.
+    /// True if it starts only when all pods of its group are placed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_others: bool,
     /// True if it has left its set, or does so as soon as its run has stopped; `parked` in earlier
     /// versions.
     #[serde(default, alias = "parked", skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
-    /// Its port among the pods it works together with.
+    /// Port among the pods of its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Who it is since it began again as another pod.
+    /// Its identity since it was relaunched as another pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relaunch: Option<Relaunch>,
     /// `succeeded` or `failed`, once it has ended for good.
@@ -268,10 +269,10 @@ pub struct PodBody {
     /// Runs lost in a row.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub setbacks: u32,
-    /// Failures in its place in a row.
+    /// Failures in a row in this placement.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: u32,
-    /// Milliseconds for which it has held its place in pauses after failures.
+    /// Milliseconds for which it has held its placement in pauses after failures.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_ms: u64,
 }
@@ -280,14 +281,14 @@ fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
     *count == T::default()
 }
 
-/// A pod that began again as another.
+/// Identity of a pod that was relaunched as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaunch {
-    /// Its number among those of its role, which no other has had.
+    /// Number among the pods of its role, used only once.
     pub number: u32,
-    /// The last of its runs under an earlier number.
+    /// Last run under an earlier number.
     pub after: u32,
-    /// How often it began again because it had failed.
+    /// Relaunches because of failures.
     pub failures: u32,
 }
 
@@ -298,8 +299,8 @@ pub struct PlacementBody {
     pub node: String,
     /// Shares of its GPUs: index and thousandths.
     pub devices: Vec<(u32, u64)>,
-    /// What the driver calls the MIG instances among them, in their order: their numbers may be those of
-    /// others when the server starts again.
+    /// UUIDs that the driver gives the MIG instances among them, in their order: after a restart of
+    /// the server their indices may belong to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
 }
@@ -309,21 +310,21 @@ pub struct PlacementBody {
 pub struct EventRow {
     /// Position, from 1.
     pub seq: u64,
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// What happened.
+    /// Type of the event.
     pub kind: String,
     /// True if it is a warning.
     pub warning: bool,
-    /// Project.
+    /// Id of the project.
     pub project_id: Option<u64>,
-    /// Its name at the time.
+    /// Name of the project at the time.
     pub project_name: String,
-    /// Workload.
+    /// Id of the workload.
     pub workload_id: Option<Uuid>,
-    /// Its name at the time.
+    /// Name of the workload at the time.
     pub workload_name: String,
-    /// Pod.
+    /// Name of the pod.
     pub pod_name: Option<String>,
     /// Reason code.
     pub code: Option<String>,
@@ -331,20 +332,20 @@ pub struct EventRow {
     pub message: String,
 }
 
-/// Which events to read. The default is all, oldest first.
+/// Filter of events. The default selects all, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Only of this workload.
+    /// Only events of this workload.
     pub workload: Option<Uuid>,
-    /// Only those that name the workload like this; those of an inference name its revisions.
+    /// Only events that name the workload like this; those of an inference name its revisions.
     pub workload_name: Option<String>,
-    /// Only of this project.
+    /// Only events of this project.
     pub project: Option<u64>,
-    /// Only after this position.
+    /// Only events after this position.
     pub after_seq: Option<u64>,
-    /// Without the first so many of them.
+    /// Number of events to skip.
     pub skip: u64,
-    /// At most so many; none = as many as there are.
+    /// Most events to read; `None` for all.
     pub limit: Option<u32>,
     /// Newest first instead of oldest first.
     pub newest_first: bool,
@@ -357,7 +358,7 @@ pub struct CredentialRow {
     pub client_id: String,
     /// SHA-256 of its secret, in hexadecimal.
     pub secret_sha256: String,
-    /// Whom it stands for.
+    /// Principal that it authenticates.
     pub subject: String,
     /// When it was made.
     pub created_at: Instant,
@@ -366,28 +367,28 @@ pub struct CredentialRow {
 /// A row of the audit log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRow {
-    /// When.
+    /// When it was requested.
     pub at: Instant,
-    /// Who.
+    /// Principal that requested it.
     pub who: String,
-    /// What was asked: `project.create`, `workload.delete`, ….
+    /// Requested action: `project.create`, `workload.delete`, ….
     pub what: String,
-    /// Of which thing.
+    /// Target of the action.
     pub target: String,
-    /// `ok`, or why not.
+    /// `ok`, or the error.
     pub result: String,
-    /// From where and how.
+    /// Origin of the request.
     pub detail: AuditDetail,
 }
 
-/// From where and how something was asked. What is not known is empty.
+/// Origin of a request. Unknown fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditDetail {
-    /// True if a program asked, not a person.
+    /// True if a program sent it, not a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_program: bool,
-    /// Address of the asker.
+    /// Address of the client.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source_ip: String,
     /// HTTP method.
@@ -399,7 +400,7 @@ pub struct AuditDetail {
     /// Id of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub request_id: String,
-    /// Id of what it was about.
+    /// Id of the target.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub target_id: String,
     /// HTTP status, where the request was refused before it was a command.
@@ -412,25 +413,25 @@ pub struct AuditDetail {
 pub struct ObjectRow {
     /// Number in order of creation, over all kinds; never given out twice.
     pub seq: u64,
-    /// What it is: `user`, `access-rule`, ….
+    /// Kind: `user`, `access-rule`, ….
     pub kind: String,
     /// Id, unique in its kind.
     pub id: String,
-    /// Whose it is: `tenant`, `project/7`.
+    /// Scope: `tenant`, `project/7`.
     pub scope: String,
-    /// What it cannot outlive, `user/<id>`; empty for nothing.
+    /// Object whose deletion deletes this one, `user/<id>`; empty if none.
     pub owner: String,
     /// Name, unique among the living of the kind, scope and owner.
     pub name: String,
-    /// Everything else. May hold hashes of secrets.
+    /// Fields that are not columns. May hold hashes of secrets.
     pub body: serde_json::Value,
     /// When it was made.
     pub created_at: Instant,
-    /// By whom.
+    /// User who created it.
     pub created_by: String,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Instant,
-    /// By whom.
+    /// User who changed it last.
     pub updated_by: String,
     /// When it was deleted.
     pub deleted_at: Option<Instant>,
@@ -442,71 +443,71 @@ impl std::fmt::Debug for ObjectRow {
     }
 }
 
-/// Which rows of the audit log to read, the newest first.
+/// Page of the audit log to read, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Not before.
+    /// Earliest time.
     pub from: Option<Instant>,
-    /// Before.
+    /// Time that all rows are before.
     pub until: Option<Instant>,
-    /// Without so many of the newest.
+    /// Number of the newest rows to skip.
     pub offset: u32,
-    /// At most so many.
+    /// Most rows to read.
     pub limit: u32,
 }
 
-/// What was held in a step of time, on average.
+/// Resources held in a step of time, on average.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     /// When the step began.
     pub step_start: Instant,
-    /// By which project; none: what the pool has.
+    /// Project that held them; `None`: the row is the capacity of the pool.
     pub project_id: Option<u64>,
     /// Id of the node pool; empty for `default`.
     pub pool: String,
-    /// How much.
+    /// Average amount.
     pub held: Resources,
 }
 
-/// What was measured of something: one look at it, or the mean of the looks in a step of time.
+/// Measured values of a subject: one sample, or the mean of the samples in a step of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRow {
-    /// Of what: `cluster`, `node/n1`, `pod/<id>`, ….
+    /// Subject: `cluster`, `node/n1`, `pod/<id>`, ….
     pub subject: String,
-    /// Length of the step in milliseconds; 0 = one look.
+    /// Length of the step in milliseconds; 0 for a single sample.
     pub step_ms: u64,
-    /// When it was, or when the step began.
+    /// Time of the sample, or start of the step.
     pub at: Instant,
     /// Values by name, each in its smallest unit.
     pub values: BTreeMap<String, u64>,
 }
 
-/// Which samples to read, the oldest first.
+/// Filter of samples; they are read oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleFilter {
-    /// Of this subject; none = of all.
+    /// Subject; `None` for all.
     pub subject: Option<String>,
-    /// Of steps so long.
+    /// Length of the steps in milliseconds.
     pub step_ms: u64,
-    /// Not before.
+    /// Earliest time.
     pub from: Instant,
-    /// Before.
+    /// Time that all samples are before.
     pub until: Instant,
 }
 
-/// A log: its rows are never changed, and the oldest go one day.
+/// A log: its rows never change, and the oldest are deleted after a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Log {
-    /// What happened.
+    /// Events.
     Events,
-    /// Who asked for what.
+    /// Requests: the audit log.
     Audit,
 }
 
 /// One change; a batch of them is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// The state is dated otherwise.
+    /// The offset of the wall clock has changed.
     Clock(ClockRow),
     /// A department is new or changed.
     Department(DepartmentRow),
@@ -514,30 +515,30 @@ pub enum Change {
     Project(ProjectRow),
     /// A workload is new.
     Workload(Box<WorkloadRow>),
-    /// A workload is asked for otherwise.
+    /// A workload has another specification.
     WorkloadSpec(Uuid, Arc<WorkloadSpec>),
-    /// A workload stands otherwise.
+    /// A workload has another state.
     WorkloadState(Uuid, WorkloadState),
-    /// Decisions follow from something else about a workload.
+    /// A workload has another past.
     WorkloadPast(Uuid, WorkloadPast),
     /// An ended workload of this kind, submitted by this user, left memory.
     WorkloadArchived(Uuid, WorkloadKind, String),
     /// An archived workload is in memory again.
     WorkloadRestored(Uuid),
-    /// A pod is new or stands otherwise.
+    /// A pod is new or has another state.
     Pod(PodRow),
-    /// Pods of workloads that were deleted before this are not kept any more.
+    /// Pods of workloads that were deleted before this are no longer kept.
     PodsGone(Instant),
-    /// Workloads that were deleted before this are not kept any more, except for the one with the
-    /// highest `seq`: it says what was given out. Their pods go first.
+    /// Workloads that were deleted before this are no longer kept, except for the one with the
+    /// highest `seq`: it holds the highest `seq` given out. Their pods are deleted first.
     WorkloadsGone(Instant),
-    /// Something happened.
+    /// An event happened.
     Event(EventRow),
-    /// Someone asked for something.
+    /// A request was audited.
     Audit(AuditRow),
-    /// Rows of a log before this position may go.
+    /// Rows of a log before this position may be deleted.
     LogKeptFrom(Log, u64),
-    /// Rows of a log that may go do, except for the newest: it says what was given out.
+    /// Rows of a log that may be deleted are, except for the newest: it holds the highest position.
     LogGone(Log),
     /// A client is new or has a new secret.
     Credential(CredentialRow),
@@ -547,33 +548,33 @@ pub enum Change {
     Object(Box<ObjectRow>),
     /// A step of time has ended.
     Usage(UsageRow),
-    /// Steps that began before this do not count any more.
+    /// Steps that began before this no longer count.
     UsageGone(Instant),
-    /// The lag of a queue goes on in another way.
+    /// The lag of a queue changes at another rate.
     Lag(LagRow),
-    /// Something was measured.
+    /// A sample was taken.
     Sample(SampleRow),
-    /// GPUs are held, or are not any more.
+    /// An allocation began or ended.
     Allocation(AllocationRow),
-    /// What ended before this is not kept any more.
+    /// Allocations that ended before this are no longer kept.
     AllocationsGone(Instant),
     /// GPUs were used.
     GpuUse(GpuUseRow),
-    /// Hours that began before this are not kept any more.
+    /// Hours that began before this are no longer kept.
     GpuUseGone(Instant),
-    /// Samples of steps so long that were taken before this are not kept any more.
+    /// Samples of steps of this length that were taken before this are no longer kept.
     SamplesGone {
         /// Length of the step in milliseconds.
         step_ms: u64,
-        /// The oldest that is kept.
+        /// Time of the oldest sample that is kept.
         before: Instant,
     },
 }
 
-/// How many workloads of a project, kind and phase are archived.
+/// Key of the count of archived workloads: project, kind, failed or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ArchivedKey {
-    /// Project.
+    /// Id of the project.
     pub project_id: u64,
     /// Kind.
     pub kind: WorkloadKind,

@@ -1,4 +1,4 @@
-//! All rows that a state is built of at a start. Owns: what is among them.
+//! All rows that a state is built from at a start. Owns: the list of them.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::rows::{
     WorkloadRow,
 };
 
-/// Everything that is needed to go on after a restart. Deleted things are not part of it.
+/// All rows needed to resume after a restart. Deleted objects are not part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Whose it is.
+    /// Identity of the database.
     pub cluster: ClusterRow,
-    /// How it is dated; none if it was never said.
+    /// Offset of the wall clock; `None` if none was stored.
     pub clock: Option<ClockRow>,
     /// Departments by id.
     pub departments: Vec<DepartmentRow>,
@@ -27,17 +27,17 @@ pub struct Snapshot {
     pub workloads: Vec<WorkloadRow>,
     /// Their pods by workload and index.
     pub pods: Vec<PodRow>,
-    /// How many workloads are archived. They are no part of `workloads`.
+    /// Numbers of archived workloads. They are no part of `workloads`.
     #[serde(default)]
     pub archived: Vec<(ArchivedKey, u64)>,
     /// Objects in order of creation.
     pub objects: Vec<ObjectRow>,
-    /// What was held in the past, the oldest step first.
+    /// Resources held in the past, the oldest step first.
     pub usage: Vec<UsageRow>,
-    /// How far queues are behind their shares.
+    /// Lags of queues behind their fair shares.
     #[serde(default)]
     pub lags: Vec<LagRow>,
-    /// The GPUs that are held.
+    /// Allocations that have not ended.
     pub allocations: Vec<AllocationRow>,
     /// Highest department id ever given out.
     pub last_department_id: u64,
@@ -49,7 +49,7 @@ pub struct Snapshot {
     pub last_object_seq: u64,
     /// Last position of the event log.
     pub last_event_seq: u64,
-    /// What decisions follow from beside the state of workloads, by their ids.
+    /// Pasts of workloads, which decisions depend on beside the state, by workload id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pasts: BTreeMap<Uuid, WorkloadPast>,
 }

@@ -1,5 +1,5 @@
-//! Coming to what was just submitted: a notebook's token, and ports that are brought here. Owns:
-//! that nothing is submitted whose ports cannot be brought, how long is waited, and the published
+//! Access to a workload after its submission: a notebook's token and forwarded ports. Owns: that
+//! nothing is submitted whose ports cannot be forwarded, the maximum waits, and the published
 //! lines. Does not know how bytes are carried (`forward`).
 
 use std::io::Write;
@@ -14,29 +14,29 @@ use cli_kit::exit::Error;
 use cli_kit::message::print_note;
 use dialects::intent::Access;
 
-/// How long it is waited for to run, and then for a notebook to tell its token.
+/// Maximum wait for the workload to run, and then for the token of a notebook.
 const WAIT: Duration = Duration::from_secs(60);
-/// What stands before a token in what a notebook writes.
+/// Text before the token in the output of a notebook.
 const TOKEN: &str = "?token=";
 
-/// What a notebook is started with to serve at a path of its own.
+/// Command that starts a notebook with a base URL of its own.
 pub(super) fn start_at(path: &str) -> [String; 2] {
     ["start-notebook.sh".to_owned(), format!("--ServerApp.base_url={path}")]
 }
 
-/// The path of a notebook of its own.
+/// Base URL path of a notebook.
 pub(super) fn own_path(project: &str, name: &str) -> String {
     format!("/{project}-{name}")
 }
 
-/// A way in that is open at this end.
+/// Local ports that are open before the submission.
 pub(super) struct LocalForward<'a> {
     access: &'a Access,
     listening: Vec<Forwarded>,
 }
 
 impl<'a> LocalForward<'a> {
-    /// Listens here, before anything is submitted.
+    /// Listens on the local ports, before anything is submitted.
     pub(super) async fn open(access: &'a Access) -> Result<Self, Error> {
         let mut listening = Vec::new();
         for (local, there) in &access.ports {
@@ -53,8 +53,8 @@ impl<'a> LocalForward<'a> {
         Ok(Self { access, listening })
     }
 
-    /// Waits for what was submitted, prints where it is reached, and forwards ports until the user
-    /// ends this program. What is reached without this program is left at once.
+    /// Waits for the submitted workload, prints its addresses, and forwards ports until the user
+    /// ends this program. Returns at once if it is reachable without this program.
     pub(super) async fn enter(
         self,
         id: &str,
@@ -86,7 +86,7 @@ impl<'a> LocalForward<'a> {
         forward::carry_all(self.listening, id.to_owned(), None, context).await
     }
 
-    /// Where it is reached from this machine.
+    /// Addresses of the workload on this machine.
     fn points(&self) -> Result<Vec<String>, Error> {
         let firsts = self.listening.iter().filter_map(|one| one.here.first());
         let point = |listener: &tokio::net::TcpListener| {
@@ -100,7 +100,7 @@ impl<'a> LocalForward<'a> {
     }
 }
 
-/// The token that a notebook writes at its start; none if it writes none for a while, or ends.
+/// The token that a notebook writes at its start; `None` if it writes none for a while, or ends.
 async fn token_of(id: &str, context: &Context) -> Result<Option<String>, Error> {
     let until = Instant::now() + WAIT;
     let follow = client::Logs { follow: true, ..client::Logs::default() };
@@ -119,7 +119,7 @@ async fn token_of(id: &str, context: &Context) -> Result<Option<String>, Error> 
     Ok(None)
 }
 
-/// The token in a text, once something behind it says that it is whole.
+/// The token in a text, once a following character shows that it is complete.
 fn token_in(text: &str) -> Option<&str> {
     let (_, after) = text.split_once(TOKEN)?;
     let end = after.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.~%".contains(c))?;

@@ -1,4 +1,4 @@
-//! Choosing a project or a cluster, who is asking, and which version this is.
+//! The project and cluster commands, `whoami`, and the version of this program.
 
 use std::io::Write;
 
@@ -82,7 +82,7 @@ pub(super) async fn whoami(
     Ok(())
 }
 
-/// Prints the token that requests are sent with, once the server has taken it.
+/// Prints the token that requests are sent with, once the server has accepted it.
 pub(super) async fn token(
     shown: OutputFormat,
     context: &Context,
@@ -99,7 +99,7 @@ pub(super) async fn token(
     }
 }
 
-/// When a token ends, if it says so.
+/// End of the validity of a token, if the token gives it.
 pub(super) fn expiry(token: &str) -> Option<Time> {
     let seconds = claims(token)?.get("exp")?.as_u64()?;
     Some(Instant(seconds.saturating_mul(1000)).into())

@@ -1,6 +1,6 @@
-//! Deleting, suspending and resuming workloads by name. Names that do not exist are reported one by
-//! one, and the others are changed. Owns: that everything of a project is deleted only after a
-//! question, where a person can answer it.
+//! Deletes, suspends and resumes workloads by name. Names that do not exist are reported one by
+//! one, and the others are changed. Owns: that all workloads of a project are deleted only after a
+//! confirmation, if a person can give it.
 
 use std::io::{IsTerminal as _, Write};
 
@@ -13,16 +13,16 @@ use cli_kit::exit::Error;
 use cli_kit::message::{is_shown, print_always, with_progress};
 use dialects::intent::{Change, Verb};
 
-/// So many lines are counted at a glance; a longer answer ends with their sum.
+/// Up to this number of named workloads, no total is printed.
 const COUNTED_AT_A_GLANCE: usize = 10;
 
-/// Most workloads in one request.
+/// Maximum number of workloads in one request.
 const BATCH_MAX: usize = 32;
 
-/// Most names that a question lists.
+/// Maximum number of names that a confirmation lists.
 const LISTED_MAX: usize = 20;
 
-/// How far a change of several workloads came.
+/// Result of a change of several workloads.
 #[derive(Debug, Default)]
 struct Outcome {
     done: Vec<Workload>,
@@ -57,7 +57,7 @@ pub(super) async fn run(
     outcome.worst.map_or(Ok(()), |code| Err(Error::Said(code)))
 }
 
-/// Changes everything of the project.
+/// Changes all workloads of the project.
 async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut there = context.workloads().await?;
     there.retain(|workload| rows::is_a(workload, change.noun));
@@ -78,12 +78,12 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
     Ok(outcome)
 }
 
-/// True if a person is there to answer.
+/// True if a person can answer a question.
 fn can_ask() -> bool {
     std::io::stdin().is_terminal() && is_shown()
 }
 
-/// What is deleted, and whether it should be.
+/// Text of the confirmation before a deletion, with the names of the workloads.
 fn question(change: &Change, project: &str, there: &[Workload]) -> String {
     let plural = if there.len() == 1 { "" } else { "s" };
     let mut text = format!(
@@ -101,7 +101,7 @@ fn question(change: &Change, project: &str, there: &[Workload]) -> String {
     text
 }
 
-/// A line that is typed; nothing at the end of the input.
+/// A typed line; empty at the end of the input.
 fn answer() -> Result<String, Error> {
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line);
@@ -113,7 +113,8 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Changes the named ones; each is looked up by itself, however many others there are.
+/// Changes the named workloads; each is looked up by itself, at a cost independent of the number of
+/// others.
 async fn named(
     change: &Change,
     names: &[String],
@@ -149,7 +150,7 @@ async fn named(
     Ok(outcome)
 }
 
-/// Changes workloads at the same time, and says of each how that went.
+/// Changes workloads at the same time, and prints the result of each.
 async fn act(
     change: &Change,
     workloads: &[Workload],
@@ -178,7 +179,7 @@ async fn act(
     Ok(())
 }
 
-/// Says how the change of a workload went, and counts it.
+/// Prints the result of a change of a workload, and counts it.
 fn say(
     change: &Change,
     workload: &Workload,
@@ -204,7 +205,7 @@ fn say(
     Ok(())
 }
 
-/// Tells why a change has no effect on a workload in this phase; none if it has one.
+/// The reason why a change has no effect on a workload in this phase; `None` if it has one.
 fn without_effect(verb: Verb, phase: &str) -> Option<&'static str> {
     match (verb, phase) {
         (Verb::Resume, "Pending" | "Initializing" | "Running" | "Degraded" | "Updating") => {
@@ -215,7 +216,7 @@ fn without_effect(verb: Verb, phase: &str) -> Option<&'static str> {
     }
 }
 
-/// How the server is asked for it.
+/// Action of a batch request for a verb.
 pub(super) const fn action(verb: Verb) -> BatchAction {
     match verb {
         Verb::Delete => BatchAction::Delete,

@@ -1,4 +1,4 @@
-//! Asks the server for the names that complete command lines.
+//! Queries the server for the names that complete command lines.
 
 use clap_complete::engine::CompletionCandidate;
 use cli_kit::complete::names as candidates;
@@ -8,7 +8,7 @@ use dialects::{Global, Known};
 use super::context::Context;
 use super::{objects, rows};
 
-/// What the server answers; nothing if it does not.
+/// Names from the server; empty if it does not answer.
 pub(super) fn names(of: Known, project: Option<String>) -> Vec<CompletionCandidate> {
     let global = Global { project, ..Global::default() };
     let Ok(context) = Context::open(&global, &|name| std::env::var(name).ok()) else {

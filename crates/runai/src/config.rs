@@ -1,4 +1,4 @@
-//! `config describe` and `config generate`. Owns: what is printed of the settings, never a secret.
+//! `config describe` and `config generate`. Owns: the printed settings, never a secret.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use cli_kit::output::data;
 use cli_kit::settings;
 use dialects::intent::OutputFormat;
 
-/// The settings, and where the server's address is from.
+/// The settings, and the source of the server's address.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConfigReport<'c> {
@@ -53,7 +53,7 @@ impl<'c> ConfigReport<'c> {
         }
     }
 
-    /// Each with what it is, for people.
+    /// Titles and values, for people.
     pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
         let there = if self.file_exists { "" } else { ", which is not there" };
         let from = match self.url_from {
@@ -72,7 +72,7 @@ impl<'c> ConfigReport<'c> {
     }
 }
 
-/// Shows the settings and where each is from.
+/// Shows the settings and the source of each.
 pub(super) fn describe(
     shown: OutputFormat,
     context: &Context,
@@ -85,7 +85,7 @@ pub(super) fn describe(
     told.rows().into_iter().try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {value}")?))
 }
 
-/// Settings for others: the server and its cluster, no project and no login.
+/// Settings for other users: the server and its cluster, no project and no login.
 pub(super) async fn generate(
     file: Option<&Path>,
     context: &Context,
@@ -114,7 +114,7 @@ pub(super) async fn generate(
     Ok(())
 }
 
-/// Writes what others may read.
+/// Writes a file that other users may read.
 pub(super) fn write_file(file: &Path, text: &str) -> Result<(), Error> {
     let fault = |source| settings::Error::Io { what: "write", path: file.to_owned(), source };
     Ok(std::fs::write(file, text).map_err(fault)?)

@@ -1,5 +1,5 @@
-//! What every command needs: the settings, a client, and the project it works in.
-//! Owns the texts about a project or a job that is not there.
+//! Context of every command: the settings, a client, and the project. Owns the texts about a
+//! project or a job that does not exist.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,14 +16,14 @@ use dialects::Global;
 use dialects::KIND_WORDS;
 use dialects::intent::{Noun, Target};
 
-/// Up to so many workloads of a project are fetched to suggest the nearest name.
+/// Maximum number of workloads of a project that are fetched to suggest the nearest name.
 const SUGGESTED_FROM_MAX: u64 = 100;
 
-/// What every command needs.
+/// Settings, client and session of a command.
 pub(super) struct Context {
     pub(super) settings: Settings,
     pub(super) client: Client,
-    /// Who is logged in there, if anybody is.
+    /// Session on the server; `None` without a login.
     pub(super) session: Option<Session>,
     pub(super) global: Global,
 }
@@ -46,7 +46,7 @@ impl Context {
         Ok(Self { settings, client, session, global: global.clone() })
     }
 
-    /// The caller's name on the server.
+    /// Login method of the session, or the source of the token.
     pub(super) fn way(&self) -> &str {
         match (&self.session, self.settings.token(), self.client.token()) {
             (Some(session), ..) => session.way.as_deref().unwrap_or("another program"),
@@ -56,12 +56,12 @@ impl Context {
         }
     }
 
-    /// The project that was asked for, for a command that is about all otherwise.
+    /// The project given on the command line, for a command that covers all projects otherwise.
     pub(super) fn asked_project(&self) -> Option<&str> {
         self.global.project.as_deref()
     }
 
-    /// The project this command works in.
+    /// The project of this command.
     pub(super) fn project(&self) -> Result<&str, Error> {
         self.global
             .project
@@ -70,8 +70,8 @@ impl Context {
             .ok_or_else(|| Error::Usage(no_project_chosen()))
     }
 
-    /// The project, for a command that needs the server as well: a server that does not run is
-    /// told first, since without it no project can be chosen.
+    /// The project, for a command that needs the server as well: an unreachable server is reported
+    /// first, since without it no project can be chosen.
     pub(super) async fn chosen_project(&self) -> Result<&str, Error> {
         if self.project().is_err() {
             self.client.status().await?;
@@ -79,7 +79,7 @@ impl Context {
         self.project()
     }
 
-    /// The same project as the server knows it.
+    /// The project of this command, as the server returns it.
     pub(super) async fn known_project(&self) -> Result<Project, Error> {
         let name = self.chosen_project().await?;
         match self.client.project(name).await? {
@@ -88,7 +88,7 @@ impl Context {
         }
     }
 
-    /// The living workloads of the chosen project.
+    /// The current workloads of the project.
     pub(super) async fn workloads(&self) -> Result<Vec<Workload>, Error> {
         let project = self.chosen_project().await?;
         let workloads = self.client.workloads(Some(project)).await?;
@@ -108,7 +108,7 @@ impl Context {
         Ok(found.filter(|workload| rows::is_a(workload, target.noun)))
     }
 
-    /// A workload by name that has to be there.
+    /// A workload by name; an error if it does not exist.
     pub(super) async fn existing(&self, target: &Target) -> Result<Workload, Error> {
         match self.workload(target).await? {
             Some(workload) => Ok(workload),
@@ -117,7 +117,7 @@ impl Context {
     }
 
     /// The error about a name that no workload has: one text for every command of both dialects.
-    /// Those that are being deleted, `leaving` among them, are no suggestions.
+    /// Workloads that are being deleted, and those named in `leaving`, are not suggested.
     pub(super) async fn no_such(
         &self,
         noun: Noun,
@@ -134,7 +134,7 @@ impl Context {
         Ok(Error::NotFound(missing(noun, name, project, &there)))
     }
 
-    /// The error about a project that is not there.
+    /// The error about a project that does not exist.
     pub(super) async fn no_project(&self, name: &str) -> Result<Error, Error> {
         let projects = self.client.projects().await?;
         let names = projects.iter().map(|project| project.name.as_str());
@@ -144,24 +144,24 @@ impl Context {
     }
 }
 
-/// What is said where no project is named and none is the default.
+/// Error text for a command without a project, if there is no default project.
 pub(super) fn no_project_chosen() -> String {
     "no project is chosen; add `--project PROJECT`, or choose one for good with `runai config \
      project PROJECT` (`runai list projects` shows them)"
         .to_owned()
 }
 
-/// True if a workload is there a moment later, too.
+/// True if a workload is not being deleted.
 fn stays(workload: &Workload, leaving: &[String]) -> bool {
     workload.phase != "Deleting" && !leaving.contains(&workload.name)
 }
 
-/// What is said of a word for a kind where a name should be.
+/// Error text for the word of a kind in place of a name.
 pub(super) fn nameless(word: &str) -> String {
     format!("the name is missing; write it after `{word}`, as in `{word} train1`")
 }
 
-/// What is said of a name that none of these workloads has, or one of another type.
+/// Error text for a name that none of these workloads has, or only one of another type.
 fn missing(noun: Noun, name: &str, project: &str, there: &[Workload]) -> String {
     let what = noun.word();
     let hint = match there.iter().find(|workload| workload.name == name) {
@@ -191,7 +191,7 @@ fn type_word(workload: &Workload) -> String {
     }
 }
 
-/// A word at the beginning of a sentence.
+/// A word with a capital first letter.
 pub(super) fn capitalised(word: &str) -> String {
     let mut word = word.to_owned();
     if let Some(first) = word.get_mut(..1) {
@@ -205,13 +205,13 @@ fn tell_request(sent: &client::Sent<'_>) {
     print_always(&format!("{} {} {status} {} ms", sent.method, sent.path, sent.ms));
 }
 
-/// What the settings say, whether or not their server can be found.
+/// Loads the settings; their server need not exist.
 pub(super) fn settings(global: &Global, env: Env<'_>) -> Result<Settings, Error> {
     let (dir, file) = (global.config_path.clone(), global.config_file.as_deref());
     Ok(Settings::load(dir, file, env)?)
 }
 
-/// This machine's clock, for ages.
+/// Time of the local clock in milliseconds since 1970, for ages.
 pub(super) fn now_ms() -> u64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)

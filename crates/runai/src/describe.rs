@@ -62,7 +62,7 @@ pub(super) async fn workload(
     Ok(())
 }
 
-/// What keeps its part of each GPU; none where it has none.
+/// Enforcement of the workload's GPU fractions; `None` if it runs without GPUs.
 async fn fractions(workload: &Workload, client: &Client) -> Result<Option<FractionLimit>, Error> {
     let has_gpus = workload.workload_requested_resources.gpu_request_type.is_some();
     if !has_gpus || workload.running_pods == 0 {
@@ -80,25 +80,25 @@ fn kind(workload: &Workload) -> WorkloadKind {
     }
 }
 
-/// What a workload always has of the compute time of each GPU, and the most, in one line.
+/// Guaranteed and maximum share of the compute time of each GPU, in one line.
 pub(super) fn compute_share(kept: &FractionLimit) -> Option<String> {
     let (request, limit) = (kept.compute_request?, kept.compute_limit?);
     Some(format!("request {request}, limit {limit} ({})", kept.time_slicing))
 }
 
-/// What a description is made of.
+/// Data of a description.
 pub(super) struct Page<'a> {
     pub(super) workload: &'a Workload,
     pub(super) pods: &'a [Pod],
     pub(super) events: &'a [KubernetesEvent],
-    /// What the run wrote that failed last, if that is where the workload stands.
+    /// Last output of the failed run, if the workload has failed.
     pub(super) output: Option<&'a LastOutput>,
-    /// What keeps its part of each GPU; none where it has none.
+    /// Enforcement of its GPU fractions; `None` if it runs without GPUs.
     pub(super) fractions: Option<FractionLimit>,
     pub(super) now_ms: u64,
-    /// True if moments are dates, not how long ago they were.
+    /// True if times are printed as dates, not as ages.
     pub(super) exact: bool,
-    /// How wide its lines may be, if that matters.
+    /// Maximum width of lines in columns; `None` = no limit.
     pub(super) columns: Option<usize>,
 }
 
@@ -132,13 +132,13 @@ impl Page<'_> {
         text
     }
 
-    /// What keeps its part of each GPU, in one line.
+    /// Enforcement of its GPU fractions, in one line.
     fn fractions(&self) -> Option<String> {
         let FractionLimit { enforcement, mechanism, meaning, .. } = self.fractions.as_ref()?;
         Some(format!("{enforcement} ({mechanism}): {meaning}"))
     }
 
-    /// Its part of the compute time of each GPU, where that is divided.
+    /// Its share of the compute time of each GPU, if that is divided.
     fn compute(&self) -> Option<String> {
         self.fractions.as_ref().and_then(compute_share)
     }
@@ -182,7 +182,7 @@ impl Page<'_> {
         ]
     }
 
-    /// Why it waits and what was done to it last; none when there is nothing to say.
+    /// Pending reasons and last events; `None` if there are none.
     fn reasons(&self, columns: [&str; 3]) -> Option<Table> {
         let extras = &self.workload.additional_fields;
         let mut table = Table::new(&columns);
@@ -229,7 +229,7 @@ impl Page<'_> {
         table.within(self.columns).plain()
     }
 
-    /// When something was.
+    /// A time, as a date or an age.
     fn moment(&self, at: Time) -> String {
         if self.exact { exact(at.0.0) } else { ago(self.now_ms.saturating_sub(at.0.0)) }
     }
@@ -239,7 +239,7 @@ impl Page<'_> {
     }
 }
 
-/// A quantity of bytes as every other size is printed; what is none stays as it is.
+/// A quantity of bytes in the form of other sizes; any other text stays as it is.
 fn readable(quantity: &str) -> String {
     units::parse_bytes(quantity).map_or_else(|_| quantity.to_owned(), units::format_bytes)
 }
@@ -253,7 +253,7 @@ pub(super) fn pod_status(pod: &Pod) -> &str {
     }
 }
 
-/// How often its command was started again, after whatever ended it.
+/// Number of restarts of its command, for any reason.
 pub(super) fn pod_restarts(pod: &Pod) -> u32 {
     pod.generation.saturating_sub(1)
 }
@@ -334,7 +334,7 @@ pub(super) async fn nodes(
             if let Some(why) = why {
                 writeln!(out, "               {why}")?;
             }
-            // A server of an earlier version says nothing of it.
+            // Servers of earlier versions do not send it.
             if !fractions.time_slicing.is_empty() {
                 let (mode, meaning) = (&fractions.time_slicing, &fractions.time_slicing_meaning);
                 writeln!(out, "GPU TIME SLICING: {mode}: {meaning}")?;

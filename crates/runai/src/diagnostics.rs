@@ -1,5 +1,6 @@
-//! What support needs to know: versions, addresses, whether the server answers, the login and
-//! the clocks. Owns: that nothing of it is a secret, and that a fault is a line and not the end.
+//! Diagnostics for a support request: versions, addresses, reachability of the server, login and
+//! clocks. Owns: that nothing of it is a secret, and that a fault is a line and does not end the
+//! report.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +17,8 @@ use cli_kit::message::plain;
 use cli_kit::output::data;
 use dialects::intent::OutputFormat;
 
-/// Variables that change what this program does. Only whether they are set is printed.
+/// Variables that change the behaviour of this program. Only their presence is printed, not their
+/// value.
 const VARIABLES: [&str; 19] = [
     "RUNAI_TOKEN",
     "RUNAI_CP_URL",
@@ -38,13 +40,13 @@ const VARIABLES: [&str; 19] = [
     "all_proxy",
     "no_proxy",
 ];
-/// The server tells its time in whole seconds.
+/// Tolerance between the clocks; the server sends its time in whole seconds.
 const SAME_CLOCK_MS: u64 = 2_000;
 
 /// A line of the report: a title and a text.
 type Row = (&'static str, String);
 
-/// Prints everything, or writes it to a file; settings that cannot be used are a line of it.
+/// Prints all rows, or writes them to a file; invalid settings are a row as well.
 pub(super) async fn run(
     shown: OutputFormat,
     file: Option<&Path>,
@@ -72,7 +74,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Lines for people; as data an object with a field for each line.
+/// Rows as lines for people; as data, an object with a field for each row.
 fn told(rows: &[Row], shown: OutputFormat, out: &mut dyn Write) -> Result<(), Error> {
     if shown.is_text() {
         let mut rows = rows.iter();
@@ -108,7 +110,7 @@ fn program() -> Vec<Row> {
     ]
 }
 
-/// Whether the server answers without a token, and the time by its clock.
+/// Reachability of the server without a token, and the difference of its clock.
 async fn connection(context: &Context) -> Vec<Row> {
     let client = context.client.clone().with_token(None);
     let since = Instant::now();
@@ -125,7 +127,7 @@ async fn connection(context: &Context) -> Vec<Row> {
     }
 }
 
-/// How the clock of this machine and that of the server differ, both in milliseconds.
+/// The difference between the local clock and that of the server, both in milliseconds.
 pub(super) fn difference(here_ms: u64, there_ms: u64) -> String {
     let apart_ms = here_ms.abs_diff(there_ms);
     let seconds = apart_ms / 1000;
@@ -136,7 +138,7 @@ pub(super) fn difference(here_ms: u64, there_ms: u64) -> String {
     }
 }
 
-/// Whether the login is good, and what the server reports to a logged-in user.
+/// Validity of the login, and the server version reported to a logged-in user.
 async fn login(context: &mut Context) -> Vec<Row> {
     if let Err(error) = session::renew(context).await {
         return vec![("Login accepted", format!("no, it cannot be renewed: {error}"))];

@@ -1,5 +1,5 @@
-//! Being at a pod: a command in it, or its own input and output. Owns: what is said meanwhile, and
-//! that its exit code is this program's.
+//! Sessions with a pod: a command in it, or its own input and output. Owns: the messages meanwhile,
+//! and that the exit code of the process is that of this program.
 
 use std::io::Write;
 use std::time::Duration;
@@ -20,15 +20,15 @@ use cli_kit::message::{print_always, print_note};
 use cli_kit::suggest;
 use dialects::intent::{ATTACH_WAIT_S, Stdio, Target};
 
-/// The size of a terminal that does not say.
+/// Assumed size of a terminal that does not report one.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
-/// How long `attach` waits for a pod to run.
+/// Maximum wait of `attach` for a pod to run.
 const ATTACH_WAIT: Duration = Duration::from_secs(ATTACH_WAIT_S);
-/// Between two looks, where the server does not say what changes.
+/// Interval between two requests, if the server has no change stream.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Keys that leave what was attached to: Ctrl-P, Ctrl-Q.
+/// Keys that detach: Ctrl-P, Ctrl-Q.
 const LEAVE: [u8; 2] = [0x10, 0x11];
-/// Added to the number of a signal where an exit code has to stand for it.
+/// Added to the number of a signal to form an exit code.
 const BY_SIGNAL: i32 = 128;
 /// The exit code of a command that cannot be run.
 const CANNOT_RUN: u8 = 127;
@@ -51,7 +51,7 @@ pub(super) async fn exec(
     stay(visit, stdio, false, out).await
 }
 
-/// Attaches to the main process of a pod, once there is one.
+/// Attaches to the main process of a pod, once it runs.
 pub(super) async fn attach(
     of: &Target,
     stdio: Stdio,
@@ -62,7 +62,7 @@ pub(super) async fn attach(
     attach_to(&workload.id, of.pod.as_deref(), stdio, context, out).await
 }
 
-/// Attaches to what was just submitted, once it runs.
+/// Attaches to a workload that was just submitted, once it runs.
 pub(super) async fn attach_to_new(
     id: &str,
     within: Duration,
@@ -86,7 +86,7 @@ async fn attach_to(
     let name = wait_for_pod(id, pod, context).await?;
     print_note(&format!("Connecting to pod {name}"));
     let wanted = as_far_as_here(stdio);
-    // As far as it has what is wanted; the server says what it has not.
+    // Tries fewer streams after a refusal: first no terminal, then no input either.
     let less = Stdio { tty: false, ..wanted };
     let only_look = Stdio { stdin: false, tty: false };
     let mut ties = vec![wanted, less, only_look];
@@ -109,7 +109,7 @@ async fn attach_to(
     Err(refused.map_or_else(|| Error::Failed("nothing to attach to".to_owned()), Error::from))
 }
 
-/// The name of the pod, when it runs.
+/// The name of the pod, once it runs.
 async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<String, Error> {
     let until = Instant::now() + ATTACH_WAIT;
     let mut told = false;
@@ -132,12 +132,12 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
             print_note("Waiting for pod to start running...");
             told = true;
         }
-        // That the time has passed is seen above.
+        // The loop checks the deadline.
         drop(timeout_at(until, pulse.changed(LOOK_EVERY)).await);
     }
 }
 
-/// Without a terminal here there can be none there.
+/// Without a local terminal there can be no remote one.
 fn as_far_as_here(stdio: Stdio) -> Stdio {
     let tty = stdio.tty && stdio.stdin && terminal::is_here();
     if stdio.tty && !stdio.stdin {
@@ -148,7 +148,7 @@ fn as_far_as_here(stdio: Stdio) -> Stdio {
     Stdio { tty, ..stdio }
 }
 
-/// Stays until it has ended.
+/// Forwards input and output until the process has ended.
 async fn stay(
     visit: ExecSession,
     stdio: Stdio,
@@ -174,15 +174,15 @@ async fn stay(
     }
 }
 
-/// How a stay came to its end.
+/// End of a session.
 enum SessionOutcome {
     Ended(SessionEnd),
     Detached,
-    /// This program is to end with this code.
+    /// This program ends with this code.
     Told(u8),
 }
 
-/// The exit code there is the exit code here.
+/// The exit code of the remote process as that of this program.
 fn ended(end: SessionEnd) -> Result<(), Error> {
     let code = match end {
         SessionEnd { error: Some(why), .. } => {
@@ -213,8 +213,8 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
     }
 }
 
-/// Hands on what is typed, and the size of the terminal. Returns only when the person leaves; when
-/// the connection ends, the printing side knows why.
+/// Forwards typed input, and the size of the terminal. Returns only when the user detaches; when
+/// the connection ends, the printing side knows the reason.
 async fn hand_on(mut to: Sender, stdio: Stdio, may_leave: bool) -> SessionOutcome {
     let mut sizes = if stdio.tty { signal(SignalKind::window_change()).ok() } else { None };
     let mut typed = stdio.stdin.then(terminal::typed);
@@ -260,16 +260,16 @@ async fn next_signal(signal: &mut Option<Signal>) {
     }
 }
 
-/// Looks for the keys that leave.
+/// Scanner for the detach keys.
 #[derive(Debug, Default)]
 struct Keys {
-    /// The first of them was the last key.
+    /// True if the previous key was the first of them.
     half: bool,
 }
 
 impl Keys {
-    /// What is to be handed on; none: the person leaves. The first of the keys is held back until
-    /// the next one tells what it was.
+    /// Bytes to forward; `None` if the user detaches. The first detach key is held back until the
+    /// next key.
     fn pass(&mut self, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let mut passed = Vec::with_capacity(bytes.len() + 1);
         for byte in bytes {
@@ -289,7 +289,7 @@ impl Keys {
     }
 }
 
-/// Signals that ask this program to end.
+/// Signals that end this program.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -307,11 +307,11 @@ impl Signals {
         })
     }
 
-    /// Returns the exit code that says so.
+    /// Waits for a signal, and returns its exit code.
     pub(super) async fn come(&mut self) -> u8 {
         let kind = tokio::select! {
-            // A terminal that is handed on sends no signal but the key; who sends one means this
-            // program.
+            // A terminal in raw mode sends no signal by a key; a signal from another process is for
+            // this program.
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
             _ = self.hang_up.recv() => SignalKind::hangup(),
@@ -332,7 +332,7 @@ fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
     )))
 }
 
-/// Refuses a workload none of whose pods will run again unless it is resumed.
+/// Refuses a workload whose pods will not run again unless it is resumed.
 pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
     let Workload { name, phase, .. } = workload;
     let hint = match phase.as_str() {
@@ -341,7 +341,7 @@ pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
         "Deleting" => "",
         _ => return Ok(()),
     };
-    // Pods of an end that leaves them alone may run on.
+    // Running pods may remain after the end, depending on the clean-up policy.
     if workload.running_pods > 0 {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Why a workload is where it is, and what would let one that waits start. Owns: layout.
+//! Reasons for the state of a workload, and advice for one that waits. Owns: layout.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use cli_kit::local_time::exact;
 use cli_kit::table::{age, wrapped};
 use dialects::intent::{OutputOptions, Target};
 
-/// Before a command in the lines of a diagnosis.
+/// Indent of a command in the lines of a diagnosis.
 const COMMAND_INDENT: &str = "    ";
 
-/// Code of the reason of those that failed and wait before the next try.
+/// Code of the reason "failed and waits before the next try".
 const BACKING_OFF: &str = "P302";
 
 pub(super) async fn run(
@@ -32,7 +32,7 @@ pub(super) async fn run(
     }
     let submitted = workload.additional_fields.command_line.as_deref();
     for line in with_submissions(lines(&explanation), &explanation, submitted) {
-        // What can be pasted stays one line.
+        // A command stays on one line, so that it can be pasted.
         let is_command = line.starts_with(COMMAND_INDENT);
         writeln!(out, "{}", if is_command { line } else { wrapped(&line) })?;
     }
@@ -53,7 +53,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// How far a training is, and what a stop would cost.
+/// Progress of a training, and the cost of a stop.
 fn would_lose(training: &JobTraining, now_ms: u64) -> String {
     let how_far = training::sentence(training, now_ms);
     format!(
@@ -63,7 +63,7 @@ fn would_lose(training: &JobTraining, now_ms: u64) -> String {
     )
 }
 
-/// What a stop would cost a workload that is no elastic training.
+/// Cost of a stop for a workload without elastic training.
 fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
     let span = age(now_ms.saturating_sub(since.0.0));
     match saved {
@@ -78,7 +78,7 @@ fn would_lose_work(since: Time, saved: Option<Time>, now_ms: u64) -> String {
     }
 }
 
-/// The answer, the most important first.
+/// The lines of an explanation, the most important first.
 pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     let Explanation {
         project_name,
@@ -90,9 +90,9 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
         ..
     } = explanation;
     let mut lines = Vec::new();
-    // The summary says of what it failed, which a reason does not.
+    // The summary names the failure, which a reason does not.
     let backs_off = matches!(&**pending_reasons, [one] if one.code == BACKING_OFF);
-    // Reasons of those that hold their places, such as a replica that is not ready.
+    // Reasons of workloads that hold their places, such as a replica that is not ready.
     let waits = pending_reasons.iter().any(|reason| reason.code.starts_with('P'));
     if !waits || backs_off {
         lines.push(summary.clone());
@@ -130,7 +130,7 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     lines
 }
 
-/// Below each advice that takes another submission what to type for it.
+/// Adds the command to type below each advice that needs another submission.
 fn with_submissions(
     lines: Vec<String>,
     explanation: &Explanation,

@@ -1,5 +1,5 @@
-//! Ports of a pod on this machine. Owns: listening here, and that a server which comes back is used
-//! again: each connection is a new request.
+//! Ports of a pod on this machine. Owns: the local listeners, and that a server that restarts is
+//! used again: each connection is a new request.
 
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
@@ -20,11 +20,11 @@ use cli_kit::exit::Error;
 use cli_kit::message::print_note;
 use dialects::intent::Target;
 
-/// Bytes that are read at a time.
+/// Maximum number of bytes in one read.
 const PIECE_BYTES: usize = 64 << 10;
-/// How long is waited after a connection that could not be accepted.
+/// Wait after a connection that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-/// Where `localhost` is.
+/// Addresses of `localhost`.
 const LOCALHOST: [&str; 2] = ["127.0.0.1", "::1"];
 
 /// Listens until this program is ended.
@@ -55,11 +55,11 @@ pub(super) async fn run(
     carry_all(listening, workload.id, of.pod.clone(), context).await
 }
 
-/// A port of this machine that leads to one of a pod.
+/// A local port that is forwarded to a pod.
 pub(super) struct Forwarded {
-    /// Where it listens.
+    /// Local listeners.
     pub(super) here: Vec<TcpListener>,
-    /// The port of the pod.
+    /// Port of the pod.
     pub(super) there: u16,
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn carry_all(
     served.run_until(all).await
 }
 
-/// Which pod, and how it is reached.
+/// Pod to connect to, and the context of its requests.
 struct Place {
     id: String,
     pod: Option<String>,
@@ -113,7 +113,7 @@ pub(super) async fn listen(address: &str, port: u16) -> Result<Vec<TcpListener>,
     let second = match TcpListener::bind((LOCALHOST[1], port)).await {
         Ok(second) => Some(second),
         Err(error) if is_absent(&error) => None,
-        // Who tries this address first would come to another program.
+        // Otherwise a client that tries this address first would reach another program.
         Err(error) => return Err(fault(error)),
     };
     Ok(std::iter::once(first).chain(second).collect())
@@ -125,19 +125,20 @@ fn is_absent(error: &std::io::Error) -> bool {
         || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
 }
 
-/// Hands on what comes to one listener, for ever.
+/// Forwards the connections of one listener, for ever.
 async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infallible {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
-            // That one is lost, or there are too many files for a moment: no end of the others.
+            // This connection is lost, or there are too many open files for a moment: the others
+            // continue.
             Err(error) => {
                 print_note(&format!("A connection to port {port} failed: {error}"));
                 sleep(ACCEPT_AGAIN).await;
                 continue;
             }
         };
-        // The server may have restarted since the last one, or the token been renewed.
+        // The server may have restarted since the last connection, or the token been renewed.
         let now = place.context.renewed().await;
         let place = place.clone();
         tokio::task::spawn_local(async move {
@@ -168,7 +169,7 @@ async fn carry(
 async fn send(mut from: OwnedReadHalf, mut to: Sender) -> Result<(), Error> {
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
-        // A program here that broke its connection wants nothing more.
+        // A local program that broke its connection reads no more.
         let count = from.read_buf(&mut piece).await.unwrap_or(0);
         if to.sends(piece).await.is_err() || count == 0 {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What a submission inherits: from the names people use to the ids of the server. Owns: which of
-//! several with the same name is meant: the one nearest to the project.
+//! Resolves the names of templates and assets to ids of the server. Owns: the choice among several
+//! with the same name: the one nearest to the project.
 
 use api_types as wire;
 use client::{Client, WorkloadKind};
@@ -7,14 +7,14 @@ use client::{Client, WorkloadKind};
 use cli_kit::exit::Error;
 use dialects::intent::Submit;
 
-/// What a submission inherits, by id.
+/// Ids of the template and the assets that a submission inherits.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
     pub(super) template: Option<String>,
     pub(super) assets: Option<wire::AssetIds>,
 }
 
-/// Looks up what is named. Without a name no request is sent.
+/// Looks up the named template and assets. Without a name no request is sent.
 pub(super) async fn by_id(
     submit: &Submit,
     kind: WorkloadKind,
@@ -69,13 +69,13 @@ async fn asset(
     all.min_by_key(near).ok_or_else(|| missing(&format!("{family} asset"), name, project))
 }
 
-/// True if two words are the same but for case and dashes.
+/// True if two words differ only in case and dashes.
 fn alike(one: &str, other: &str) -> bool {
     let plain = |word: &str| word.replace('-', "").to_lowercase();
     plain(one) == plain(other)
 }
 
-/// How far from a project something lies; none if the project lies outside.
+/// Distance of a scope from a project; `None` if the project is outside.
 pub(super) fn rank(
     scope: wire::ScopeType,
     of_project: Option<u64>,

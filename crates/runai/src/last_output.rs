@@ -1,5 +1,5 @@
-//! The last lines of what a failed run wrote, for those who ask how a workload is. Owns: which run
-//! that is, and how much of it is shown.
+//! The last lines of the output of a failed run, for descriptions. Owns: the choice of the run, and
+//! the number of lines shown.
 
 use api_types::{Pod, Workload};
 use client::Client;
@@ -7,10 +7,10 @@ use client::Client;
 use super::rows;
 use cli_kit::exit::Error;
 
-/// Lines of output that say why a run failed, most often.
+/// Maximum number of lines; most often they show why a run failed.
 const LINES_MAX: u64 = 10;
 
-/// A last line without an end may be long.
+/// Maximum number of characters, as the last line may have no end.
 const CHARS_MAX: usize = 4000;
 
 /// The last lines of a failed run.
@@ -25,7 +25,7 @@ impl LastOutput {
         format!("Last output of {}", self.pod)
     }
 
-    /// The lines, each indented, so that none is taken for one of ours.
+    /// The lines, each indented, so that none looks like a line of this program.
     pub(super) fn indented(&self) -> String {
         if self.text.is_empty() {
             return "  (it wrote nothing)\n".to_owned();
@@ -34,7 +34,7 @@ impl LastOutput {
     }
 }
 
-/// Adds what the run wrote that failed to why a wait has failed.
+/// Adds the output of the failed run to the reason why a wait has failed.
 pub(super) async fn with_why(why: Error, workload: &Workload, client: &Client) -> Error {
     let Error::Failed(why) = why else { return why };
     if !is_due(workload) {
@@ -50,12 +50,12 @@ pub(super) async fn with_why(why: Error, workload: &Workload, client: &Client) -
     })
 }
 
-/// True if there may be any.
+/// True if a workload may have such output.
 pub(super) fn is_due(workload: &Workload) -> bool {
     state_of_failed(workload).is_some()
 }
 
-/// The last lines of the run that failed; none of a workload that has not failed.
+/// The last lines of the failed run; `None` if the workload has not failed.
 pub(super) async fn of(
     workload: &Workload,
     pods: &[Pod],
@@ -77,7 +77,7 @@ pub(super) async fn of(
     Ok(Some(LastOutput { pod: pod.name.clone(), text: end_of(&text).to_owned() }))
 }
 
-/// The pod whose end is that of the workload, where the workload failed or is to be started again.
+/// The pod whose end is that of the workload, if the workload failed or will be restarted.
 fn failed_pod<'a>(workload: &Workload, pods: &'a [Pod]) -> Option<&'a Pod> {
     let state = state_of_failed(workload)?;
     let why = workload.additional_fields.last_exit.as_ref();

@@ -1,4 +1,5 @@
-//! `runai`: what a command line of either dialect means (`dialects`) → requests → text.
+//! `runai`: executes the intent of a command line of either dialect (`dialects`), with requests to
+//! the server and text for the user.
 
 // The samples of the tests are large JSON objects.
 #![cfg_attr(test, recursion_limit = "256")]
@@ -89,8 +90,8 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// The server that this user's settings name, and the project they choose unless one is given: for
-/// other programs that work for the same user.
+/// The server of this user's settings, and the project that they choose unless one is given: for
+/// other programs that run for the same user.
 ///
 /// # Errors
 /// There is no server, no login or no such project.
@@ -105,14 +106,14 @@ pub async fn connected(project: Option<String>) -> Result<Connected, Error> {
 /// A server, and a project there.
 #[derive(Debug)]
 pub struct Connected {
-    /// The way to the server.
+    /// Client of the server.
     pub client: client::Client,
     /// The project.
     pub project: api_types::Project,
 }
 
-/// Why a workload has failed: the last line that its failed run wrote, else how that ended; none of
-/// one that has not failed.
+/// Failure reason of a workload: the last line of its failed run's output, else how that run ended;
+/// `None` if the workload has not failed.
 ///
 /// # Errors
 /// The server does not answer.
@@ -129,7 +130,7 @@ pub async fn why_failed(
     Ok(line.or_else(|| workload.additional_fields.last_exit.clone()))
 }
 
-/// True if it needs no request in the name of the user.
+/// True if the command needs no request with the user's login.
 const fn needs_no_session(intent: &Intent) -> bool {
     use Intent as I;
     matches!(
@@ -143,7 +144,7 @@ const fn needs_no_session(intent: &Intent) -> bool {
     )
 }
 
-/// Runs it with the settings, or without where they cannot be used and it needs none.
+/// Runs a command with the settings, or without them if they are invalid and it needs none.
 async fn begin(
     intent: Intent,
     deprecated: Option<Deprecated>,
@@ -173,7 +174,7 @@ async fn begin(
         (Err(fault), Intent::LocalCommand(alone)) => {
             run_alone(alone, Err(fault), &mut Plain(raw)).await
         }
-        // It may be the address that cannot be used.
+        // The address itself may be the invalid setting.
         (Err(_), Intent::SetServer(url)) => {
             account::set_server(&url, &mut context::settings(global, env)?, &mut Plain(raw))
         }
@@ -200,14 +201,14 @@ async fn run_alone(
     }
 }
 
-/// Prints what a list or a description says, and again where that is asked for.
+/// Prints a list or a description, repeatedly with `--watch`.
 async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result<(), Error> {
     let Some(how) = output_of(intent) else { return Ok(()) };
     let was_lost = Cell::new(false);
     let answer = async |out: &mut dyn Write| {
         let answered = match was_lost.get() {
             false => answer(intent, context, out).await,
-            // As things are now: the server may have moved, and the login have run out.
+            // With a new context: the server may have moved, and the login expired.
             true => answer(intent, &context.renewed().await?, out).await,
         };
         was_lost.set(was_lost.get() || answered.is_err());
@@ -216,7 +217,7 @@ async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result
     show(how, raw, pulse(intent, context), answer).await
 }
 
-/// How an answer is printed; none: the intent is no list and no description.
+/// Output options of an answer; `None` if the intent is neither a list nor a description.
 const fn output_of(intent: &Intent) -> Option<&OutputOptions> {
     Some(match intent {
         Intent::ListWorkloads(list) => &list.how,

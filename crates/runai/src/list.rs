@@ -40,7 +40,7 @@ pub(super) async fn workloads(
     let statuses = &list.only.statuses;
     let is_meant = |one: &Workload| statuses.is_empty() || rows::has_status_v1(one, statuses);
     let (page, rest) = match list.needs_all() {
-        // A server knows not every column, so these are all of them.
+        // The server cannot sort by every column, so all rows are read.
         true => {
             let found = found.into_iter().filter(is_meant).collect();
             list.page.of(how.order(found, |all| table(all, true))?)
@@ -66,8 +66,7 @@ pub(super) async fn workloads(
     Ok(())
 }
 
-/// What the server is asked for: the rows that are printed, and no others unless they are put into
-/// another order here.
+/// Query of a list: the printed rows only, unless they are sorted or filtered here.
 pub(super) fn selection(
     list: &ListWorkloads,
     style: TableStyle,
@@ -107,7 +106,7 @@ pub(super) fn selection(
     })
 }
 
-/// Says how to see the rows that come after a page with so many.
+/// Prints how to see the rows after a page.
 pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
     if rest > 0 {
         let end = page.offset.saturating_add(count);
@@ -166,7 +165,7 @@ pub(super) fn projects_v1(
     let mut table = Table::new(&columns);
     for project in projects {
         let mark = if default == Some(project.name.as_str()) { " (default)" } else { "" };
-        // What applies, that of its department included.
+        // Effective rules, with those of the department.
         let ProjectEffective { scheduling_rules: rules, node_types: types, .. } =
             &project.effective;
         let by_pool = divided.then(|| quotas_by_pool(&project.resources, pools));
@@ -189,7 +188,7 @@ fn joined(affinities: &[String]) -> String {
     if affinities.is_empty() { "-".to_owned() } else { affinities.join(";") }
 }
 
-/// Seconds as Go prints a duration.
+/// Seconds in the form of a Go duration.
 fn go_duration(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s}s"),
@@ -198,7 +197,7 @@ fn go_duration(seconds: u64) -> String {
     }
 }
 
-/// The node pools, where the quotas of projects are divided among several; none otherwise.
+/// The node pools, if the quotas of projects are divided among several; empty otherwise.
 ///
 /// # Errors
 /// As every request.
@@ -244,7 +243,7 @@ pub fn projects_v2(projects: &[Project], pools: &[Nodepool]) -> Table {
     table
 }
 
-/// `100.00%`, cut after two decimals; nothing to compare with prints `-`.
+/// `100.00%`, truncated after two decimals; `-` if the whole is 0.
 fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
@@ -322,14 +321,15 @@ pub(super) async fn nodes(
     Ok(())
 }
 
-/// Columns of the short list of nodes that it can do without.
+/// Columns that the short list of nodes can do without.
 const NODES_DROPPED_FIRST: [&str; 3] = ["Node Pool", "GPU Type", "GPUs"];
 
 pub(super) fn node_names(nodes: &[NodeStatus]) -> Vec<String> {
     nodes.iter().map(|node| format!("node/{}", node.name)).collect()
 }
 
-/// The nodes asked for; says which there are when some are not.
+/// The named nodes, or all without names. Prints unknown names with the existing ones; an error if
+/// all are unknown.
 pub(super) async fn named_nodes(
     names: &[String],
     context: &Context,
@@ -369,7 +369,7 @@ fn gpus_free(node: &NodeStatus) -> u64 {
     free.sum()
 }
 
-/// What is the matter with a GPU.
+/// The fault of a GPU; `None` if it has none.
 pub(super) fn fault(node: &NodeStatus, gpu: u32) -> Option<&GpuFault> {
     node.gpu_faults.iter().find(|fault| fault.gpu == gpu)
 }

@@ -1,5 +1,5 @@
-//! `login` and `logout`. Owns: what a person is asked, and what is kept of the answer. Does not
-//! know about: providers; the server talks to them.
+//! `login` and `logout`. Owns: the prompts, and the stored session. Does not know about: providers;
+//! the server talks to them.
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ use cli_kit::message::{print_note, print_prompt};
 use cli_kit::settings::Session;
 use dialects::intent::Login;
 
-/// What is said of a server at which people log in with passwords alone.
+/// Error text for a server without a login provider.
 pub(super) const NO_PROVIDER: &str = "this server has no login provider; log in with a password \
     (`runai login user`), or as a service account (`runai login application`). The user who runs the \
     server needs no login on its machine";
@@ -48,7 +48,7 @@ pub(super) async fn run(
     };
     let url = client.url().to_owned();
     if context.settings.url().is_some() {
-        // What was said for this command holds for those that follow.
+        // The address given for this login becomes a setting for later commands.
         context.settings.set_url(&url)?;
     }
     let (access, refresh) = (access_token, refresh_token);
@@ -61,7 +61,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Ends the session here, then at the server.
+/// Deletes the local session, then ends it at the server.
 pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     if context.settings.token().is_some() {
         let why = "RUNAI_TOKEN is set, which is not a login; unset it".to_owned();
@@ -70,7 +70,7 @@ pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Er
     if context.session.is_some() {
         forget(context.settings.auth_file())?;
         match context.client.logout().await {
-            // It was over already.
+            // The session had ended already.
             Ok(()) | Err(client::Error::NotLoggedIn { .. }) => {}
             Err(error) => {
                 let why = format!("logged out here; the server was not told: {error}");
@@ -82,7 +82,7 @@ pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Er
     Ok(())
 }
 
-/// Deletes the stored session. Another process may have been quicker.
+/// Deletes the stored session. Another process may have deleted it already.
 fn forget(session: &Path) -> Result<(), Error> {
     match std::fs::remove_file(session) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -112,7 +112,7 @@ async fn remote_browser(client: &Client, out: &mut dyn Write) -> Result<TokenRes
     writeln!(out, "Open this address in a browser and log in:\n\n  {}\n", start.url)?;
     out.flush()?;
     let pasted = ask("Code", None, false)?;
-    // The address of the page, pasted in place of the code, means the same.
+    // The address of the page, pasted in place of the code, is accepted too.
     let code = match pasted.split_once('?') {
         Some((_, query)) => code_in(query, &start.state).unwrap_or_else(|| {
             Err(Error::Failed("this code is of another login; begin again".to_owned()))
@@ -143,7 +143,7 @@ async fn redeem(
     granted(client, &request).await
 }
 
-/// With a password. One that was given out is good for choosing another.
+/// Login with a password. An initial password has to be replaced by a new one.
 async fn user(
     client: &Client,
     (username, password): (String, String),
@@ -170,7 +170,7 @@ async fn user(
     granted(client, &with(new_password)).await
 }
 
-/// A token. That this login is not accepted is all there is to say; how to log in is known.
+/// Requests a token. A refused login is reported without advice on how to log in.
 async fn granted(client: &Client, request: &TokenRequest) -> Result<TokenResponse, Error> {
     client.grant(request).await.map_err(|error| match error {
         client::Error::NotLoggedIn { message, .. } => {
@@ -180,7 +180,7 @@ async fn granted(client: &Client, request: &TokenRequest) -> Result<TokenRespons
     })
 }
 
-/// What was given, or a line of the input. What is secret does not appear on the terminal.
+/// The given value, or a line of the input. Secret input is not shown on the terminal.
 fn ask(what: &str, given: Option<String>, secret: bool) -> Result<String, Error> {
     let unread = |error| Error::Failed(format!("{what}: cannot be read: {error}"));
     match given.map_or_else(|| line(what, secret).map_err(unread), Ok)?.as_str() {

@@ -1,5 +1,5 @@
-//! What a workload wrote. Owns: that following goes on where it was when the server was away, and
-//! with the next run of the pod when that restarted.
+//! Output of a workload. Owns: that following continues at the same position after an outage of the
+//! server, and with the next run of a pod that restarts.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use cli_kit::exit::{AWAY_MAX, Error};
 use cli_kit::message::print_note;
 use dialects::intent::Target;
 
-/// Phases in which nothing restarts by itself.
+/// Phases without automatic restart.
 const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
-/// A note that it continues is printed only if it takes longer than this.
+/// Delay before the note that following continues.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
-/// Least often that a run that follows is asked for.
+/// Maximum interval between requests for the next run.
 const ASK_MAX: Duration = Duration::from_secs(5);
-/// How often it is asked meanwhile.
+/// First interval between requests for the next run, and interval of retries during an outage.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(
@@ -61,13 +61,14 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// True if the answer is empty only if the newest run wrote nothing.
+/// True if the selection excludes nothing: then empty output means that the newest run wrote
+/// nothing.
 const fn is_all(which: &client::Logs) -> bool {
     !which.previous && which.since.is_none() && !matches!(which.tail_lines, Some(0))
 }
 
-/// The output of the run that follows, once there is one; none if there will be none, or just this
-/// one was requested.
+/// The output of the next run, once there is one; `None` if there will be none, or if this run only
+/// was requested.
 async fn next_run(
     of: &Target,
     which: &client::Logs,
@@ -85,7 +86,7 @@ async fn next_run(
     loop {
         let asked = match lost {
             None => begun_since(id, run, which.timestamps, context).await,
-            // As things are now: it may have waited for longer than a login lasts.
+            // With a new context: the wait may have been longer than the login lasts.
             Some(_) => match context.renewed().await {
                 Ok(now) => begun_since(id, run, which.timestamps, &now).await,
                 Err(error) => Err(error),
@@ -103,13 +104,13 @@ async fn next_run(
         if since.elapsed() > TOLD_AFTER && !std::mem::replace(&mut told, true) {
             print_note(&format!("this run of {} has ended; waiting for the next one", of.name));
         }
-        // A run is known a moment before its output can be read, which is no change of it.
+        // The output of a run is readable a moment after the run appears, without a change event.
         drop(timeout(pause, pulse.changed(pause)).await);
         pause = (pause * 2).min(ASK_MAX);
     }
 }
 
-/// What comes after a run of a pod.
+/// Next run of a pod.
 enum Next {
     Run(Box<LogStream>),
     NotYet,
@@ -131,7 +132,7 @@ async fn begun_since(
     };
     let pods = client.pods(id).await?;
     let newest = match pods.iter().find(|one| one.id == pod) {
-        // Also of what is over: a short run may have come and gone since the last look.
+        // Ended runs count too: a short one may have come and gone since the last request.
         Some(pod) if pod.generation > generation => pod.generation,
         Some(pod) if !over && !["Succeeded", "Failed"].contains(&&*pod.state) => {
             return Ok(Next::NotYet);
@@ -139,15 +140,15 @@ async fn begun_since(
         _ => return Ok(Next::Never),
     };
     let all = client::Logs { follow: true, timestamps, ..client::Logs::default() };
-    // The one after the last, unless it is forgotten already.
+    // The run after the last one, unless the server has deleted it already.
     for next in [generation + 1, newest] {
         match client.logs(id, Some(&format!("{pod}.{next}")), &all).await {
             Err(client::Error::Api { code: 404, .. }) => {}
-            // It is known a moment before anything of it can be read.
+            // A run appears a moment before its output is readable.
             Err(client::Error::Api { code: 409, .. }) => return Ok(Next::NotYet),
             Err(error) => return Err(error.into()),
             Ok(stream) => {
-                // Until then the previous one is shown.
+                // Until then the server returns the output of the previous run.
                 let of = stream.position().and_then(LogPosition::pod_and_generation);
                 let later = of.is_some_and(|(_, of)| of > generation);
                 return Ok(if later { Next::Run(Box::new(stream)) } else { Next::NotYet });
@@ -157,7 +158,7 @@ async fn begun_since(
     Ok(Next::NotYet)
 }
 
-/// The same output from where it was cut off, once there is a server to ask.
+/// Continues the output from the position where it was cut off, once the server answers.
 async fn again(
     id: &str,
     at: &LogPosition,
@@ -173,7 +174,7 @@ async fn again(
             Err(error) => Err(error),
         };
         match asked {
-            // A server that has just begun may not know yet what runs.
+            // A server that has just started may not know yet what runs.
             Err(Error::Server(client::Error::Api { code: 409, .. })) if Instant::now() < until => {}
             Err(error) if error.is_away() && Instant::now() < until => {}
             other => return other,

@@ -1,5 +1,5 @@
-//! The end of a login in a browser: an address of this machine that it brings the code to (RFC
-//! 8252, 7.3). Owns: what the browser is answered. Does not know about: providers and tokens.
+//! The end of a browser login: a local address to which the browser brings the code (RFC 8252,
+//! 7.3). Owns: the answer to the browser. Does not know about: providers and tokens.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 
 use cli_kit::exit::Error;
 
-/// How long a login may take.
+/// Maximum duration of a login.
 const LOGIN_WAIT: Duration = Duration::from_secs(600);
-/// How long a browser may take for its request. Some open connections that they do not use.
+/// Maximum wait for the request of a browser. Some browsers open connections that they do not use.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
 const PATH: &str = "/callback";
@@ -29,13 +29,13 @@ impl Loopback {
         Ok(Self { listener, port })
     }
 
-    /// Where the browser has to come.
+    /// Redirect address for the browser.
     pub(super) fn address(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// The code of the login with this state. What comes with another belongs to another login and
-    /// is not listened to.
+    /// The code of the login with this state. A request with another state belongs to another login
+    /// and is ignored.
     pub(super) async fn code(self, state: &str) -> Result<String, Error> {
         let (found, mut queries) = mpsc::channel::<String>(16);
         let look = async {
@@ -62,7 +62,7 @@ fn deaf(error: std::io::Error) -> Error {
     Error::Failed(format!("cannot listen for the browser: {error}"))
 }
 
-/// Answers requests until that fails, and hands on their queries.
+/// Answers requests until that fails, and sends on their queries.
 async fn listen(listener: &TcpListener, found: mpsc::Sender<String>) -> std::io::Error {
     loop {
         match listener.accept().await {
@@ -75,7 +75,7 @@ async fn listen(listener: &TcpListener, found: mpsc::Sender<String>) -> std::io:
     }
 }
 
-/// Answers one request, and hands on its query.
+/// Answers one request, and sends on its query.
 async fn answer(mut stream: TcpStream, found: mpsc::Sender<String>) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_BYTES_MAX {
@@ -97,13 +97,13 @@ async fn answer(mut stream: TcpStream, found: mpsc::Sender<String>) -> std::io::
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
     if let Some(query) = query {
-        // No one is waiting when the login is over.
+        // The receiver is gone once the login has ended.
         let _ = found.send(query.to_owned()).await;
     }
     Ok(())
 }
 
-/// The code in a query, or why the provider gave none; nothing if it is about another login.
+/// The code in a query, or the error of the provider; `None` if it is about another login.
 pub(super) fn code_in(query: &str, state: &str) -> Option<Result<String, Error>> {
     let get = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -119,7 +119,7 @@ pub(super) fn code_in(query: &str, state: &str) -> Option<Result<String, Error>>
     }))
 }
 
-/// A value of a query as it was meant.
+/// A percent-decoded value of a query.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();

@@ -1,5 +1,5 @@
-//! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and
-//! which namespaces are those of the project. Does not know what is in it; that is the server's.
+//! Submission of Kubernetes manifests. Owns: that a file holds one, in YAML or JSON, and which
+//! namespaces are those of the project. Does not know the content, which is for the server.
 
 use std::io::Write;
 
@@ -14,16 +14,16 @@ use cli_kit::input::read_text;
 use cli_kit::message::is_quiet;
 use dialects::intent::{Manifest, Name};
 
-/// What a server takes, and more than a person writes.
+/// Maximum size in bytes: the limit of the server, and more than a person writes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The label by which a manifest says itself whether it may be preempted.
+/// Label of a manifest that sets its preemptibility.
 const PREEMPTIBILITY: &str = "/metadata/labels/kai.scheduler~1preemptibility";
 
-/// What is said of a file with more than one.
+/// Error text for a file with several manifests.
 const SEVERAL: &str = "there are several in it; submit each in a file of its own";
 
-/// Submits what a manifest describes.
+/// Submits a manifest.
 pub(super) async fn run(
     submit: Manifest,
     context: &Context,
@@ -76,16 +76,16 @@ pub(super) async fn run(
     wait_until_stable(&made.id, context).await
 }
 
-/// The one document of a text. Words mean what they mean in YAML 1.2, of which JSON is a part.
+/// The single document of a text. Scalars have their YAML 1.2 meaning, of which JSON is a subset.
 ///
 /// # Errors
-/// It is no YAML, or has several documents.
+/// The text is no YAML, or has several documents.
 pub fn yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(&error))
 }
 
-/// What is wrong with a text, and where.
+/// Text and position of a parse error.
 fn fault(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error as E;
     let what = match error.without_snippet() {
@@ -106,7 +106,7 @@ fn fault(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// The one manifest of a text.
+/// The single manifest of a text.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let manifest = yaml(text)?;
     match manifest {
@@ -115,8 +115,8 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Takes away a namespace that says the same as the project. Another one is left for the server to
-/// note: the chosen project counts.
+/// Removes a namespace that is the project's own. Another one is left for the server to note: the
+/// chosen project counts.
 pub(super) fn take_own_namespace(manifest: &mut Value, project: &str) {
     let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;

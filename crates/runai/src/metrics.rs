@@ -1,5 +1,5 @@
-//! What a workload held and used over time. Owns: the columns and their units. Does not know what
-//! is measured how; the server does.
+//! Allocation and usage of a workload over time. Owns: the columns and their units. Does not know
+//! how values are measured; the server does.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use cli_kit::output::Style;
 use cli_kit::table::{Table, ago};
 use dialects::intent::Metrics;
 
-/// How a number of a series is printed.
+/// Unit of a series.
 #[derive(Debug, Clone, Copy)]
 enum Unit {
     Count,
@@ -44,8 +44,8 @@ pub(super) async fn run(
     let workload = context.existing(&asked.of).await?;
     let now_ms = now_ms();
     let begin_ms = now_ms.saturating_sub(asked.since_s.saturating_mul(1000));
-    // Nothing was measured before there was a workload. The server's clock may be ahead of this
-    // one.
+    // There are no values before the creation of the workload. The server's clock may be ahead of
+    // this one.
     let begin_ms = begin_ms.max(workload.created_at.0.0);
     let start = Time(units::Instant(begin_ms)).to_string();
     let end = Time(units::Instant(now_ms.max(begin_ms + 1000))).to_string();
@@ -66,7 +66,7 @@ pub(super) async fn run(
     Ok(out.write_all(how.text(table, Style::Ruled, &DROPPED_FIRST).as_bytes())?)
 }
 
-/// A row for each moment, the oldest first; `-` where nothing was measured.
+/// A row for each sample, the oldest first; `-` if nothing was measured.
 fn table(answer: &MetricsResponse, now_ms: u64, is_exact: bool) -> Table {
     let titles: Vec<&str> = [&["Time"][..], &COLUMNS.map(|(title, ..)| title)].concat();
     let mut rows: BTreeMap<u64, [Option<String>; COLUMNS.len()]> = BTreeMap::new();
@@ -86,7 +86,7 @@ fn table(answer: &MetricsResponse, now_ms: u64, is_exact: bool) -> Table {
     table
 }
 
-/// A number as people read it; what is none stays as it is.
+/// A number in readable form; any other text stays as it is.
 fn cell(value: &str, unit: Unit) -> String {
     match (unit, value.parse::<f64>()) {
         (Unit::Percent, Ok(percent)) => format!("{percent:.0}%"),

@@ -1,5 +1,6 @@
-//! What a server keeps beside workloads: one table says where each kind of it is and what of it is
-//! shown. Owns the table, and what of all that a project can use. Does not know what objects mean.
+//! Objects other than workloads: one table gives the route and the displayed fields of each kind.
+//! Owns the table, and the choice of the objects that a project can use. Does not know what objects
+//! mean.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,24 +21,24 @@ use dialects::intent::{Dialect, ListObjects, Objects, OutputOptions};
 
 /// A kind of objects.
 pub(super) struct Kind {
-    /// What a command calls it.
+    /// Noun on the command line.
     word: &'static str,
-    /// Where its list is.
+    /// Route of the list.
     path: &'static str,
-    /// Field of the answer that has them.
+    /// Field of the response that holds the list.
     items: &'static str,
-    /// True if the answer is a page, which says where the next one begins.
+    /// True if the response is a page, which gives the start of the next one.
     paged: bool,
-    /// True if each belongs to a scope, and can be used within.
+    /// True if each object belongs to a scope, and can be used within it.
     scoped: bool,
-    /// What is shown of one; the name first.
+    /// Displayed columns; the name first.
     columns: &'static [Column],
 }
 
-/// A column: its title, and where its value is in an object.
+/// Title of a column, and JSON pointer to its value.
 type Column = (&'static str, &'static str);
 
-/// Columns of what belongs to a scope.
+/// Columns of objects that belong to a scope.
 const NAME: Column = ("Name", "/meta/name");
 const KIND: Column = ("Kind", "/meta/kind");
 const SCOPE: Column = ("Scope", "/meta/scope");
@@ -97,7 +98,7 @@ const PVC: Kind = asset(
 );
 const CREDENTIAL: Kind =
     asset("credential", "/api/v1/asset/credentials", &[NAME, KIND, SCOPE, PROJECT, DESCRIPTION]);
-/// A server that has none says so.
+/// A server without data volumes reports that itself.
 const DATAVOLUME: Kind = Kind {
     word: "datavolume",
     path: "/api/v1/datavolumes",
@@ -150,7 +151,7 @@ const WORKLOAD_TYPE: Kind = Kind {
 /// The first dialect lists templates only.
 const COLUMNS_V1: &[Column] = &[("NAME", "/meta/name"), ("DESCRIPTION", "/meta/description")];
 
-/// The row of a kind.
+/// The table entry of a type of objects.
 pub(super) const fn kind(of: Objects) -> &'static Kind {
     match of {
         Objects::Template => &TEMPLATE,
@@ -187,15 +188,15 @@ pub(super) async fn list(
         Dialect::V1 => Style::Plain,
         Dialect::V2 => Style::Ruled,
     };
-    // The last columns matter least.
+    // The last columns are the least important.
     let titles: Vec<&str> = kind.columns.iter().skip(1).rev().map(|(title, _)| *title).collect();
     write!(out, "{}", how.text(table(kind, list.dialect, &found), style, &titles))?;
     tell_rest(list.page, found.len(), rest);
     Ok(())
 }
 
-/// Shows everything about the objects of a name: of a template there may be one for each type of
-/// workloads.
+/// Shows all details of the objects of a name: there may be one template of a name for each type of
+/// workload.
 pub(super) async fn describe(
     of: Objects,
     name: &str,
@@ -233,7 +234,7 @@ fn names_of(kind: &Kind, found: &[Value]) -> Vec<String> {
     names_in(kind.word, found, |one| at(one, kind.columns[0].1).as_str())
 }
 
-/// Names of those that workloads of the project can use, each once.
+/// Names of the objects that workloads of the project can use, each once.
 pub(super) async fn names(of: Objects, context: &Context) -> Result<Vec<String>, Error> {
     let kind = kind(of);
     let mut found = all(kind, context).await?;
@@ -268,7 +269,7 @@ async fn all(kind: &Kind, context: &Context) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// Keeps what workloads of a project can use, the nearest first.
+/// Keeps the objects that workloads of a project can use, the nearest first.
 fn keep_usable(found: &mut Vec<Value>, project: &Project) {
     let rank = |one: &Value| {
         let scope = [at(one, "/meta/scope"), at(one, "/meta/scopeType")];
@@ -294,11 +295,11 @@ pub(super) fn table(kind: &Kind, dialect: Dialect, found: &[Value]) -> Table {
     table
 }
 
-/// An object at length: its columns, then its specification.
+/// An object in full: its columns, then its specification.
 pub(super) fn page(kind: &Kind, one: &Value) -> String {
     let mut page = String::new();
     for (title, place) in kind.columns {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(page, "{title}: {}", cell(at(one, place)));
     }
     if let Some(spec) = one.get("spec") {
@@ -312,7 +313,7 @@ fn at<'v>(one: &'v Value, place: &str) -> &'v Value {
     one.pointer(place).unwrap_or(&Value::Null)
 }
 
-/// A value in a cell; what has a name by its name.
+/// A value in a cell; an object with a name by its name.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

@@ -29,7 +29,7 @@ pub(super) const V1_DROPPED_FIRST: [&str; 8] =
 /// Columns that the short table can do without, the least important first.
 pub(super) const V2_DROPPED_FIRST: [&str; 3] = ["Type", "Running/Req. Pods", "Project"];
 
-/// The wide table; with `more` how often each was restarted.
+/// The wide table; with `more` the number of restarts of each workload.
 pub(super) fn table_v1(workloads: &[Workload], now_ms: u64, more: bool) -> Table {
     let mut table = Table::new(&V1_COLUMNS);
     workloads.iter().for_each(|workload| table.row(v1_row(workload, now_ms)));
@@ -40,7 +40,7 @@ pub(super) fn table_v1(workloads: &[Workload], now_ms: u64, more: bool) -> Table
     table
 }
 
-/// The short table; with `more` what the wide one has beside it.
+/// The short table; with `more` the further columns of the wide one.
 pub(super) fn table_v2(
     workloads: &[Workload],
     show_request: bool,
@@ -61,7 +61,7 @@ pub(super) fn table_v2(
     table
 }
 
-/// How fast elastic trainings are, if any is in the list.
+/// Adds the throughput of elastic trainings, if the list has any.
 fn samples(table: &mut Table, title: &str, workloads: &[Workload]) {
     let rate =
         |one: &Workload| one.additional_fields.training.as_ref().map(|of| of.samples_per_second);
@@ -92,8 +92,8 @@ pub(super) fn v1_row(workload: &Workload, now_ms: u64) -> [String; 11] {
     ]
 }
 
-/// A row of the short table. `show_request` prints what a pending workload asks for, as the
-/// published sample does, in place of what it holds (reference Z.2).
+/// A row of the short table. `show_request` prints the requested GPUs of a pending workload in
+/// place of the allocated ones, as the published sample does (reference Z.2).
 pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
     let pending = rank(workload) == PENDING;
     let gpu_millis = if pending && show_request {
@@ -125,11 +125,11 @@ pub(super) fn sort_v2(workloads: &mut [Workload]) {
 
 const PENDING: u8 = 2;
 const CRASH_LOOP: &str = "CrashLoopBackOff";
-/// Code of the reason of those that have run for as long as they may.
+/// Code of the reason "maximum run time reached".
 const TIME_LIMIT: &str = "E203";
-/// Code of the reason of those whose image cannot be pulled now.
+/// Code of the reason "image cannot be pulled now".
 const IMAGE_PULL: &str = "E209";
-/// Code of the reason of gangs that lack pods.
+/// Code of the reason "gang lacks pods".
 const PLACES_KEPT: &str = "P309";
 
 fn rank(workload: &Workload) -> u8 {
@@ -142,14 +142,13 @@ fn rank(workload: &Workload) -> u8 {
     }
 }
 
-/// True if its command has ended badly and is started again after a delay.
+/// True if its command has failed and is restarted after a delay.
 pub(super) fn crash_loops(workload: &Workload) -> bool {
     let waits = matches!(workload.phase.as_str(), "Pending" | "Initializing");
     waits && workload.additional_fields.pods.crash_looping > 0
 }
 
-/// The phase, or what Kubernetes calls it when the command ends badly again and again, or its
-/// image cannot be pulled.
+/// The phase, or the Kubernetes word if the command fails repeatedly or the image cannot be pulled.
 pub(super) fn status_v2(workload: &Workload) -> &str {
     match crash_loops(workload) {
         true => CRASH_LOOP,
@@ -174,15 +173,15 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     }
 }
 
-/// True if a workload has one of these statuses: as the first dialect shows it, or its phase where
-/// that is no word of the first dialect.
+/// True if a workload has one of these statuses: as the first dialect shows it, or its phase if
+/// that is not a word of the first dialect.
 pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
     let phase = Some(workload.phase.as_str()).filter(|phase| *phase != "Pending");
     let mut words = [Some(status_v1(workload)), phase].into_iter().flatten();
     words.any(|word| statuses.iter().any(|status| status.eq_ignore_ascii_case(word)))
 }
 
-/// What Kubernetes calls it when an image cannot be pulled.
+/// Kubernetes status of a workload whose image cannot be pulled; `None` for any other.
 fn image_pull(workload: &Workload) -> Option<&'static str> {
     let fails = workload.phase == "Initializing" && has_reason(workload, IMAGE_PULL);
     fails.then_some("ImagePullBackOff")
@@ -207,7 +206,7 @@ pub(super) fn type_v1(workload: &Workload) -> &str {
     }
 }
 
-/// The field and the value by which a server finds what goes by this noun; none = all does.
+/// The query condition for the workloads of this noun: field and value; `None` = all workloads.
 pub(super) const fn condition_of(noun: Noun) -> Option<(&'static str, &'static str)> {
     Some(match noun {
         Noun::Job | Noun::Workload => return None,
@@ -239,7 +238,7 @@ const fn framework_name(framework: Framework) -> &'static str {
     }
 }
 
-/// True if a workload goes by this noun.
+/// True if a workload is of this noun.
 pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
     match noun {
         Noun::Job | Noun::Workload => true,
@@ -254,12 +253,12 @@ pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
     }
 }
 
-/// True if an inference has no replica and needs none: it has no requests.
+/// True if an inference has no replica because it has no requests.
 pub(super) fn rests(workload: &Workload) -> bool {
     workload.kind == "Inference" && workload.phase == "Running" && workload.running_pods == 0
 }
 
-/// Node of the pods: nothing, a name, or that there are several.
+/// Node of the pods: empty, a name, or a text for several nodes.
 pub(super) fn node(workload: &Workload) -> String {
     match workload.additional_fields.nodes.as_slice() {
         [] => String::new(),
@@ -268,13 +267,13 @@ pub(super) fn node(workload: &Workload) -> String {
     }
 }
 
-/// Pods that have no process now, and whose turn it is.
+/// Number of pods without a process that are waiting or starting.
 pub(super) fn pending_pods(workload: &Workload) -> u32 {
     let pods = workload.additional_fields.pods;
     pods.pending + pods.reserved + pods.starting
 }
 
-/// What was asked for, as v1 prints it: GPUs, or the memory of one.
+/// Requested GPUs as v1 prints them, or the requested memory of one.
 pub(super) fn gpus_requested(workload: &Workload) -> String {
     let requested = &workload.workload_requested_resources;
     match (requested.gpu_request_type, &requested.gpu_memory) {

@@ -1,4 +1,4 @@
-//! The session that is kept between commands. Owns: that it is renewed before it runs out, by one
+//! The session that is stored between commands. Owns: that it is renewed before it expires, by one
 //! command at a time.
 
 use std::fs::File;
@@ -15,11 +15,11 @@ use super::context::{Context, now_ms};
 use cli_kit::exit::Error;
 use cli_kit::settings::Session;
 
-/// How long before its end a token is renewed: longer than a command waits for an answer.
+/// Seconds before its end at which a token is renewed: longer than a command waits for an answer.
 const RENEWED_EARLY_S: u64 = 300;
 
 impl Context {
-    /// The same as things are now: the server may have moved, and the session been renewed.
+    /// A new context: the server may have moved, and the session been renewed.
     pub(super) async fn renewed(&self) -> Result<Self, Error> {
         let mut context = Self::open(&self.global, &|name| std::env::var(name).ok())?;
         renew(&mut context).await?;
@@ -27,9 +27,9 @@ impl Context {
     }
 }
 
-/// Gets the next token if this one is about to run out.
+/// Renews the token if it is about to expire.
 pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
-    // A refresh token is only for the server that is known to have given it.
+    // A refresh token is sent only to the server that issued it.
     let old = |session: &Session| {
         session.url.is_some() && session.refresh.is_some() && runs_out(&session.access)
     };
@@ -37,8 +37,8 @@ pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
         return Ok(());
     }
     let path = context.settings.auth_file().to_owned();
-    // A refresh token is good once, and its return ends the session: of several commands one
-    // renews, and the others find what it got. Who waits for its turn still hears keys and signals.
+    // A refresh token can be used once, and reuse ends the session: of several commands one renews,
+    // and the others read the result. Signals and keys are handled while waiting for the lock.
     let own = path.clone();
     let lock = tokio::task::spawn_blocking(move || lock(&own)).await;
     let _turn = lock.map_err(|error| Error::Failed(format!("failed to wait: {error}")))??;
@@ -56,7 +56,7 @@ pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// Held until it is dropped.
+/// Locks the session; the lock is held until the file is dropped.
 fn lock(session: &Path) -> Result<File, Error> {
     let path = session.with_extension("lock");
     let fault = |error| Error::Failed(format!("failed to lock {}: {error}", path.display()));
@@ -71,7 +71,7 @@ fn runs_out(token: &str) -> bool {
     end_s.is_none_or(|end_s| end_s <= now_ms() / 1000 + RENEWED_EARLY_S)
 }
 
-/// The middle part of a JWT.
+/// The claims of a JWT.
 pub(super) fn claims(token: &str) -> Option<Value> {
     let payload = token.split('.').nth(1)?;
     let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;

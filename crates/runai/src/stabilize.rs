@@ -1,5 +1,5 @@
-//! The quiet waits after a change, so that a `list` pasted right behind shows the outcome.
-//! Owns how long they are and what they may cost the server.
+//! Short waits after a change, so that a `list` that follows at once shows the outcome. Owns their
+//! length and their load on the server.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::message::print_always;
 
-/// How long the command stays to see its workload settle.
+/// Maximum wait for the workload of the command to stabilize.
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
-/// How long it stays to see others settle that had to make room, or got some.
+/// Maximum wait for others to stabilize that made room, or got some.
 const OTHERS_WAIT_MAX: Duration = Duration::from_millis(400);
-/// Among more workloads than these, some always change.
+/// With more workloads than these, some always change.
 const OTHERS_MAX: u64 = 100;
-/// A deleted workload may take its grace to stop; this long the command stays to see it gone.
+/// Maximum wait for deleted workloads to be gone; each may use its grace period to stop.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Between two looks, where the server does not say what changes.
+/// Interval between two requests, if the server has no change stream.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// A change is decided within a few milliseconds of the event that caused it.
+/// Time from an event to the decision that it causes, at most.
 const DECIDED_WITHIN: Duration = Duration::from_millis(40);
-/// Requests under way at the same time.
+/// Maximum number of concurrent requests.
 pub(super) const AT_ONCE_MAX: usize = 16;
 
-/// Stays until the workload runs, has ended, or is known to wait, so that a `list` pasted right
-/// behind shows the outcome. The submission stands whatever is seen here.
+/// Waits until the workload runs, has ended, or has a pending reason, so that a `list` that follows
+/// at once shows the outcome. The submission stands whatever this finds.
 pub(super) async fn wait_until_stable(id: &str, context: &Context) -> Result<(), Error> {
     let deadline = Instant::now() + OWN_WAIT_MAX;
     let mut pulse = ChangeWait::of_workload(&context.client, id);
@@ -35,7 +35,7 @@ pub(super) async fn wait_until_stable(id: &str, context: &Context) -> Result<(),
         match context.client.workload(id).await {
             Ok(workload) if is_stable(&workload) => break,
             Ok(_) => drop(timeout_at(deadline, pulse.changed(LOOK_EVERY)).await),
-            // It was deleted meanwhile, or the server went away: nothing to wait for.
+            // It was deleted meanwhile, or the server stopped: there is nothing to wait for.
             Err(error) => {
                 tracing::debug!("stopped waiting for {id}: {error}");
                 return Ok(());
@@ -57,8 +57,8 @@ fn is_stable(workload: &wire::Workload) -> bool {
     }
 }
 
-/// Waits until no workload is being started, stopped or moved; for a moment only, since on a busy
-/// server one always is. On a crowded one it does not wait at all.
+/// Waits until no workload is being started, stopped or moved; only briefly, since on a busy server
+/// one always is. With many workloads it does not wait at all.
 pub(super) async fn wait_for_others(context: &Context) {
     sleep(DECIDED_WITHIN).await;
     let deadline = Instant::now() + OTHERS_WAIT_MAX;
@@ -77,14 +77,14 @@ pub(super) async fn wait_for_others(context: &Context) {
     }
 }
 
-/// Stays until the deleted ones have no process any more.
+/// Waits until the deleted workloads have no process any more.
 pub(super) async fn wait_until_gone(
     mut deleted: Vec<wire::Workload>,
     context: &Context,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + GONE_WAIT_MAX;
     let mut pulse = ChangeWait::new(&context.client, &[ChangeKind::Workload], None);
-    // Of many, only the number that is left is asked for.
+    // For many workloads, only the remaining number is requested.
     if let Some(first) = deleted.first().filter(|_| deleted.len() > AT_ONCE_MAX) {
         while Instant::now() < deadline {
             if context.client.deleting(&first.project_name).await? == 0 {
@@ -129,7 +129,7 @@ pub(super) async fn wait_until_gone(
     }
 }
 
-/// Asks several things of the server at the same time; the answers in the order of the questions.
+/// Runs requests concurrently; the answers are in the order of the requests.
 pub(super) async fn at_once<F>(asked: impl Iterator<Item = F>) -> Result<Vec<F::Output>, Error>
 where
     F: Future<Output: Send> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Submitting, and changing what was submitted. Owns: numbered names, and what is said afterwards.
+//! Submission and update of workloads. Owns: numbered names, and the messages afterwards.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use cli_kit::exit::Error;
 use cli_kit::message::{Plain, is_quiet, print_always, print_note};
 use dialects::intent::{Dialect, Kind, Mode, Name, Noun, Submit, Update};
 
-/// What is said where no image is named, and nothing names one in its place.
+/// Error text for a submission without an image.
 pub(super) const NO_IMAGE: &str =
     "the image is missing; name one with -i, --image IMAGE, such as -i ubuntu";
 /// Numbered names are retried when another submission takes the number first.
@@ -26,13 +26,13 @@ pub(super) async fn run(
     context: &Context,
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
-    // Piped input has an end, which a terminal there would never see.
+    // Piped input has an end, which a remote terminal would never see.
     if matches!(submit.mode, Mode::Attach { .. }) && !terminal::is_here() {
         submit.spec.stdio.tty = false;
     }
     let out = &mut Plain(&mut *raw);
     let (spec, inherits) = (&submit.spec, &submit.inherits);
-    // The first dialect knows no workload without an image (reference A.2).
+    // The first dialect has no workload without an image (reference A.2).
     let without = submit.dialect == Dialect::V2 && !spec.command.is_empty();
     let inherited = inherits.template.is_some() || inherits.environment.is_some();
     if spec.image.is_none() && !without && !inherited {
@@ -92,13 +92,13 @@ pub(super) async fn run(
     }
 }
 
-/// What the server says of a submission that it accepted.
+/// Prints the warnings of the server about an accepted submission.
 pub(super) fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| print_always(&format!("Warning: {warning}")));
 }
 
-/// Says of a training that its priority makes it non-preemptible, if so: that follows from a high
-/// one where nothing else is asked for, and then quota is a limit.
+/// Warns that the priority of a training makes it non-preemptible: a high priority does so by
+/// default, and then quota is a limit.
 pub(super) async fn warn_unless_preemptible(id: &str, context: &Context) -> Result<(), Error> {
     let workload = context.client.workload(id).await?;
     if let Some(warning) = not_preemptible(&workload) {
@@ -119,7 +119,7 @@ fn not_preemptible(workload: &wire::Workload) -> Option<String> {
     })
 }
 
-/// Changes a workload that exists.
+/// Updates an existing workload.
 pub(super) async fn update(
     update: Update,
     context: &Context,
@@ -142,7 +142,7 @@ pub(super) async fn update(
     wait_until_stable(&there.id, context).await
 }
 
-/// The words that stand before a verb.
+/// Command words before the verb.
 const fn words(noun: Noun) -> &'static str {
     match noun {
         Noun::Job | Noun::Workload => "workload",
@@ -152,7 +152,7 @@ const fn words(noun: Noun) -> &'static str {
     }
 }
 
-/// A submission as the server is asked for it.
+/// A submission with its resolved ids and project.
 struct Asked<'a> {
     submit: &'a Submit,
     project: &'a wire::Project,
@@ -189,7 +189,8 @@ impl<'a> Asked<'a> {
         request
     }
 
-    /// What would happen with it, and its body. The server checks it as if it were submitted.
+    /// Predicted outcome of the submission, and its body. The server validates it like a
+    /// submission.
     async fn foretold(
         &self,
         context: &Context,
@@ -236,7 +237,7 @@ pub(super) async fn create_named<T>(
     }
 }
 
-/// The name, or one with the first free number.
+/// The given name, or the prefix with the first free number.
 async fn free_name(
     name: &Name,
     project: &wire::Project,

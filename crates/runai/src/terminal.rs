@@ -1,5 +1,6 @@
-//! This terminal while it is another's, or a view's. Owns: that it is put back as it was on every
-//! way out, what is typed at it, and its size. Does not know about: where what is typed goes.
+//! Local terminal while a remote process or a view uses it. Owns: that its modes are restored on
+//! every exit path, the typed input, and its size. Does not know about: the destination of the
+//! input.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -13,29 +14,29 @@ use tokio::sync::mpsc;
 
 use cli_kit::exit::Error;
 
-/// Bytes that are read at a time.
+/// Maximum number of bytes in one read.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// How the terminal was before; none while it is as it was.
+/// Saved modes of the terminal; `None` while they are unchanged.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 
-/// How the terminal was before.
+/// Saved modes of the terminal.
 struct Before {
     modes: Termios,
-    /// Where what is shown goes now.
+    /// Screen in use.
     page: Page,
 }
 
-/// Where what is shown goes.
+/// Screen to draw on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
-    /// Under what was there.
+    /// The normal screen.
     Same,
-    /// To a page of its own, which is gone afterwards.
+    /// The alternate screen, which disappears afterwards.
     Own,
 }
 
-/// The terminal hands on every key while this lives.
+/// Raw mode of the terminal while this lives.
 #[derive(Debug)]
 pub(super) struct Raw(());
 
@@ -78,10 +79,10 @@ fn restore() {
         Page::Same => Ok(()),
         Page::Own => crossterm::execute!(std::io::stdout(), LeaveAlternateScreen, Show),
     };
-    // Waits until all is printed: what comes next belongs to this machine again.
+    // Waits until all output is printed: the following output is that of this machine again.
     let put_back = tcsetattr(std::io::stdin().as_fd(), OptionalActions::Drain, &modes);
     if left.is_err() || put_back.is_err() {
-        // The terminal is gone, or it is not; then it has to be said.
+        // The terminal is gone, or restoring it failed, which the user has to know.
         drop(writeln!(std::io::stderr(), "\r\nthe terminal was not put back; type `stty sane`\r"));
     }
 }
@@ -91,7 +92,7 @@ pub(super) fn is_here() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// Its size; none where it has none.
+/// Size of the terminal; `None` without a terminal.
 pub(super) fn size() -> Option<TerminalSize> {
     let of = |fd: std::os::fd::BorrowedFd<'_>| tcgetwinsize(fd).ok();
     let found = of(std::io::stdin().as_fd()).or_else(|| of(std::io::stdout().as_fd()))?;
@@ -99,8 +100,8 @@ pub(super) fn size() -> Option<TerminalSize> {
     (size.rows > 0 && size.columns > 0).then_some(size)
 }
 
-/// What is typed; ends with it. The thread that reads is left behind when the program ends: nothing
-/// else ends a read.
+/// Typed input, in pieces; closes at its end. The thread that reads is left behind when the program
+/// ends, as nothing else ends a read.
 pub(super) fn typed() -> mpsc::Receiver<Vec<u8>> {
     let (to, typed) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -109,7 +110,7 @@ pub(super) fn typed() -> mpsc::Receiver<Vec<u8>> {
         loop {
             match stdin.read(&mut piece) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // A terminal that is gone types nothing more.
+                // A terminal that is gone sends no more input.
                 Ok(0) | Err(_) => return,
                 Ok(count) => {
                     if to.blocking_send(piece[..count].to_vec()).is_err() {

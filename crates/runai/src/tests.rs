@@ -1,4 +1,4 @@
-//! From command lines to meanings, and from workloads to tables.
+//! From command lines to intents, and from workloads to tables.
 
 mod lists;
 mod objects;
@@ -8,7 +8,7 @@ pub(super) mod tops;
 mod waits;
 mod what_if;
 
-/// What a line means, or what is said about it.
+/// Intent of a command line, or the text of its error.
 fn meaning(line: &str) -> Result<dialects::intent::Intent, String> {
     let words = shell_words::split(line).unwrap();
     let understood = dialects::understood(words.iter().map(Into::into).collect());

@@ -1,5 +1,5 @@
-//! What nodes and jobs use, as a mean of the last minute. Owns: both published tables. What is not
-//! measured is `-`, never 0.
+//! Resource usage of nodes and jobs, as a mean of the last minute. Owns: both published tables. A
+//! value that is not measured is `-`, never 0.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,15 +18,15 @@ use cli_kit::output::{Style, columns};
 use cli_kit::table::{Grouped, Table, age};
 use dialects::intent::OutputOptions;
 
-/// The time that a value is the mean of.
+/// Averaging period in milliseconds.
 const SPAN_MS: u64 = 60_000;
 const MEMORY: &str = "CPU_MEMORY_USAGE_BYTES";
 const CORES: &str = "CPU_USAGE_CORES";
 const GPUS: &str = "GPU_UTILIZATION";
 const GPU_MEMORY: &str = "GPU_MEMORY_USAGE_BYTES";
-/// What each GPU does, in percent.
+/// Utilization of each GPU, in percent.
 pub(super) const GPU_BUSY: &str = "GPU_UTILIZATION_PER_GPU";
-/// Memory of each GPU that is used, in bytes.
+/// Used memory of each GPU, in bytes.
 pub(super) const GPU_MEMORY_USED: &str = "GPU_MEMORY_USAGE_BYTES_PER_GPU";
 const OF_NODES: [&str; 7] =
     [GPUS, GPU_MEMORY, CORES, MEMORY, GPU_BUSY, GPU_MEMORY_USED, "GPU_IDLE_TIME_SECONDS_PER_GPU"];
@@ -40,7 +40,7 @@ const OF_JOBS: [&str; 7] = [
     "CPU_MEMORY_REQUEST_BYTES",
 ];
 
-/// What was measured of something, by type and, where it is of one GPU, its number.
+/// Measured values, by type and, for a value of one GPU, its number.
 #[derive(Debug, Default)]
 pub(super) struct Used(BTreeMap<(String, Option<String>), f64>);
 
@@ -63,7 +63,7 @@ impl Used {
     }
 }
 
-/// By type; what was measured of each GPU by its number.
+/// Values by type; values of single GPUs by type and number.
 impl Serialize for Used {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut kinds: BTreeMap<&str, Value> = BTreeMap::new();
@@ -83,7 +83,7 @@ async fn measured(path: &str, types: &[&str], client: &Client) -> Result<Used, E
     Ok(Used::new(client.measured(path, types, (start, end)).await?))
 }
 
-/// What a node uses.
+/// Resource usage of a node.
 pub(super) async fn of_node(name: &str, client: &Client) -> Result<Used, Error> {
     measured(&format!("/api/v1/nodes/{name}/metrics"), &OF_NODES, client).await
 }
@@ -115,13 +115,13 @@ pub(super) async fn nodes(
     Ok(())
 }
 
-/// A table of groups as text: as wide as the terminal, if one shows it.
+/// A table of groups as text: as wide as the terminal, if it goes to one.
 fn grouped(table: Grouped, how: &OutputOptions, drop_first: &[&str]) -> String {
     let table = if how.is_wide() { table } else { table.fitted(columns(), drop_first) };
     if how.no_headers { table.headless().plain() } else { table.plain() }
 }
 
-/// Something with what was measured of it, for programs.
+/// An object with its measured values, as data.
 #[derive(Debug, Serialize)]
 struct Measured<'a, T> {
     #[serde(flatten)]
@@ -129,7 +129,7 @@ struct Measured<'a, T> {
     measured: &'a Used,
 }
 
-/// What the list of nodes can be ordered by.
+/// Sort keys of the list of nodes.
 fn keys_of_nodes(all: &[(NodeStatus, Used)]) -> Table {
     let titles = ["Name", "Status", "GPU", "GPU Utilization", "CPU", "CPU Utilization"];
     let mut table = Table::new(&[&titles[..], &["Memory", "Memory Usage"]].concat());
@@ -150,7 +150,7 @@ fn keys_of_nodes(all: &[(NodeStatus, Used)]) -> Table {
     table
 }
 
-/// What the list of jobs can be ordered by.
+/// Sort keys of the list of jobs.
 fn keys_of_jobs(all: &[(Workload, Used)]) -> Table {
     let titles = ["Name", "Project", "User", "Type", "Duration", "Node", "GPU", "GPU Util"];
     let mut table = Table::new(&[&titles[..], &["GPU Memory", "CPU", "CPU Memory"]].concat());
@@ -173,9 +173,9 @@ fn keys_of_jobs(all: &[(Workload, Used)]) -> Table {
     table
 }
 
-/// The nodes, and with `total` all of them together.
+/// A row for each node, and with `total` one for their sum.
 pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool) -> Grouped {
-    // Shown only where there are any, as published.
+    // This column is shown only if there are unhealthy GPUs, as published.
     let unhealthy = all.iter().any(|(node, _)| !node.gpu_faults.is_empty());
     let gpu: &[&str] = match unhealthy {
         true => &["CAPACITY", "UTILIZATION", "UNHEALTHY"],
@@ -207,7 +207,7 @@ pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool
     table
 }
 
-/// Capacity and use of a node, or of several.
+/// Capacity and usage of one or several nodes.
 struct Line {
     gpus: Amount,
     /// GPUs that are out of service.
@@ -217,7 +217,7 @@ struct Line {
     memory: Amount,
 }
 
-/// How much there is, and how much of it is used.
+/// Capacity, and the used part of it; `None` if not measured.
 #[derive(Debug, Clone, Copy)]
 struct Amount {
     all: f64,
@@ -225,7 +225,7 @@ struct Amount {
 }
 
 impl Amount {
-    /// Of several: known if each is.
+    /// Sum of several amounts; its usage is known if each is.
     fn sum(amounts: impl Iterator<Item = Self>) -> Self {
         let none = Self { all: 0.0, used: Some(0.0) };
         amounts.filter(|one| one.all > 0.0).fold(none, |sum, one| Self {
@@ -239,7 +239,7 @@ impl Amount {
         share.map_or_else(none, |share| format!("{share:.0}%"))
     }
 
-    /// What is used, and the part of all that is.
+    /// Usage, and its percentage of the capacity.
     fn used(self, shown: impl Fn(f64) -> String) -> String {
         match (self.used, self.percent()) {
             (None, _) => none(),
@@ -295,7 +295,7 @@ impl Line {
     }
 }
 
-/// Each GPU of a node.
+/// A row for each GPU of a node.
 #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
 pub(super) fn gpus_table(node: &NodeStatus, used: &Used) -> Table {
     let mut table = Table::new(&["GPU", "UTILIZATION", "MEMORY", "MEMORY USAGE", "IDLE TIME"]);
@@ -345,7 +345,7 @@ pub(super) async fn jobs(
         let project = context.project()?;
         writeln!(out, "Showing jobs with status Running for project {project}")?;
     }
-    // The last columns matter least, those of GPUs most.
+    // The last columns are the least important, but those of GPUs matter most.
     let drop_first = ["NODE", "TYPE", "USER"];
     Ok(out.write_all(grouped(jobs_table(&all), how, &drop_first).as_bytes())?)
 }
@@ -389,7 +389,7 @@ pub(super) fn none() -> String {
     "-".to_owned()
 }
 
-/// At most one decimal.
+/// A number with at most one decimal.
 fn decimal(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)

@@ -1,5 +1,5 @@
-//! Replacing this program by the one its server hands out. Owns: that what replaces it runs, and
-//! that it is replaced as a whole or not at all. Does not know versions: the server's is the right
+//! Replacement of this program by the version of its server. Owns: that the new program runs, and
+//! that the replacement is atomic. Does not compare versions: that of the server is the correct
 //! one.
 
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Er
     let work = with_progress("Fetching the program...", upgrade(&own, &client));
     let upgraded = tokio::select! {
         upgraded = work => upgraded?,
-        // Nothing is left behind.
+        // The draft is deleted on drop.
         code = signals.come() => return Err(Error::Said(code)),
     };
     let (url, version) = (client.url(), env!("CARGO_PKG_VERSION"));
@@ -36,8 +36,7 @@ pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Er
     Ok(())
 }
 
-/// Puts the server's program in the place of this one, and answers its version; none if it is the
-/// same.
+/// Replaces this program by the server's, and returns the new version; `None` if they are the same.
 async fn upgrade(own: &Path, client: &Client) -> Result<Option<String>, Error> {
     let (draft, file) = Draft::beside(own, client.url())?;
     fetch(client, file, &draft.path).await?;
@@ -50,7 +49,7 @@ async fn upgrade(own: &Path, client: &Client) -> Result<Option<String>, Error> {
     Ok(Some(version))
 }
 
-/// A file beside the program; gone unless it takes its place.
+/// A temporary file beside the program; deleted unless it replaces the program.
 struct Draft {
     path: PathBuf,
 }
@@ -70,14 +69,14 @@ impl Draft {
         Ok((Self { path }, file))
     }
 
-    /// The new program has the permissions of the old one.
+    /// Gives the new program the permissions of the old one.
     fn take_rights(&self, own: &Path) -> Result<(), Error> {
         fs::metadata(own)
             .and_then(|own| fs::set_permissions(&self.path, own.permissions()))
             .map_err(|error| unusable(&self.path, &error))
     }
 
-    /// Takes the place of the program, which goes on until it ends.
+    /// Replaces the program; the running process continues until its end.
     fn replace(&self, own: &Path) -> Result<(), Error> {
         fs::rename(&self.path, own).map_err(|error| unusable(own, &error))
     }
@@ -85,7 +84,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // It has taken its place, or is of no use.
+        // It has replaced the program, or is no longer needed.
         let _gone = fs::remove_file(&self.path);
     }
 }
@@ -94,7 +93,7 @@ fn unusable(path: &Path, error: &std::io::Error) -> Error {
     Error::Failed(format!("failed to use {}: {error}; nothing was changed", path.display()))
 }
 
-/// Writes the server's program for this machine to a file.
+/// Writes the server's program for this platform to a file.
 async fn fetch(client: &Client, mut to: File, path: &Path) -> Result<(), Error> {
     let mut program = client.program().await?;
     while let Some(piece) = program.next().await? {
@@ -108,7 +107,7 @@ fn same(one: &Path, other: &Path) -> Result<bool, Error> {
     Ok(read(one)? == read(other)?)
 }
 
-/// What the program at a path says its version is.
+/// Version that the program at a path prints.
 async fn version_of(program: &Path) -> Result<String, Error> {
     let wrong = |why: String| {
         Error::Failed(format!(

@@ -1,5 +1,5 @@
-//! Waiting until workloads run, have ended or are gone. Owns: what ends the wait, what is told
-//! meanwhile, and the exit codes. A server that starts again does not end it.
+//! Waits until workloads run, have ended or are gone. Owns: the end of the wait, the messages
+//! meanwhile, and the exit codes. A restart of the server does not end a wait.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use cli_kit::exit::{self, Error};
 use cli_kit::message::{print_always, print_note};
 use dialects::intent::{Target, Wait, WaitCondition};
 
-/// Where the server does not say what changes, the first look comes at once, later ones less and
-/// less often.
+/// First and maximum interval between two requests, if the server has no change stream; the
+/// interval grows.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-/// The same for what is to start at once.
+/// Interval between requests for a workload that starts at once.
 const LOOK_SOON: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
@@ -40,7 +40,7 @@ pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
     worst
 }
 
-/// Waits for one of them.
+/// Waits for one workload.
 async fn one(
     of: &Target,
     until: WaitCondition,
@@ -59,7 +59,7 @@ async fn one(
     let mut lost = None;
     loop {
         if let Some(done) = reached(&last.1, until) {
-            // That it runs, as the last that was said, reads as if it still did.
+            // Otherwise the last printed state would seem to be the current one.
             if done.is_ok() && !last.0.is_empty() {
                 tell_news(&mut last);
             }
@@ -74,12 +74,12 @@ async fn one(
         }
         let change = pulse.changed(pause);
         match deadline {
-            // That it has passed is seen above.
+            // The loop checks the deadline.
             Some(deadline) => drop(timeout_at(deadline, change).await),
             None => change.await,
         }
         pause = (pause * 2).min(LOOK_MAX);
-        // As things are now: it may wait for longer than a login lasts.
+        // With a new context: the wait may be longer than the login lasts.
         let looked = match lost {
             None => context.client.workload(&id).await.map_err(Error::from),
             Some(_) => look_anew(&id, context).await,
@@ -87,7 +87,7 @@ async fn one(
         match looked {
             Ok(now) if now.deleted_at.is_none() => (last.1, lost) = (now, None),
             Ok(_) | Err(Error::Server(client::Error::Api { code: 404, .. })) => {
-                // One that deletes itself may have come to its end between two looks.
+                // A workload with automatic deletion may have ended between two requests.
                 let end = looked.ok().and_then(|end| reached(&end, until));
                 let name = &last.1.name;
                 let gone = || Err(Error::Failed(format!("{name} was deleted meanwhile")));
@@ -113,9 +113,9 @@ async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
     Ok(context.renewed().await?.client.workload(id).await?)
 }
 
-/// Waits for what was just submitted to run; none has ended already. It stands as submitted
-/// whatever comes of this: if it does not run within this time, says why it waits, and with which
-/// command one comes back, whose words behind the name are `rest`.
+/// Waits for a workload that was just submitted to run; `None` means that it has ended already. The
+/// submission stands whatever the result: if it does not run within this time, prints why it waits
+/// and the command to return to it, whose words after the name are `rest`.
 pub(super) async fn to_run(
     id: &str,
     within: Duration,
@@ -151,12 +151,12 @@ pub(super) async fn to_run(
         if !std::mem::replace(&mut told, true) {
             print_note("Waiting for pod to start running...");
         }
-        // That the time has passed is seen above.
+        // The loop checks the deadline.
         drop(timeout_at(until, pulse.changed(LOOK_SOON)).await);
     }
 }
 
-/// Whether the wait is over, and how.
+/// Result of the wait; `None` if it continues.
 pub(super) fn reached(workload: &Workload, until: WaitCondition) -> Option<Result<(), Error>> {
     let over = |why: &str| {
         let exit = workload.additional_fields.last_exit.as_ref();
@@ -174,7 +174,7 @@ pub(super) fn reached(workload: &Workload, until: WaitCondition) -> Option<Resul
     }
 }
 
-/// Says where it is, if that is news.
+/// Prints the state of a workload if it has changed.
 fn tell_news((said, workload): &mut (String, Workload)) {
     let reasons = &workload.additional_fields.pending_reasons;
     let why = reasons.first().map(|one| format!(": {} {}", one.code, one.message));

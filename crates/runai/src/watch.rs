@@ -1,4 +1,5 @@
-//! What `--watch` waits for. Owns: what changes where the answer to an intent does.
+//! Events that refresh an answer with `--watch`. Owns: the kinds of changes that affect each
+//! intent.
 
 use api_types::ChangeKind::{
     self, Asset, Department, Gpu, Node, NodePool, Pod, Project, Template, Workload,
@@ -8,11 +9,11 @@ use dialects::intent::{Intent, Objects};
 
 use super::context::Context;
 
-/// The changes after which an answer may be another; none where the stream has nothing of it: then
-/// it is asked for every second.
+/// The changes that may affect an answer; `None` if the stream has none of them: then the answer is
+/// refreshed every second.
 pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<ChangeWait> {
     let project = |all: bool| context.project().ok().filter(|_| !all);
-    // What was measured, and what an explanation says of others, is not in the stream.
+    // Measurements, and the parts of an explanation about other workloads, are not in the stream.
     let (kinds, project, has_unseen) = match intent {
         Intent::ListWorkloads(list) => (vec![Workload], project(list.all_projects), false),
         Intent::Describe(_) => (vec![Workload, Pod], project(false), false),

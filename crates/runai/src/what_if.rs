@@ -1,4 +1,4 @@
-//! A submission that is only asked about. Owns: layout. Nothing is submitted.
+//! A submission that is only predicted. Owns: layout. Nothing is submitted.
 
 use std::io::Write;
 
@@ -10,17 +10,17 @@ use cli_kit::output::data;
 use cli_kit::table::wrapped;
 use dialects::intent::OutputFormat;
 
-/// Most decisions about other workloads that are printed.
+/// Maximum number of printed decisions about other workloads.
 const DECISIONS_MAX: usize = 20;
 
-/// Prints what would be submitted, once the server has found nothing wrong with it.
+/// Prints the body of the submission, once the server has validated it.
 pub(super) fn dry_run(request: &CreationRequest, out: &mut dyn Write) -> Result<(), Error> {
     data(request, &OutputFormat::Yaml, &[], out)?;
     print_note("Checked and not submitted; --what-if says what would happen");
     Ok(())
 }
 
-/// Says what would happen.
+/// Prints the predicted outcome.
 pub(super) fn run(name: &str, would: &WouldHappen, out: &mut dyn Write) -> Result<(), Error> {
     for line in lines(name, would) {
         writeln!(out, "{}", wrapped(&line))?;
@@ -28,7 +28,7 @@ pub(super) fn run(name: &str, would: &WouldHappen, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
-/// What would become of it, then of others.
+/// Predicted outcome of the submission, then of other workloads.
 pub(super) fn lines(name: &str, would: &WouldHappen) -> Vec<String> {
     let mut lines = fates(name, &would.pods);
     for waiting in &would.waiting {
@@ -54,7 +54,7 @@ pub(super) fn lines(name: &str, would: &WouldHappen) -> Vec<String> {
     lines
 }
 
-/// Pods with the same outcome are one line.
+/// Outcomes of the pods; pods with the same outcome share one line.
 fn fates(name: &str, pods: &[PodFate]) -> Vec<String> {
     let alike = |a: &PodFate, b: &PodFate| (&a.fate, &a.place) == (&b.fate, &b.place);
     let told = |group: &[PodFate]| {

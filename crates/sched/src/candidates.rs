@@ -1,5 +1,5 @@
-//! The queue of waiting workloads in one action. Owns: which one is tried next. Those of one
-//! equivalence class are queued together, and only the first of them is looked at.
+//! The queue of waiting workloads in one action. Owns: the choice of the next one. Workloads of one
+//! equivalence class are queued together, and only the first of them is examined.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,34 +12,33 @@ use crate::order::{QueueRank, Shares};
 use crate::rank::{Rank, by_rank};
 use reasons::ClassId;
 
-/// Workloads that wait for their turn, ranked within each queue; and the queues in line for
-/// theirs, which are put in order again only where something changed.
+/// Waiting workloads, ranked within each queue, and the ranked queues, which are ranked again only
+/// after a change.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     groups: BTreeMap<GroupId, Group>,
     last: GroupId,
-    /// The groups that began with a class as it is known.
+    /// The groups that began with a known class.
     begun: BTreeMap<ClassId, GroupId>,
-    /// Those that are in a group that they did not begin in; none: not in line any more.
+    /// Workloads in another group than the one they began in; `None` if they are dropped.
     moved: BTreeMap<WorkloadId, Option<GroupId>>,
     /// The first workload of each group, by the queue in which it is a candidate.
     ranked: BTreeMap<QueueId, BTreeSet<(Turn, WorkloadId, GroupId)>>,
-    /// The child queues with candidates of each queue (none: the root of each node pool), and the
-    /// candidate that each would try first.
+    /// The child queues with candidates of each queue (`None`: the root of each node pool), and the
+    /// first candidate of each.
     orders: BTreeMap<(Option<QueueId>, PoolId), QueueOrder>,
     /// The position of each queue among its siblings.
     queue_ranks: BTreeMap<QueueId, QueueRank>,
-    /// Groups that began with no class as it is known: only they can be like another.
+    /// Groups that did not begin with a known class: only they can equal another group.
     loose: BTreeSet<GroupId>,
     infeasible: InfeasiblePools,
 }
 
-/// Node pools in which no waiting workload can be placed. `None` stands for workloads that may go to
-/// any pool.
+/// Node pools in which no waiting workload can be placed; `None` for workloads without a pool.
 pub(crate) type InfeasiblePools = BTreeSet<Option<PoolId>>;
 
-/// Turns that all came to nothing, in order: who had them, and where. They come in the same order again
-/// as long as the state is what it was.
+/// Failed turns in order: the workload, and the pool. They come in this order again as long as the
+/// state does not change.
 #[derive(Debug)]
 pub(crate) struct FailedTurns {
     pub(crate) revision: u64,
@@ -48,7 +47,7 @@ pub(crate) struct FailedTurns {
 }
 
 impl FailedTurns {
-    /// True if they are those of a state.
+    /// `true` if the turns belong to this state.
     pub(crate) fn are_of(&self, revision: u64, infeasible: &InfeasiblePools) -> bool {
         self.revision == revision && self.infeasible == *infeasible
     }
@@ -56,29 +55,29 @@ impl FailedTurns {
 
 type GroupId = u64;
 
-/// Position in a queue: by priority; of equals those that lack some of their minimum before those that
-/// grow, then the older.
+/// Position in a queue: by priority; of equals, workloads that lack pods of their minimum before
+/// those that grow, then the older.
 type Turn = (Reverse<u32>, bool, u64);
 
-/// Queues in the order in which they are served, and the candidate that each would try first.
+/// Queues in the order in which they are served, and the first candidate of each.
 type QueueOrder = BTreeMap<(QueueRank, QueueId), (WorkloadId, GroupId)>;
 
-/// Workloads that are alike and stand in line in the same pool.
+/// Equal workloads that are queued for one pool.
 #[derive(Debug, Default)]
 struct Group {
-    /// The class of those that began in it, less those that have moved.
+    /// The class whose members began in the group, without those that have moved.
     row: Option<ClassId>,
-    /// None of these before it is still in it: who has moved does not come back.
+    /// Lower bound of the members still in the group: a moved workload does not come back.
     begin: Option<(Rank, WorkloadId)>,
     others: BTreeSet<(Rank, WorkloadId)>,
-    /// The node pool in which they stand in line; none if all are the same to them.
+    /// The node pool that they are queued for; `None` if they may use all pools.
     pool: Option<PoolId>,
-    /// Where it is in `ranked`.
+    /// Its key in `ranked`.
     first: Option<(QueueId, Turn, WorkloadId)>,
 }
 
 impl Candidates {
-    /// All that wait, where that is not infeasible.
+    /// All waiting workloads, in pools that are not infeasible.
     pub(crate) fn new(shares: &Shares<'_>, infeasible: InfeasiblePools) -> Self {
         let mut candidates = Self { infeasible, ..Self::default() };
         for (row, known) in shares.known.rows() {
@@ -100,7 +99,7 @@ impl Candidates {
         candidates
     }
 
-    /// The line after the first so many of these turns.
+    /// The candidates after the first `turns` of these failed turns.
     pub(crate) fn after(shares: &Shares<'_>, known: &FailedTurns, turns: usize) -> Self {
         let mut candidates = Self::new(shares, known.infeasible.clone());
         let mut turns = known.turns[..turns].iter();
@@ -125,19 +124,19 @@ impl Candidates {
     }
 
     /// The workload to try next: the neediest department, in it the neediest project, in it the
-    /// first by rank. Every pool has an order of its own; one comes after the other.
+    /// first by rank. Every pool has an order of its own; one pool follows the other.
     pub(crate) fn first(&self) -> Option<Candidate> {
         let top = self.orders.iter().take_while(|((above, _), _)| above.is_none());
         let first = top.filter_map(|(_, line)| line.first_key_value()).next();
         first.map(|(_, &(id, group))| Candidate { id, group })
     }
 
-    /// The node pool a workload is to be tried in; none if all are the same to it.
+    /// The node pool to try a workload in; `None` if it may use all pools.
     pub(crate) fn pool(&self, of: Candidate) -> Option<PoolId> {
         self.groups.get(&of.group).and_then(|group| group.pool)
     }
 
-    /// Lets a workload that is bound to another pool by now stand in line there; says whether it is.
+    /// Moves a workload that is now bound to another pool to the queue there; `true` if it is.
     pub(crate) fn goes_elsewhere(&mut self, shares: &Shares<'_>, one: Candidate) -> bool {
         let Some(pool) = self.pool(one) else { return false };
         let choices = shares.cluster.choices(one.id);
@@ -154,7 +153,7 @@ impl Candidates {
         shares.cluster.queue_in(project, pool.unwrap_or_default())
     }
 
-    /// Has a group stand where its first belongs.
+    /// Updates the position of a group after a change of its first member.
     fn rank(&mut self, shares: &Shares<'_>, at: GroupId) {
         let Some(group) = self.groups.get_mut(&at) else { return };
         let row = group.row.and_then(|row| shares.known.row(row));
@@ -185,7 +184,7 @@ impl Candidates {
         }
     }
 
-    /// Looks again at a queue that holds more or less than before, and at all above it.
+    /// Updates the ranks of a queue whose use has changed, and of all queues above it.
     pub(crate) fn refresh(&mut self, shares: &Shares<'_>, leaf: QueueId) {
         let first = self.ranked.get(&leaf).and_then(|ranked| ranked.first());
         let mut sends = first.map(|&(_, id, group)| (id, group));
@@ -207,7 +206,7 @@ impl Candidates {
         }
     }
 
-    /// Takes one out of its group.
+    /// Removes a workload from its group.
     fn take(&mut self, shares: &Shares<'_>, one: Candidate) {
         let Some(group) = self.groups.get_mut(&one.group) else { return };
         let pool = group.pool;
@@ -217,7 +216,7 @@ impl Candidates {
         self.refresh(shares, Self::queue(shares, one.id, pool));
     }
 
-    /// Puts one with those that are alike and stand in line in the same pool.
+    /// Adds a workload to the group of its equals for this pool.
     fn put(&mut self, shares: &Shares<'_>, id: WorkloadId, pool: Option<PoolId>) {
         let at = self.alike(shares, &EquivalenceClass::of(shares.cluster, id), pool, None);
         let at = at.unwrap_or_else(|| self.add(Group { pool, ..Group::default() }));
@@ -229,7 +228,7 @@ impl Candidates {
         self.refresh(shares, Self::queue(shares, id, pool));
     }
 
-    /// The group of a class in a pool, but for one.
+    /// The group of a class in a pool, except one.
     fn alike(
         &self,
         shares: &Shares<'_>,
@@ -248,17 +247,17 @@ impl Candidates {
         begun.into_iter().chain(loose).min().copied()
     }
 
-    /// True if there can be another group of the same class.
+    /// `true` if another group of the class is possible.
     fn may_have_likes(&self, at: GroupId) -> bool {
         self.loose.iter().any(|loose| self.loose.contains(&at) || *loose != at)
     }
 
-    /// A workload is out.
+    /// Drops a workload.
     pub(crate) fn remove(&mut self, shares: &Shares<'_>, one: Candidate) {
         self.take(shares, one);
     }
 
-    /// Has those that are not like their groups any more stand with others.
+    /// Moves workloads whose class has changed to other groups.
     pub(crate) fn regroup(&mut self, shares: &Shares<'_>, ids: &BTreeSet<WorkloadId>) {
         for &id in ids {
             let Some(group) = self.group_of(shares, id) else { continue };
@@ -278,8 +277,8 @@ impl Candidates {
         self.begun.get(&row).copied().filter(|at| self.groups.contains_key(at))
     }
 
-    /// What a workload could not get where it was tried, its equals cannot either: all of them go
-    /// on to their next pool, or are out.
+    /// A place that a workload could not get is not available to its equals either: the group goes
+    /// on to its next pool, or is dropped.
     pub(crate) fn fail_equals(&mut self, shares: &Shares<'_>, one: Candidate) {
         let Some(mut group) = self.groups.remove(&one.group) else { return };
         let queue = Self::queue(shares, one.id, group.pool);
@@ -336,7 +335,7 @@ impl Candidates {
     }
 }
 
-/// One whose turn it is.
+/// A workload that takes its turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) id: WorkloadId,

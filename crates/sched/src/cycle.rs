@@ -18,19 +18,19 @@ use crate::victims::{NodeCostCache, SETS_MAX};
 use crate::{Action, Plan, Policy, Profile, Step};
 use reasons::ClassId;
 
-/// When a search that was cut short goes on, in milliseconds.
+/// Time until a search that was cut short continues, in milliseconds.
 const RETRY_MS: u64 = 1000;
 
-/// Decides what to do now. The cluster is left as it will be when the plan has been started:
-/// pods to be stopped are releasing, places are held or reserved.
+/// Makes a decision. The cluster is left in the state after the plan has been started: pods to be
+/// stopped are releasing, places are held or reserved.
 ///
-/// Bounded by [`Policy::trials_max`] trial placements for each action. The same cluster, instant and policy give
-/// the same plan.
+/// Bounded by [`Policy::trials_max`] trial placements for each action. Equal cluster, instant and
+/// policy give equal plans.
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
     let mut memory = Memory::default();
     let mut plan = memory.cycle(cluster, now, policy);
     plan.pending.retain(|_, waits| !waits.is_empty());
-    // A plan by itself has no earlier ones to which the numbers of classes mean something.
+    // A single plan has no earlier ones to which class numbers could refer.
     plan.pending.values_mut().for_each(|waits| waits.class = None);
     plan.is_renumbered = false;
     plan.shares = memory.known.into_shares();
@@ -38,17 +38,16 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
 }
 
 impl Memory {
-    /// Decides like [`cycle`], and remembers what it found out, as [`Memory::propose`] does.
+    /// Decides like [`cycle`], and keeps its findings, like [`Memory::propose`].
     pub fn cycle(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         let plan = self.propose(cluster, now, policy);
         carry(cluster, now, &plan);
         plan
     }
 
-    /// Works out a plan and leaves the cluster as it is; [`carry`] carries the plan out. What it knows
-    /// from earlier decisions it need not find out again. Of the reasons to wait the plan has only those
-    /// that are new: none at all for a workload that waits no longer once the plan is carried out. What
-    /// queues are entitled to is in [`Memory::shares`].
+    /// Computes a plan and leaves the cluster unchanged; [`carry`] carries the plan out. Findings
+    /// of earlier decisions are reused. The plan has only new reasons to wait: none for a workload
+    /// that no longer waits after the plan. The fair shares of queues are in [`Memory::shares`].
     pub fn propose(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         let known = &mut self.known;
         let news = known.learn(cluster, now, policy);
@@ -71,7 +70,7 @@ impl Memory {
         let start = s.cluster.checkpoint();
         act(&mut s, least_costs);
         if s.cluster.changed_since(start).next().is_some() {
-            // Costs were found out while this was so, and it may have been put back since.
+            // Costs were computed in the changed state, which may have been restored since.
             least_costs.clear();
         }
         let plan;
@@ -79,8 +78,8 @@ impl Memory {
         plan
     }
 
-    /// Tries only these classes; none if one of them can have something, because then everything is
-    /// to be looked at.
+    /// Tries only these classes; `None` if one of them can be placed, because then everything has
+    /// to be tried.
     fn only_new(
         &mut self,
         cluster: &mut Cluster,
@@ -118,14 +117,14 @@ impl Memory {
     }
 }
 
-/// What waited before waits on, and so does what has come and is alike.
+/// A plan without changes: all workloads wait, new ones for the reasons of their class.
 fn nothing_new(known: &mut Knowledge, quiet: &QuietCycle) -> Plan {
     let mut plan = Plan { wake_at: quiet.wake_at, ..Plan::default() };
     known.tell_fresh(&mut plan);
     plan
 }
 
-/// Most trials that one class may take in an action: one in each of its node pools, and some.
+/// Maximum number of trials of one class in an action: one in each of its node pools, and a margin.
 const TRIALS_OF_CLASS: u64 = 1000;
 
 fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
@@ -157,8 +156,8 @@ fn act(s: &mut Session<'_>, least_costs: &mut BTreeMap<Action, NodeCostCache>) {
     }
 }
 
-/// Whom a workload was stopped for may have lost the place again in the same decision, to one that needs
-/// less of it: what has room where it still runs was stopped for nothing.
+/// Puts back workloads that were stopped for a beneficiary which has lost the place in this
+/// decision to a smaller workload, if they fit where they still run.
 fn leave_running(s: &mut Session<'_>) {
     let stopped = s.causes.iter().filter(|(_, cause)| cause.takes());
     let stopped = stopped.map(|(&pod, _)| s.cluster.pods()[pod].workload);
@@ -170,7 +169,7 @@ fn leave_running(s: &mut Session<'_>) {
 }
 
 /// Makes pods of a gang that got places in this cycle wait as long as one of its pods waits for its
-/// place and those that do not are fewer than its minimum: a gang never starts in part.
+/// place and the others are fewer than its minimum: a gang never starts in part.
 fn start_whole(s: &mut Session<'_>) {
     let started = |change: &Change| {
         let row = &s.cluster.pods()[change.pod];
@@ -201,12 +200,12 @@ fn finish(mut s: Session<'_>) -> (Plan, Knowledge) {
     if let Some(window) = s.policy.usage
         && s.cluster.waiting().len() > 0
     {
-        // Then the queues have other figures, and perhaps other shares.
+        // Usage, and perhaps shares, change then.
         s.wake(window.next_step(s.now));
     }
     let told = explain::all(&mut s);
     if s.stats.exhausted {
-        // What was cut short goes on soon, but lets others have their say in between.
+        // A search that was cut short continues soon, with time for other inputs in between.
         s.wake(s.now.plus_ms(RETRY_MS));
     }
     let earlier = s.known.quiet.take();
@@ -225,7 +224,7 @@ fn finish(mut s: Session<'_>) -> (Plan, Knowledge) {
     (Plan { steps, stale, wake_at, stats, ..told }, known)
 }
 
-/// While workloads wait: when the next guaranteed run time ends, there may be victims again.
+/// While workloads wait: wakes at the end of the next guaranteed run time, to find new victims.
 fn wake_when_safety_ends(s: &mut Session<'_>) {
     if !s.guarantees_time() || s.waiting().next().is_none() {
         return;
@@ -242,7 +241,7 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
     }
 }
 
-/// While workloads wait: when the next turn ends, there may be victims again.
+/// While workloads wait: wakes when the next turn ends, after which there may be victims.
 fn wake_when_turns_end(s: &mut Session<'_>) {
     if s.waiting().next().is_none() {
         return;
@@ -254,11 +253,11 @@ fn wake_when_turns_end(s: &mut Session<'_>) {
     }
 }
 
-/// Carries out a plan, on the cluster that it was made for, or on one that differs in what no step is
-/// about.
+/// Carries out a plan, on the cluster that it was made for, or on one that differs only where no
+/// step applies.
 ///
 /// # Panics
-/// When something is given out beyond its capacity.
+/// A step exceeds a capacity.
 pub fn carry(cluster: &mut Cluster, now: Instant, plan: &Plan) {
     cluster.begin();
     for step in &plan.steps {

@@ -1,7 +1,7 @@
-//! Everything about one workload that waits: where it does not fit, who holds what it needs, why
-//! nothing is taken for it, and what would let it start. Owns: asking the questions in order.
-//! Answers on demand and on a copy: a cycle pays nothing for it. Does not know about: the words,
-//! which are in `reasons`.
+//! The diagnosis of a pending workload: unsuitable nodes, holders of the resources it needs,
+//! reasons why nothing is taken for it, and changes that would let it start. Owns: the order of the
+//! parts. Computed on demand and on a copy: a cycle pays nothing for it. Does not know about: the
+//! texts, which are in `reasons`.
 
 mod advice;
 mod holders;
@@ -22,10 +22,10 @@ use reasons::diagnosis::{Diagnosis, Holders};
 #[cfg(feature = "kai")]
 pub(crate) use search::refusals;
 
-/// Diagnoses one workload; none if it is not there or would not wait after the next decision.
+/// Diagnoses one workload; `None` if it does not exist or would not wait after the next decision.
 ///
-/// Costs a few dozen decisions on copies of the cluster, fewer on a large one. The same cluster,
-/// instant and policy give the same diagnosis.
+/// Costs a few dozen decisions on copies of the cluster, fewer on a large one. Equal cluster,
+/// instant and policy give equal diagnoses.
 #[must_use]
 pub fn diagnose(
     cluster: &Cluster,

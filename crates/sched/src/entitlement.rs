@@ -1,5 +1,5 @@
-//! What queues are entitled to, and where the paths of two of them part. Owns: comparing what is held
-//! and asked for with quota and fair share. Does not know about: who is asked to give.
+//! Shares of queues, and the point where the paths of two of them part. Owns: comparing use and
+//! request with quota and fair share. Does not know about: victims.
 
 use model::{QueueId, WorkloadId};
 use smallvec::SmallVec;
@@ -8,7 +8,7 @@ use units::{Instant, Kind, Resources};
 use crate::session::Session;
 use crate::victims::{EvictionUnit, freed};
 
-/// True if a queue that holds `extra` more is above both quota and fair share, in what is asked for.
+/// `true` if a queue that uses `extra` more is above quota and fair share of a requested resource.
 pub(crate) fn is_above_share(
     s: &Session<'_>,
     giver: QueueId,
@@ -20,29 +20,29 @@ pub(crate) fn is_above_share(
     Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > most[kind])
 }
 
-/// Of what a workload's queue would hold more than its fair share with it, if anything.
+/// Kind of resource in which a workload's queue would exceed its fair share with it, if any.
 pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> Option<Kind> {
     beyond_share(s, s.queue_of(id), asked)
 }
 
-/// The same of a queue.
+/// As [`not_entitled`], for a queue.
 pub(crate) fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
     beyond(s.cluster.queues()[queue].held(), asked, s.fair()[&queue])
 }
 
-/// Of what there would be more than the share, with what is asked for.
+/// The kind of resource in which `held` plus `asked` exceeds the share; `None` if none does.
 pub(crate) fn beyond(held: Resources, asked: Resources, share: Resources) -> Option<Kind> {
     let beyond =
         |kind: &Kind| asked[*kind] > 0 && held[*kind].saturating_add(asked[*kind]) > share[*kind];
     Kind::ALL.into_iter().find(beyond)
 }
 
-/// True if a queue that gets what is asked for holds no more than `most`.
+/// `true` if a queue with the requested resources uses no more than `most`.
 pub(crate) fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Resources) -> bool {
     (s.cluster.queues()[queue].held() + asked).fits_in(most)
 }
 
-/// A queue and all above it, up to `top`.
+/// A queue and all above it, up to and including `top`.
 pub(crate) fn lineage_below<'a>(
     s: &'a Session<'_>,
     leaf: QueueId,
@@ -51,8 +51,8 @@ pub(crate) fn lineage_below<'a>(
     s.cluster.lineage(leaf).take_while(move |&queue| queue != top).chain([top])
 }
 
-/// Until when a workload is not stopped for the share of others than its own queue: the end of the turn
-/// of `giver`, if the workload is larger than the share of that queue.
+/// Time until which a workload is not stopped for the share of other queues: the end of the turn of
+/// `giver`, if the workload is larger than the share of that queue.
 pub(crate) fn turn_ends(s: &Session<'_>, giver: QueueId, victim: WorkloadId) -> Option<Instant> {
     let row = &s.cluster.queues()[giver];
     let fair_millis = s.fair()[&giver].gpu_millis;
@@ -63,8 +63,8 @@ pub(crate) fn turn_ends(s: &Session<'_>, giver: QueueId, victim: WorkloadId) -> 
     (ends > s.now && is_larger()).then_some(ends)
 }
 
-/// The quota as far as it can be honoured: where the quotas promise more than there is, the fair
-/// share takes its place.
+/// The quota as far as it can be honoured: where the quotas exceed the capacity, the fair share
+/// replaces it.
 pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let row = &s.cluster.queues()[queue];
     let requested = s.known.entitlements.requested.get(&queue).copied().unwrap_or_default();
@@ -79,7 +79,7 @@ pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
 }
 
 /// The ancestors (or selves) of the queues of both, just below the point where their paths part;
-/// none when the queues are the same.
+/// `None` if the queues are equal.
 pub(crate) fn branches(
     s: &Session<'_>,
     id: WorkloadId,
@@ -88,7 +88,7 @@ pub(crate) fn branches(
     parting(s, s.queue_of(id), s.queue_of(victim))
 }
 
-/// The same of two queues.
+/// As [`branches`], for two queues.
 pub(crate) fn parting(s: &Session<'_>, own: QueueId, other: QueueId) -> Option<(QueueId, QueueId)> {
     let path = |queue: QueueId| s.cluster.lineage(queue).collect::<SmallVec<[QueueId; 8]>>();
     let (own, other) = (path(own), path(other));

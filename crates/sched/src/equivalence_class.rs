@@ -1,5 +1,5 @@
-//! Workloads that are the same to every decision. Owns: what makes them so. What one of a class
-//! could not get, none of it can; why one of it waits, all of it do.
+//! Workloads that are equal to every decision. Owns: the criteria. If one of a class finds no
+//! place, none of it does; all of a class share their reasons to wait.
 
 use model::{
     Cluster, ConstraintsId, GpuRequest, PodRequest, PoolId, QueueId, ShapeId, WorkloadId,
@@ -8,27 +8,27 @@ use model::{
 use smallvec::SmallVec;
 use units::Instant;
 
-/// Everything of a waiting workload that a decision looks at, except its place in the line.
+/// All properties of a waiting workload, except its position, that a decision depends on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EquivalenceClass {
     queue: QueueId,
     priority: u32,
-    /// Of pods above the minimum.
+    /// Priority of pods above the minimum.
     spare_priority: u32,
     preemptible: bool,
     elastic: bool,
-    /// Until when it may not preempt others; ignored without a delay.
+    /// Time before which it may not preempt others; ignored without a delay.
     patient_until: Instant,
     time_limit_ms: Option<u64>,
     shape: ShapeId,
-    /// Pods that have a place bind the others to where it is, which is its own matter.
+    /// The workload itself, if topology binds its other pods to its placed ones; else `None`.
     bound: Option<WorkloadId>,
     /// The node pool its pods with a place bind the others to.
     pool: Option<PoolId>,
     sets: SmallVec<[SetClass; 1]>,
 }
 
-/// The same of one of its pod sets.
+/// The properties of one of its pod sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SetClass {
     request: PodRequest,
@@ -39,12 +39,12 @@ struct SetClass {
     members: u32,
     placed: u32,
     succeeded: u32,
-    /// Those that ask for a place: others may be held back.
+    /// Number of pods that need a place; others may be gated.
     waiting: usize,
 }
 
-/// Until when a workload may not preempt others: it waits so long from its submission, and again
-/// after it was evicted. None for one without a delay.
+/// Time before which a workload may not preempt others: the delay counts from its submission, and
+/// again from its last eviction. `None` without a delay.
 pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant> {
     let workload = &cluster.workloads()[id];
     let delay_ms = workload.spec.preemption_delay_ms;
@@ -52,14 +52,14 @@ pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant
     (delay_ms > 0).then(|| since.plus_ms(delay_ms))
 }
 
-/// True if two waiting workloads are the same to every decision, but for their place in the line.
+/// `true` if two waiting workloads are equal to every decision, except for their positions.
 #[must_use]
 pub fn alike(cluster: &Cluster, left: WorkloadId, right: WorkloadId) -> bool {
     EquivalenceClass::of(cluster, left) == EquivalenceClass::of(cluster, right)
 }
 
 impl EquivalenceClass {
-    /// True if its workloads may start with less than they ask for.
+    /// `true` if its workloads may start with less than their request.
     pub(crate) const fn is_elastic(&self) -> bool {
         self.elastic
     }
@@ -96,7 +96,7 @@ impl EquivalenceClass {
     }
 }
 
-/// Whether the number of GPUs may change: elastic, and whole GPUs at all.
+/// `true` if the number of GPUs may change: the workload is elastic and requests whole GPUs.
 pub(crate) fn is_elastic(spec: &WorkloadSpec) -> bool {
     spec.elastic && matches!(spec.pod_sets[0].request.gpu, GpuRequest::Whole(1..))
 }

@@ -1,5 +1,5 @@
-//! Where places are free as all stands. Owns: whether a pod could be somewhere else, found out once for all
-//! pods that need the same, and kept while other nodes change.
+//! Free places in the present state. Owns: the check for a free place on another node, computed
+//! once for all pods with equal requirements, and kept while other nodes change.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use smallvec::SmallVec;
 use crate::node_scoring::candidates;
 use crate::place::{self, PodRequirements};
 
-/// Nodes with a free place for a pod: enough of them to name one that is not a given node.
+/// Nodes with a free place for a pod: two of them, so that one differs from any given node.
 type Places = SmallVec<[NodeId; 2]>;
 
-/// So many changed nodes are looked at for each request before all is found out afresh.
+/// Maximum number of changed nodes examined for each request before all is recomputed.
 const CHANGED_MAX: usize = 8;
 
-/// Nodes with free places, as of a state of all nodes, and what has changed since.
+/// Nodes with free places, as of a state of all nodes, and the changes since.
 #[derive(Debug, Default)]
 pub(crate) struct FreePlaces {
-    /// Two nodes for each request if there are more.
+    /// Two nodes for each request, or all if there are fewer.
     places: BTreeMap<PodRequirements, Places>,
-    /// The revision of each node as of which that is so.
+    /// The revision of each node in that state.
     seen: Vec<u64>,
-    /// Nodes that have changed since, and the revision of the state as of which they have.
+    /// Nodes that have changed since, and the revision of the state up to which changes are known.
     changed: Vec<NodeId>,
     as_of: Option<u64>,
 }
 
 impl FreePlaces {
-    /// Takes in what has changed, as a state to come back to.
+    /// Takes the changes into the base state.
     pub(crate) fn settle(&mut self, cluster: &Cluster) {
         self.follow(cluster);
         if self.changed.is_empty() {
@@ -59,7 +59,7 @@ impl FreePlaces {
         }
     }
 
-    /// Finds out which nodes have changed.
+    /// Finds the nodes that have changed.
     fn follow(&mut self, cluster: &Cluster) {
         if self.as_of.replace(cluster.state_revision()) == Some(cluster.state_revision()) {
             return;
@@ -72,7 +72,7 @@ impl FreePlaces {
         self.changed = cluster.nodes().ids().filter(is_new).collect();
     }
 
-    /// True if a place is free on another node.
+    /// `true` if a place is free on another node.
     pub(crate) fn any_but(&mut self, cluster: &Cluster, ask: PodRequirements, but: NodeId) -> bool {
         self.follow(cluster);
         let fits = |node: &NodeId| place::fits(cluster, *node, ask, false);
@@ -82,7 +82,7 @@ impl FreePlaces {
             if same.any(is_other) || self.changed.iter().any(|node| is_other(node) && fits(node)) {
                 return true;
             }
-            // Of two one is another, unless it has changed: then there may be more.
+            // One of two is another node, unless it has changed: then there may be more.
             if places.len() < places.inline_size() {
                 return false;
             }

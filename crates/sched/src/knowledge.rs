@@ -1,8 +1,8 @@
-//! What is known from earlier decisions of workloads and queues. Owns: which waiting workloads are
-//! alike, why they wait, and when there is nothing to decide.
+//! Knowledge about workloads and queues from earlier decisions. Owns: the classes of waiting
+//! workloads, their reasons to wait, and the test whether anything is left to decide.
 //!
-//! After a decision that changed nothing, what waited then will wait as long as nothing but the
-//! number of those that wait is different: another of a class that found no place finds none.
+//! After a decision that changed nothing, waiting workloads go on waiting as long as only their
+//! number changes: another workload of a class that found no place finds none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,38 +16,38 @@ use crate::{Plan, Policy, Profile, Waits};
 use reasons::{ClassId, Pending};
 use shares::Entitlements;
 
-/// What is known of a cluster from earlier decisions about it.
+/// Knowledge about a cluster from earlier decisions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Knowledge {
-    /// How often the changes of the cluster had been taken; none if nothing is known.
+    /// Number of the cluster's changes that have been taken; `None` before the first decision.
     taken: Option<u64>,
     policy: Option<Policy>,
     pub(crate) entitlements: Entitlements,
-    /// Queues that have come to ask for more or less in the last decision.
+    /// Queues whose demand changed in the last decision.
     asks: BTreeSet<QueueId>,
-    /// Workloads that changed in the last decision: what counts of them stayed as it was in it.
+    /// Workloads that changed in the last decision, whose counted demand was kept constant in it.
     later: BTreeSet<WorkloadId>,
-    /// Those that may be considered now, by what they have in common.
+    /// Workloads that may be considered now, by class.
     rows: BTreeMap<ClassId, Row>,
     ids: BTreeMap<EquivalenceClass, ClassId>,
     last_id: u64,
-    /// No plan has been made since classes got their numbers.
+    /// `true` if classes have been renumbered since the last plan.
     is_renumbered: bool,
-    /// Those that wait, have a place reserved, or are held back.
+    /// Workloads that wait, have a place reserved, or are gated.
     known: BTreeMap<WorkloadId, Known>,
-    /// Those that are not to be considered before a time.
+    /// Workloads in back-off, by its end.
     pub(crate) resting: BTreeSet<(Instant, WorkloadId)>,
-    /// Those that wait for reasons of their own.
+    /// Workloads with reasons of their own to wait.
     pub(crate) odd: BTreeMap<WorkloadId, Arc<[Pending]>>,
     /// Workloads whose reasons no plan has listed yet.
     pub(crate) fresh: BTreeSet<WorkloadId>,
     /// The last decision, if it changed nothing and was complete.
     pub(crate) quiet: Option<QuietCycle>,
-    /// The only classes that are looked at; all if not given.
+    /// The only classes to consider; all classes if `None`.
     pub(crate) only: Option<BTreeSet<ClassId>>,
 }
 
-/// Waiting workloads that are the same to every decision.
+/// Waiting workloads that are equal to every decision.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) class: EquivalenceClass,
@@ -68,15 +68,15 @@ pub(crate) struct QuietCycle {
     pub(crate) revision: u64,
     pub(crate) wake_at: Option<Instant>,
     pub(crate) trials: u64,
-    /// How many may be the next to have room kept for them.
+    /// Number of workloads with a reservation due.
     pub(crate) due: usize,
 }
 
-/// What has changed since the last decision.
+/// Changes since the last decision.
 pub(crate) struct CacheUpdate {
-    /// Classes that there were not.
+    /// New classes.
     pub(crate) classes: BTreeSet<ClassId>,
-    /// True if nothing else has come than workloads that are alike to others, and such classes.
+    /// `true` if there are no changes besides more workloads of known classes, and new classes.
     pub(crate) is_more_of_the_same: bool,
 }
 
@@ -87,7 +87,7 @@ pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Reso
 }
 
 impl Knowledge {
-    /// Holds only what queues are entitled to.
+    /// Knowledge that has only the fair shares of queues.
     pub(crate) fn of_shares(cluster: &Cluster, policy: &Policy) -> Self {
         let mut known = Self::default();
         known.entitlements.demand = counted(cluster, policy);
@@ -96,7 +96,7 @@ impl Knowledge {
         known
     }
 
-    /// What each queue is entitled to, as of the last decision.
+    /// Fair share of each queue, as of the last decision.
     pub(crate) const fn shares(&self) -> &BTreeMap<QueueId, Resources> {
         &self.entitlements.fair
     }
@@ -109,18 +109,18 @@ impl Knowledge {
         self.rows.get(&id)
     }
 
-    /// The class as it is known.
+    /// The known id of a class.
     pub(crate) fn row_like(&self, class: &EquivalenceClass) -> Option<ClassId> {
         self.ids.get(class).copied()
     }
 
-    /// The classes that are looked at.
+    /// The classes to consider.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (ClassId, &Row)> {
         let wanted = |id: &ClassId| self.only.as_ref().is_none_or(|only| only.contains(id));
         self.rows.iter().filter(move |(id, _)| wanted(id)).map(|(id, row)| (*id, row))
     }
 
-    /// Takes in why the workloads of a class wait; adds it where they were told something else.
+    /// Stores the reasons of a class; adds them to `renewed` if earlier plans listed others.
     pub(crate) fn explain_class(
         &mut self,
         at: ClassId,
@@ -139,20 +139,20 @@ impl Knowledge {
         }
     }
 
-    /// The class of a candidate, and its place in the line.
+    /// The class of a candidate, and its position in the queue.
     pub(crate) fn row_of(&self, id: WorkloadId) -> Option<(ClassId, Rank)> {
         let known = self.known.get(&id)?;
         known.row.map(|row| (row, known.rank))
     }
 
-    /// Takes in what has changed.
+    /// Applies the changes since the last decision.
     pub(crate) fn learn(
         &mut self,
         cluster: &mut Cluster,
         now: Instant,
         policy: &Policy,
     ) -> CacheUpdate {
-        // The other profile looks at everything each time.
+        // Profile `kai` starts without knowledge each time.
         let is_first = self.taken != Some(cluster.changes_taken())
             || self.policy.as_ref() != Some(policy)
             || matches!(policy.profile, Profile::Kai(_));
@@ -172,7 +172,7 @@ impl Knowledge {
             self.learn_demand(cluster, &changes);
         }
         self.taken = Some(cluster.changes_taken());
-        // At first all of that is known already.
+        // The first time, everything is computed already.
         let matters = match is_first || changes.renamed {
             true => changes.division || !changes.shares.is_empty(),
             false => self.learn_shares(cluster, policy, &changes),
@@ -184,17 +184,17 @@ impl Knowledge {
         update
     }
 
-    /// The same during a decision, which changes only where pods are.
+    /// Applies the changes of the present decision, which affect only places of pods.
     pub(crate) fn follow(&mut self, cluster: &mut Cluster, now: Instant) {
         let changes = cluster.take_changes();
         self.taken = Some(cluster.changes_taken());
-        // What they are entitled to stays as it is until the next decision.
+        // Shares stay constant until the next decision.
         self.asks.extend(changes.asks);
         self.later.extend(&changes.workloads);
         self.index(cluster, now, &changes.workloads);
     }
 
-    /// Finds out what counts as demand now. Workloads that are alike are looked at once.
+    /// Updates the counted demand. Equal workloads are computed once.
     fn learn_demand(&mut self, cluster: &Cluster, changes: &Changes) {
         let mut changed = std::mem::take(&mut self.later);
         changed.extend(&changes.workloads);
@@ -235,7 +235,7 @@ impl Knowledge {
         self.entitlements.update(cluster, policy.division(), &asks)
     }
 
-    /// Looks at these workloads again.
+    /// Updates the state of these workloads.
     fn index(
         &mut self,
         cluster: &Cluster,
@@ -280,7 +280,7 @@ impl Knowledge {
         update
     }
 
-    /// Takes a workload out; says whether it was the first of its class.
+    /// Removes a workload; returns `true` if it was the first of its class.
     fn leave(&mut self, id: WorkloadId) -> bool {
         self.odd.remove(&id);
         let Some(known) = self.known.remove(&id) else { return false };
@@ -346,14 +346,14 @@ impl Knowledge {
     }
 }
 
-/// The state of a workload that waits, has a place reserved, or is held back.
+/// The state of a workload that waits, has a place reserved, or is gated.
 struct WorkloadState {
     rank: Rank,
     not_before: Instant,
-    /// What it has in common with others, if it may be considered.
+    /// Its class, if it may be considered.
     class: Option<EquivalenceClass>,
     rests: bool,
-    /// True if it waits for reasons of its own.
+    /// `true` if it waits for reasons of its own.
     is_odd: bool,
 }
 
@@ -379,7 +379,7 @@ impl WorkloadState {
     }
 }
 
-/// What counts as demand: in profile `kai` everything.
+/// The counted demand: in profile `kai` all requests.
 fn counted(cluster: &Cluster, policy: &Policy) -> Demand {
     match policy.profile {
         Profile::Default => Demand::all(cluster),
@@ -387,7 +387,7 @@ fn counted(cluster: &Cluster, policy: &Policy) -> Demand {
     }
 }
 
-/// Finds out what all queues are entitled to, and who can use which GPUs if that may be different.
+/// Recomputes the fair shares of all queues, and the usable GPUs of workloads if new.
 fn renew_shares(
     entitlements: &mut Entitlements,
     cluster: &Cluster,

@@ -1,23 +1,23 @@
-//! The scheduler: from the state of the cluster to a plan, with the reasons for everything it
-//! does and does not do.
+//! The scheduler: from the state of the cluster to a plan, with the reasons for every step and for
+//! every wait.
 //!
-//! Owns: fair share, ordering, the actions, the transaction they run in, reasons. Does not
-//! know about: clocks, storage, engines. [`cycle`] is a pure function of its arguments.
+//! Owns: fair share, ordering, the actions, the transaction they run in, reasons. Does not know
+//! about: clocks, storage, engines. [`cycle`] is a pure function of its arguments.
 //!
 //! ```text
-//!  promote    start what waited for a place that is free now
-//!  allocate   give free resources to the neediest
-//!  give back  shrink elastic pods that hold more than they asked for
-//!  consolidate  move pods so that free resources come together
-//!  reclaim    take from other queues what they hold above their share
-//!  preempt    take from lower priorities of the same queue
-//!  stale      stop what is left of gangs that lost too many pods
-//!  fit        start elastic pods with half of what they asked for, a quarter, ...
-//!  grow       double elastic pods into idle GPUs; what they requested they also get back
-//!             from what other queues hold above their quota
+//!  promote    start workloads whose reserved place is free now
+//!  allocate   give free resources to the neediest queues
+//!  give back  shrink elastic pods that hold more than they requested
+//!  consolidate  move pods to reduce fragmentation
+//!  reclaim    reclaim resources that other queues use above their share
+//!  preempt    preempt lower priorities of the queue
+//!  stale      stop the rest of gangs that lost too many pods
+//!  fit        start elastic pods with half of their request, a quarter, ...
+//!  grow       double elastic pods into idle GPUs; up to their request they also get GPUs
+//!             that other queues use above their quota
 //! ```
-//! Rising disruption: each action sees only what the ones before could not place. Everything
-//! happens in one transaction on the model; the plan is the difference it leaves.
+//! Rising disruption: each action sees only workloads that the earlier ones could not place.
+//! Everything happens in one transaction on the model; the plan is the resulting difference.
 
 mod actions;
 mod candidates;

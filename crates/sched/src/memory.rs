@@ -1,5 +1,5 @@
-//! What a decision leaves to the next. Owns: the parts of it. A plan is the same without it, byte for
-//! byte.
+//! State kept from one decision to the next. Owns: its parts. A plan is byte for byte equal without
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use crate::Action;
 use crate::knowledge::Knowledge;
 use crate::victims::NodeCostCache;
 
-/// What is known of a cluster from earlier decisions about it.
+/// Knowledge about a cluster from earlier decisions.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     pub(crate) known: Knowledge,
-    /// What room on nodes costs at the least for each action, while the last decision was quiet.
+    /// Lower bounds of node costs for each action, as long as decisions change nothing.
     pub(crate) least_costs: BTreeMap<Action, NodeCostCache>,
 }
 
 impl Memory {
-    /// What each queue is entitled to, as of the last decision.
+    /// Fair share of each queue, as of the last decision.
     #[must_use]
     pub const fn shares(&self) -> &BTreeMap<QueueId, Resources> {
         self.known.shares()
@@ -30,7 +30,7 @@ impl Memory {
         self.known.fresh.extend(ids);
     }
 
-    /// The queues that are entitled to more or less than when this was last asked for.
+    /// The queues whose fair shares have changed since the last call.
     pub fn take_moved_shares(&mut self) -> BTreeSet<QueueId> {
         std::mem::take(&mut self.known.entitlements.moved)
     }

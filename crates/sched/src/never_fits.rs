@@ -1,5 +1,5 @@
-//! What no node could ever hold. Owns: what can be said of a workload before the cluster has it, from
-//! nodes as they would be with nothing on them. Looks at no more nodes than it takes to find room.
+//! Workloads that no node could ever hold. Owns: the check of a workload before the cluster has it,
+//! on nodes as they would be when empty. Visits no more nodes than it takes to find room.
 
 use model::{Cluster, GpuRequest, Node, PodRequest, PodSetSpec, WorkloadSpec, fitting};
 use units::{Kind, Resources};
@@ -7,12 +7,12 @@ use units::{Kind, Resources};
 use crate::actions::explain::{larger_than_any, ruled_out_by};
 use reasons::Pending;
 
-/// Why a workload could not start on the nodes as they are now even if all were free; none if it
-/// could, or if that is a matter of more than nodes.
+/// The reason why a workload could not start on the present nodes even if all were empty; `None` if
+/// it could, or if more than nodes decides.
 #[must_use]
 pub fn never_fits(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
     let mut short = spec.pod_sets.iter().map(|set| too_few_fit(cluster, spec, set));
-    // Where it can do without some of its sets, others may be enough.
+    // If some of its sets are optional, the others may be enough.
     match spec.groups.is_empty() && spec.children_min.is_none() {
         true => short.find_map(|reason| reason),
         false => short.collect::<Option<Vec<_>>>()?.into_iter().next(),
@@ -22,7 +22,7 @@ pub fn never_fits(cluster: &Cluster, spec: &WorkloadSpec) -> Option<Pending> {
 fn too_few_fit(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> Option<Pending> {
     let wanted = set.pods_min.max(1);
     let gpu = match set.request.gpu {
-        // It starts with one.
+        // An elastic workload starts with one GPU.
         GpuRequest::Whole(2..) if spec.elastic => GpuRequest::Whole(1),
         gpu => gpu,
     };
@@ -43,11 +43,11 @@ fn too_few_fit(cluster: &Cluster, spec: &WorkloadSpec, set: &PodSetSpec) -> Opti
     if open.is_empty() && !cluster.nodes().is_empty() {
         return ruled_out_by(cluster, &set.constraints, &|_| true);
     }
-    // What a GPU has is counted on the largest, as in the accounts of nodes.
+    // GPU memory is counted on the largest GPU, as in the node's resources.
     let memory = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus).map(|g| g.memory_bytes);
     let demand = request.resources(memory.max().unwrap_or(0));
     let too_large = larger_than_any(open.iter().copied(), gpu, demand);
-    // GPUs that are out of service come back.
+    // GPUs that are out of service are expected back.
     too_large.or_else(|| (wanted > 1).then(|| of_a_gang(cluster, spec, demand, (fits, wanted))))
 }
 

@@ -1,5 +1,5 @@
-//! The nodes that fit a pod, best first. Owns: the order among them, and remembering what was
-//! found out about a node until something about it changes.
+//! The nodes that fit a pod, best first. Owns: their order, and a cache of results for each node
+//! until the node changes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,27 +12,27 @@ use crate::place::{self, PodRequirements};
 use crate::policy::{Placement, Policy};
 use model::Fill;
 
-/// Most different asks that something is remembered about.
+/// Maximum number of different requests with cached results.
 const ASKS_MAX: usize = 512;
-/// The requests are looked at again when one of so many parts of all GPUs was given out or came free.
+/// The shapes are recomputed when one of this many parts of all GPUs was allocated or freed.
 const FREE_PARTS: u64 = 10;
 const MILLION: u64 = 1_000_000;
 
-/// What was found out about the nodes of one cluster.
+/// Cached results about the nodes of one cluster.
 #[derive(Debug, Default)]
 pub struct NodeScoring {
     shapes: Shapes,
-    /// Pods that asked for the shapes, and GPU thousandths that were free then.
+    /// Number of pods with these shapes, and GPU thousandths that were free then.
     pods: u64,
     free_millis: u64,
-    /// Which shapes may be on each node, and what it is worth to them.
+    /// The shapes that each node allows, and the value of the node to them.
     worth: Vec<Known<u64, (Allowed, u64)>>,
-    /// The loss found out last: nodes that are alike come one after the other, mostly.
+    /// The last computed loss: equal nodes mostly follow one another.
     last: Option<Loss>,
     keys: BTreeMap<(PodRequirements, bool), Keys>,
 }
 
-/// What is lost where a pod makes this of what is free on a node that may have these shapes.
+/// Loss of value where a pod changes the free GPUs of a node that allows these shapes.
 #[derive(Debug, PartialEq, Eq)]
 struct Loss {
     allowed: Allowed,
@@ -41,27 +41,27 @@ struct Loss {
     loss: u64,
 }
 
-/// Something about a node as of one of its revisions.
+/// A result about a node at one of its revisions.
 type Known<R, T> = Option<(R, T)>;
 
-/// Of each node, how it ranks if the pod fits.
+/// For each node, its key if the pod fits.
 type Keys = Vec<Known<(u64, u64), Option<Key>>>;
 
-/// Least first.
+/// Sort key of a node, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// How well the pod likes the node.
+    /// Preference of the pod for the node.
     liking: Reverse<i64>,
-    /// What others lose.
+    /// Loss of value to other pods.
     loss: u64,
-    /// Whole GPUs broken by a shared request; whether a pod without GPUs takes a GPU node.
+    /// Number of whole GPUs broken by a shared request; 1 if a pod without GPUs takes a GPU node.
     misuse: usize,
-    /// The fullest node, or the emptiest.
+    /// The fullest node first, or the emptiest.
     room: u64,
 }
 
 impl NodeScoring {
-    /// The best node for a pod, among those where it fits and that are open to it.
+    /// The best node for a pod, among those where it fits on an open place.
     fn best(
         &mut self,
         cluster: &Cluster,
@@ -76,7 +76,7 @@ impl NodeScoring {
             place.is_some_and(|to| open(&to))
         };
         if !self.keys.contains_key(&(ask, now)) {
-            // Where there is no choice, nothing has to be known about the nodes.
+            // Without a choice, no results about the nodes are needed.
             let mut fitting = candidates(cluster, ask, now).filter(|&id| fits(id));
             let first = fitting.next()?;
             if fitting.next().is_none() {
@@ -109,7 +109,7 @@ impl NodeScoring {
         best.map(|(_, id)| id)
     }
 
-    /// How a node ranks for a pod, least first; none if it does not fit there.
+    /// The key of a node for a pod, least first; `None` if it does not fit there.
     pub(crate) fn rank(
         &mut self,
         cluster: &Cluster,
@@ -122,8 +122,8 @@ impl NodeScoring {
         self.key(cluster, id, ask, now, policy)
     }
 
-    /// Takes the requests as they are, unless they and what is free are nearly the same as when last
-    /// looked at.
+    /// Recomputes the shapes, unless the requests and the free GPUs are nearly those of the last
+    /// computation.
     fn look_at_requests(&mut self, cluster: &Cluster, ask: PodRequirements, policy: &Policy) {
         let packs = |placement: Placement| placement.nodes(ask.request.gpu) == Fill::BinPack;
         if !policy.placements().any(packs) {
@@ -170,7 +170,7 @@ impl NodeScoring {
         Some(Key { liking, loss, misuse, room })
     }
 
-    /// What others lose when the pod gets these devices.
+    /// The loss of value to other pods when the pod gets these devices.
     fn loss(
         &mut self,
         cluster: &Cluster,
@@ -210,8 +210,8 @@ impl NodeScoring {
     }
 }
 
-/// Finds a place for a pod that is `open` to it: free at once (`now`), or free when what is being
-/// released is gone.
+/// Finds a place for a pod that is `open` to it: free at once (`now`), or free after releasing pods
+/// have terminated.
 pub(crate) fn find(
     cluster: &Cluster,
     node_scoring: &mut NodeScoring,
@@ -232,7 +232,7 @@ pub(crate) fn find(
     place::on_node(cluster, node, ask, now, devices)
 }
 
-/// Whole GPUs: the index already has the nodes in the order wanted.
+/// Whole GPUs: the index already has the nodes in the wanted order.
 fn find_whole(
     cluster: &Cluster,
     ask: PodRequirements,
@@ -242,7 +242,7 @@ fn find_whole(
     open: impl Fn(&model::Placement) -> bool,
 ) -> Option<model::Placement> {
     let mut fullest_first = cluster.nodes_with_free(gpus, now);
-    // Whole devices are all the same.
+    // Whole devices are all equal.
     let fitting = |id| place::on_node(cluster, id, ask, now, Fill::BinPack).filter(&open);
     match nodes {
         Fill::BinPack => fullest_first.find_map(fitting),
@@ -267,12 +267,12 @@ pub(crate) fn candidates(
     with_gpus.into_iter().flatten().chain(all.into_iter().flatten())
 }
 
-/// How places on a node are taken.
+/// The placement strategy on a node.
 fn placement_at(cluster: &Cluster, id: NodeId, policy: &Policy) -> Placement {
     policy.placement_in(cluster.nodes()[id].pool)
 }
 
-/// Devices wholly free that a shared request would break.
+/// Number of free whole devices that a shared request would break.
 fn broken(node: &Node, devices: &[DeviceShare], now: bool) -> usize {
     let breaks = |share: &&DeviceShare| {
         share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].is_whole(now)

@@ -1,5 +1,5 @@
-//! Which queue goes next, and which one is taken from first. Owns: the comparisons of queues.
-//! Source: Run:ai reference D.3b "which queue goes next", scheduling reference §6.
+//! The order of queues for allocation and for eviction. Owns: the comparisons of queues. Source:
+//! Run:ai reference D.3b "which queue goes next", scheduling reference §6.
 
 use std::cmp::Reverse;
 
@@ -8,23 +8,23 @@ use units::{Instant, Kind, Ratio, Resources};
 
 use crate::knowledge::Knowledge;
 
-/// What decides which of two siblings goes first: the first difference, the lesser of the two.
+/// Sort key of sibling queues: the first difference decides, the lesser goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueueRank {
     over_share: bool,
     beyond_quota: bool,
     priority: Reverse<u32>,
-    /// How far it is behind its share of the GPUs.
+    /// Lag behind its share of the GPUs.
     lag: Reverse<i64>,
     without_share: bool,
-    /// How saturated it would be with what is asked for, and is.
+    /// Saturation with the request, and without it.
     saturation_then: Ratio,
     saturation: Ratio,
     waits_since: Instant,
     seq: u64,
 }
 
-/// What the order of queues is computed from.
+/// Input of the order of queues.
 pub(crate) struct Shares<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) known: &'a Knowledge,
@@ -32,7 +32,7 @@ pub(crate) struct Shares<'a> {
 }
 
 impl Shares<'_> {
-    /// Where a queue stands among its siblings, for what it would have placed.
+    /// The key of a queue among its siblings, for a workload that it would place.
     pub(crate) fn queue_rank(&self, id: QueueId, job: WorkloadId) -> QueueRank {
         let queue = &self.cluster.queues()[id];
         let workload = &self.cluster.workloads()[job];
@@ -50,7 +50,7 @@ impl Shares<'_> {
         }
     }
 
-    /// True if a queue, for what it would have placed, goes before a sibling.
+    /// `true` if a queue, for a workload that it would place, goes before a sibling.
     pub(crate) fn before(&self, own: (QueueId, WorkloadId), other: (QueueId, WorkloadId)) -> bool {
         self.queue_rank(own.0, own.1) < self.queue_rank(other.0, other.1)
     }
@@ -63,8 +63,8 @@ impl Shares<'_> {
         Kind::ALL.iter().any(|&kind| ask[kind] > 0 && self.allocatable(id)[kind] == 0)
     }
 
-    /// What the queue may come to hold: its quota or fair share, whichever is more, up to its
-    /// limit; unlimited means all there is.
+    /// Maximum resources of a queue: its quota or fair share, whichever is more, up to its limit;
+    /// unlimited means the capacity.
     fn allocatable(&self, id: QueueId) -> Resources {
         let queue = &self.cluster.queues()[id];
         let capacity = self.cluster.capacity_of(queue.pool);
@@ -78,7 +78,7 @@ impl Shares<'_> {
         result
     }
 
-    /// The largest ratio of held to allocatable over all resources, with `extra` added.
+    /// The largest ratio of used to allocatable over all resources, with `extra` added.
     pub(crate) fn dominant(&self, id: QueueId, extra: Resources) -> Ratio {
         let held = self.cluster.queues()[id].held() + extra;
         let whole = self.allocatable(id);

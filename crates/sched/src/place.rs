@@ -1,5 +1,5 @@
-//! Where one pod goes. Owns: which nodes and devices fit, and which device is taken. Source:
-//! Run:ai reference D.6, scheduling reference §11 and §12.
+//! Placement of one pod. Owns: the nodes and devices that fit, and the choice of the device.
+//! Source: Run:ai reference D.6, scheduling reference §11 and §12.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use units::{GPU_MILLIS, Resources};
 
 use model::Fill;
 
-/// What a pod needs of a place.
+/// Requirements of a pod on its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PodRequirements {
     pub(crate) request: PodRequest,
@@ -19,8 +19,8 @@ pub(crate) struct PodRequirements {
 }
 
 impl PodRequirements {
-    /// What a pod needs in any node pool that its workload may be in; `gpus` stands in for the size of
-    /// an elastic one.
+    /// Requirements of a pod in any node pool that its workload may use; `gpus` replaces the size
+    /// of an elastic one.
     pub(crate) fn anywhere(cluster: &Cluster, pod: PodId, gpus: Option<u32>) -> Self {
         let set = cluster.pods()[pod].set as usize;
         let mut request = cluster.workload_of(pod).spec.pod_sets[set].request;
@@ -31,10 +31,10 @@ impl PodRequirements {
     }
 }
 
-/// Shares of the devices of a node.
+/// Parts of the devices of a node.
 type Devices = SmallVec<[DeviceShare; 2]>;
 
-/// The place the pod would get on this node; none when it does not fit or may not go there.
+/// The place of the pod on this node; `None` if it does not fit or is not allowed there.
 pub(crate) fn on_node(
     cluster: &Cluster,
     id: NodeId,
@@ -49,13 +49,13 @@ pub(crate) fn on_node(
     Some(model::Placement { node: id, devices })
 }
 
-/// True if the pod would get a place on this node.
+/// `true` if the pod would get a place on this node.
 pub(crate) fn fits(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bool {
     let gpus = cluster.nodes()[id].gpus.iter().map(|gpu| (gpu, gpu.free_millis(now)));
     lets_in(cluster, id, ask, now) && fits_on(ask.request.gpu, gpus)
 }
 
-/// True if nothing but its GPUs speaks against the pod on this node.
+/// `true` if the pod fits on this node, GPUs aside.
 fn lets_in(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bool {
     let node = &cluster.nodes()[id];
     let host = Resources { gpu_millis: 0, ..ask.request.resources(1) };
@@ -66,7 +66,7 @@ fn lets_in(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> bo
         && host.fits_in(Resources { gpu_millis: u64::MAX, ..node.free(now) })
 }
 
-/// The devices of this node the pod would get; none when it does not fit.
+/// The devices of this node for the pod; `None` if it does not fit.
 fn devices(node: &Node, request: GpuRequest, now: bool, fill: Fill) -> Option<Devices> {
     if request.devices() == 0 {
         return Some(Devices::new());
@@ -81,8 +81,8 @@ fn devices(node: &Node, request: GpuRequest, now: bool, fill: Fill) -> Option<De
                 (free >= millis).then_some((free, DeviceShare { gpu, millis }))
             })
             .collect();
-        // Whole requests need all of a device, so order matters to shared ones only. An instance is a
-        // pod's own: there is nothing to spread, and the smallest that holds it leaves most to others.
+        // Whole requests need all of a device, so order matters to shared ones only. An instance
+        // belongs to one pod: the smallest that holds it leaves most to others.
         let is_instance = |share: &DeviceShare| node.gpus[share.gpu as usize].part.is_some();
         match fill {
             Fill::BinPack => fitting.sort_unstable_by_key(|(free, share)| (*free, share.gpu)),
@@ -100,7 +100,7 @@ fn devices(node: &Node, request: GpuRequest, now: bool, fill: Fill) -> Option<De
     Some(chosen)
 }
 
-/// True if a request fits on devices with so much free.
+/// `true` if a request fits on devices with these free amounts.
 pub(crate) fn fits_on<'a>(
     request: GpuRequest,
     gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
@@ -112,12 +112,12 @@ pub(crate) fn fits_on<'a>(
     })
 }
 
-/// So many pods, or one if they must not be together.
+/// `pods`, or 1 if the pods must not be on one node.
 pub(crate) fn most_pods(cluster: &Cluster, ask: PodRequirements, pods: u32) -> u64 {
     pods.min(if cluster.keep_apart(ask.constraints) { 1 } else { u32::MAX }).into()
 }
 
-/// How many pods of this kind a node takes, beside what is there.
+/// Number of pods of this kind that a node accepts besides the present ones.
 pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> u32 {
     let node = &cluster.nodes()[id];
     if !cluster.allows(ask.constraints, id) || cluster.check_pods(ask.constraints, id, now).is_err()
@@ -130,15 +130,15 @@ pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: boo
     fitting(ask.request, node.free(now), pods, free)
 }
 
-/// The devices of its place that a pod keeps when it has at most so many: those in service first.
+/// The devices of its place that a pod keeps when reduced to `gpus`: those in service first.
 pub(crate) fn kept(node: &Node, place: &model::Placement, gpus: usize) -> Devices {
     let in_service = |share: &&DeviceShare| node.gpus[share.gpu as usize].in_service;
     let (sound, others): (Vec<_>, Vec<_>) = place.devices.iter().partition(in_service);
     sound.into_iter().chain(others).take(gpus).copied().collect()
 }
 
-/// The place an elastic pod has after it is resized to `gpus` whole devices on its node: it
-/// keeps devices it has; more come from what is free at once.
+/// The place of an elastic pod after it is resized to `gpus` whole devices on its node: it keeps
+/// devices it has; further ones are taken from those free at once.
 pub(crate) fn resized(
     cluster: &Cluster,
     place: &model::Placement,

@@ -1,5 +1,5 @@
-//! What a cycle decided: the difference between the places before and after, with causes.
-//! Owns: naming that difference. Does not know how it is carried out.
+//! The decision of a cycle: the difference between the places before and after, with causes. Owns:
+//! the description of that difference. Does not know about: how it is carried out.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -10,25 +10,25 @@ use units::{Instant, Resources};
 
 use reasons::{Cause, ClassId, Pending};
 
-/// One thing to do. Steps of one plan are independent of each other, except that a reserved
-/// place becomes free only when what holds it has been stopped.
+/// A step of a plan. Steps of one plan are independent of each other, except that a reserved place
+/// becomes free only when its holder has been stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Start the pod here, now.
+    /// Start the pod in this place now.
     Bind {
         /// Pod.
         pod: PodId,
-        /// Where.
+        /// Place.
         to: Placement,
     },
     /// Keep this place for the pod until it is free.
     Reserve {
         /// Pod.
         pod: PodId,
-        /// Where.
+        /// Place.
         to: Placement,
     },
-    /// The reserved place is given up.
+    /// Give up the reserved place.
     Unreserve {
         /// Pod.
         pod: PodId,
@@ -37,37 +37,37 @@ pub enum Step {
     Evict {
         /// Pod.
         pod: PodId,
-        /// Where it was.
+        /// Place before.
         from: Placement,
-        /// Why and for whom.
+        /// Cause, with the beneficiary.
         cause: Cause,
     },
     /// Stop the pod and start it elsewhere.
     Move {
         /// Pod.
         pod: PodId,
-        /// Where it was.
+        /// Place before.
         from: Placement,
-        /// Where it goes.
+        /// Place after.
         to: Placement,
-        /// Why and for whom.
+        /// Cause, with the beneficiary.
         cause: Cause,
     },
     /// Stop the pod and start it on the same node with another number of GPUs.
     Resize {
         /// Pod.
         pod: PodId,
-        /// What it had.
+        /// Place before.
         from: Placement,
-        /// What it gets.
+        /// Place after.
         to: Placement,
-        /// Why and for whom.
+        /// Cause, with the beneficiary.
         cause: Cause,
     },
 }
 
 impl Step {
-    /// The pod it is about.
+    /// The pod of the step.
     #[must_use]
     pub const fn pod(&self) -> PodId {
         match self {
@@ -80,7 +80,7 @@ impl Step {
         }
     }
 
-    /// What its pod occupies after it, given what it does before.
+    /// The binding of its pod after the step, given the one before.
     pub(crate) fn taken(&self, before: &PodBinding) -> PodBinding {
         match self {
             Self::Bind { to, .. } => {
@@ -96,21 +96,21 @@ impl Step {
     }
 }
 
-/// How much work a cycle was.
+/// Amount of work of a cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Trial placements made.
     pub trials: u64,
-    /// True if the bound on trials ended a search.
+    /// `true` if the bound on trials ended a search.
     pub exhausted: bool,
 }
 
-/// Why a workload waits.
+/// Reasons of a waiting workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waits {
     /// The reasons.
     pub reasons: Arc<[Pending]>,
-    /// The class that waits for them; none where they are its own.
+    /// The class that shares the reasons; `None` if they are the workload's own.
     pub class: Option<ClassId>,
 }
 
@@ -124,27 +124,27 @@ impl Deref for Waits {
 /// The outcome of a cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What to do, in pod order.
+    /// Steps, in pod order.
     pub steps: Vec<Step>,
-    /// Workloads that are found to have too few pods since then, or enough again.
+    /// Workloads that have had too few pods since a time, or have enough again (`None`).
     pub stale: BTreeMap<WorkloadId, Option<Instant>>,
-    /// Why each workload that waits does so; never empty for one that waits. What all of a class wait
-    /// for is there once.
+    /// New reasons of each waiting workload; never empty for one that waits. The reasons of a class
+    /// are shared.
     pub pending: BTreeMap<WorkloadId, Waits>,
-    /// What all that are of a class since an earlier plan wait for now, where that has changed.
+    /// New reasons of classes whose members earlier plans have listed.
     pub renewed: BTreeMap<ClassId, Arc<[Pending]>>,
-    /// True if classes have other numbers than in earlier plans. Then `pending` has all that wait.
+    /// `true` if classes have been renumbered. Then `pending` has all waiting workloads.
     pub is_renumbered: bool,
-    /// What each queue is entitled to at this moment.
+    /// Fair share of each queue at this moment.
     pub shares: BTreeMap<QueueId, Resources>,
-    /// When to look again even if nothing happens.
+    /// Time of the next decision even without changes.
     pub wake_at: Option<Instant>,
-    /// How much work it was.
+    /// Amount of work.
     pub stats: Stats,
 }
 
 impl Plan {
-    /// Brings up to date what was known of earlier plans: why each workload waits.
+    /// Updates the reasons known from earlier plans.
     pub fn tell(&self, known: &mut BTreeMap<WorkloadId, Waits>) {
         for waits in known.values_mut() {
             if self.is_renumbered {
@@ -156,8 +156,8 @@ impl Plan {
         known.extend(self.pending.iter().map(|(id, waits)| (*id, waits.clone())));
     }
 
-    /// Leaves out the steps, and the reasons of the workloads they are about, which the next plan gives
-    /// again. What is said of others holds.
+    /// Removes the steps, and the reasons of the workloads in them, which the next plan repeats.
+    /// Reasons of other workloads hold.
     pub fn drop_steps(&mut self, cluster: &Cluster) {
         self.stale.clear();
         for step in self.steps.drain(..) {
@@ -168,7 +168,7 @@ impl Plan {
     }
 }
 
-/// Names what changed for one pod. `cause` is asked for only when something running is stopped.
+/// The step for the change of one pod. `cause` is used only when a running pod is stopped.
 pub(crate) fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) -> Step {
     let pod = change.pod;
     let after = &cluster.pods()[pod].binding;

@@ -1,4 +1,4 @@
-//! Every knob of a decision, with its default. Owns no behaviour.
+//! Every parameter of a decision, with its default. Owns no behaviour.
 
 use std::collections::BTreeMap;
 
@@ -6,59 +6,59 @@ use model::{Fill, GpuRequest, PoolId, Share};
 use shares::OverQuota;
 use units::Resources;
 
-/// Which of the places that fit is taken.
+/// Strategy for the choice among the places that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
-    /// Nodes, for pods with GPUs.
+    /// Strategy for nodes, for pods with GPUs.
     pub gpu: Fill,
-    /// Nodes, for pods without.
+    /// Strategy for nodes, for pods without GPUs.
     pub cpu: Fill,
-    /// The GPUs of a node, for shares of them.
+    /// Strategy for the GPUs of a node, for GPU fractions.
     pub devices: Fill,
 }
 
 impl Placement {
-    /// The same everywhere.
+    /// One strategy for everything.
     #[must_use]
     pub const fn all(fill: Fill) -> Self {
         Self { gpu: fill, cpu: fill, devices: fill }
     }
 
-    /// True if some pods are spread over the nodes.
+    /// `true` if some pods are spread over the nodes.
     #[cfg(feature = "kai")]
     pub(crate) fn spreads_nodes(self) -> bool {
         [self.gpu, self.cpu].contains(&Fill::Spread)
     }
 
-    /// Nodes, for this request.
+    /// Strategy for nodes, for this request.
     pub(crate) fn nodes(self, request: GpuRequest) -> Fill {
         if request.devices() == 0 { self.cpu } else { self.gpu }
     }
 }
 
-/// Whose decisions are made.
+/// Scheduler whose decisions are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Our own.
+    /// The scheduler of Elastane.
     #[default]
     Default,
-    /// Those of KAI-Scheduler, as the scheduling reference describes them. No value of it exists in a
-    /// build without the feature `kai`.
+    /// KAI-Scheduler, as the scheduling reference describes it. No value of it exists in a build
+    /// without the feature `kai`.
     Kai(Kai),
 }
 
-/// Knobs that only profile `kai` has.
+/// Parameters that only profile `kai` has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kai {
-    /// How much further above its fair share than the taker a queue must be, in thousandths.
+    /// Factor by which the saturation of a queue must exceed that of the reclaimer, in thousandths.
     pub saturation_millis: u64,
-    /// True if reclaim may move workloads without counting them as taken.
+    /// `true` if reclaim may move workloads without counting them as reclaimed.
     pub consolidating_reclaim: bool,
-    /// Most workloads of one queue that an action looks at.
+    /// Maximum number of workloads of one queue in an action.
     pub queue_depth: usize,
-    /// Which queue says how long a victim of reclaim runs at least.
+    /// Queue whose minimum run time protects a victim of reclaim.
     pub runtime_from: RuntimeFrom,
-    /// The proof that this build has the profile.
+    /// Proof that this build has the profile.
     pub built: Built,
 }
 
@@ -79,41 +79,41 @@ impl Default for Kai {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Built(#[cfg(not(feature = "kai"))] std::convert::Infallible);
 
-/// Which queue says how long a victim of reclaim runs at least.
+/// Queue whose minimum run time protects a victim of reclaim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeFrom {
-    /// The victim's ancestor just below the point where its path and the taker's part, or else
+    /// The victim's ancestor just below the lowest common ancestor of victim and reclaimer, or else
     /// the next above.
     Branch,
     /// The victim's own queue, or else the next above.
     Leaf,
 }
 
-/// One of the things a decision is made of; see the crate for what each does.
+/// An action of a cycle; see the crate for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// Start what waited for a place that is free now.
+    /// Start workloads whose reserved place is free now.
     Promote,
-    /// Give free resources to the neediest.
+    /// Give free resources to the neediest queues.
     Allocate,
-    /// Shrink elastic pods that hold more than they asked for.
+    /// Shrink elastic pods that hold more than they requested.
     GiveBack,
-    /// Move pods so that free resources come together.
+    /// Move pods to reduce fragmentation.
     Consolidate,
-    /// Take from other queues what they hold above their share.
+    /// Reclaim resources that other queues use above their share.
     Reclaim,
-    /// Take from lower priorities of the same queue.
+    /// Preempt lower priorities of the queue.
     Preempt,
-    /// Stop what is left of gangs that lost too many pods.
+    /// Stop the rest of gangs that lost too many pods.
     Stale,
-    /// Start elastic pods with half of what they asked for, a quarter, ….
+    /// Start elastic pods with half of their request, a quarter, ….
     Fit,
     /// Double elastic pods into idle GPUs.
     Grow,
 }
 
 impl Action {
-    /// What profile `default` does, in order.
+    /// Actions of profile `default`, in order.
     pub const DEFAULT: [Self; 9] = [
         Self::Promote,
         Self::Allocate,
@@ -125,66 +125,66 @@ impl Action {
         Self::Fit,
         Self::Grow,
     ];
-    /// What profile `kai` does, in order. Promotion is no part of it: places on what is being
-    /// released are recomputed in each cycle.
+    /// Actions of profile `kai`, in order. Promotion is not one of them: places on releasing
+    /// resources are recomputed in each cycle.
     pub const KAI: [Self; 5] =
         [Self::Allocate, Self::Consolidate, Self::Reclaim, Self::Preempt, Self::Stale];
 }
 
-/// The knobs.
+/// Parameters of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Whose decisions are made.
+    /// Scheduler whose decisions are made.
     pub profile: Profile,
-    /// What is done in each cycle, in order.
+    /// Actions of each cycle, in order.
     pub actions: Vec<Action>,
-    /// Which node is taken.
+    /// Placement strategy.
     pub placement: Placement,
-    /// The same for nodes of these pools.
+    /// Placement strategy of these pools.
     pub pools: BTreeMap<PoolId, Placement>,
-    /// How capacity that no quota claims is divided.
+    /// Division of capacity that no quota claims.
     pub over_quota: OverQuota,
-    /// `true` if quotas that promise more than there is are honoured in proportion. If not, each
-    /// keeps its promise on paper and the workloads that came first keep the GPUs.
+    /// `true` if quotas that exceed the capacity are honoured in proportion. If `false`, each quota
+    /// stays in force and the workloads that came first keep the GPUs.
     pub shrinks_promises: bool,
-    /// True if a queue that takes beyond its own quota must leave the other its quota. If not, two
-    /// queues with large gangs can take the same GPUs from each other for ever.
+    /// `true` if a queue that takes beyond its own quota must leave the other its quota. If
+    /// `false`, two queues with large gangs can take the same GPUs from each other for ever.
     pub protects_quota: bool,
-    /// How strongly past use lowers a queue's weight, in thousandths (KAI's k; 0 = not at all).
+    /// Factor by which past usage lowers a queue's weight, in thousandths (KAI's k; 0 for none).
     pub usage_weight_millis: u64,
-    /// Which past counts as use; none: fair shares do not depend on the past. Who calls keeps the
+    /// Window of past usage; `None` if fair shares do not depend on the past. The caller keeps the
     /// [`model::UsageLedger`].
     pub usage: Option<model::UsageWindow>,
-    /// Most workloads moved to make room for one (0 = never move). KAI's default is 16 too.
+    /// Maximum number of workloads moved to make room for one (0 = never). KAI's default: 16.
     pub consolidation_moves_max: usize,
     /// Minimum time between two resizes of a workload if no other needs the difference, in
-    /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
-    /// stream of short ones would do nothing but restart.
+    /// milliseconds. Every resize is a restart from a checkpoint; without a minimum a job beside a
+    /// stream of short ones would restart all the time.
     pub grow_interval_ms_min: u64,
-    /// How long a restart of an elastic workload takes, in milliseconds: after a shrink it waits as long
-    /// before it grows beyond its request, after the next twice as long, and so on.
+    /// Duration of a restart of an elastic workload, in milliseconds: growth beyond its request
+    /// waits this long after a shrink, twice as long after the next, and so on.
     pub restart_ms: u64,
-    /// How long workloads run before another queue may take from them, in milliseconds, where no
-    /// queue says anything.
+    /// Minimum run time of workloads before reclaim by another queue, in milliseconds, where no
+    /// queue sets one.
     pub reclaim_min_runtime_ms: u64,
-    /// The same before a higher priority of their own queue may stop them.
+    /// Minimum run time before preemption in a queue, in milliseconds, where no queue sets one.
     pub preempt_min_runtime_ms: u64,
-    /// How long a gang may run with fewer pods than its minimum before the rest is stopped, in
-    /// milliseconds. KAI: 60 s.
+    /// Maximum time for which a gang may run with fewer pods than its minimum before the rest is
+    /// stopped, in milliseconds. KAI: 60 s.
     pub stale_grace_ms: u64,
-    /// How long the first in line waits before room is kept for it, in milliseconds.
+    /// Time that the first queued workload waits for a reservation, in milliseconds.
     pub reserve_after_ms: u64,
-    /// How long work that is larger than its queue's share and started because the queue was behind
-    /// is not stopped for another's share, in milliseconds.
+    /// Time in which work that is larger than its queue's share, and started because the queue was
+    /// behind, is not stopped for another's share, in milliseconds.
     pub turn_ms: u64,
-    /// Most workloads that room is kept for (0 = for none).
+    /// Maximum number of workloads with a reservation (0 = none).
     pub reservations_max: usize,
-    /// Most trial placements of one action in one cycle: the bound on its work.
+    /// Maximum number of trial placements of one action in one cycle: the bound on its work.
     pub trials_max: u64,
 }
 
 impl Policy {
-    /// How capacity is divided.
+    /// Rules for the division of capacity.
     #[must_use]
     pub const fn division(&self) -> shares::Rules {
         shares::Rules {
@@ -194,7 +194,7 @@ impl Policy {
         }
     }
 
-    /// KAI's decisions; none in a build without the feature `kai`.
+    /// The parameters of profile `kai`; `None` in a build without the feature `kai`.
     #[cfg(feature = "kai")]
     #[must_use]
     pub fn kai() -> Option<Self> {
@@ -206,24 +206,24 @@ impl Policy {
         })
     }
 
-    /// None: this build is without the feature `kai`.
+    /// `None`: this build is without the feature `kai`.
     #[cfg(not(feature = "kai"))]
     #[must_use]
     pub const fn kai() -> Option<Self> {
         None
     }
 
-    /// Which places of a pool are taken.
+    /// The placement strategy in a pool.
     pub(crate) fn placement_in(&self, pool: PoolId) -> Placement {
         self.pools.get(&pool).copied().unwrap_or(self.placement)
     }
 
-    /// How places are taken, everywhere and in single pools.
+    /// All placement strategies, the general one and those of single pools.
     pub(crate) fn placements(&self) -> impl Iterator<Item = Placement> {
         self.pools.values().copied().chain([self.placement])
     }
 
-    /// The run times guaranteed where no queue says anything.
+    /// The run times guaranteed where no queue sets one.
     pub(crate) fn usual_share(&self) -> Share {
         Share {
             reclaim_min_runtime_ms: Some(self.reclaim_min_runtime_ms),

@@ -1,18 +1,18 @@
-//! Which workloads of one queue others may preempt. Owns: that one comparison.
+//! Precedence of the workloads of one queue in preemption. Owns: that one comparison.
 
 use model::WorkloadId;
 use units::Resources;
 
 use crate::session::Session;
 
-/// True if `victim` runs for the same queue and may be stopped for `id`: it is less important,
-/// or as important and `id`, which is not preemptible, has a right to its quota.
+/// `true` if `victim` runs for the same queue and may be stopped for `id`: it is less important, or
+/// as important and `id`, which is not preemptible, has a right to its quota.
 pub(crate) fn gives_way_to(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
     s.can_give_way(victim) && is_below(s, id, victim)
 }
 
-/// What the work holds that could be stopped for a workload in its queue, at the most; none if there is no
-/// such work.
+/// Maximum amount that could be preempted for a workload in its queue; `None` if there is no such
+/// work.
 pub(crate) fn held_below_it(s: &Session<'_>, id: WorkloadId) -> Option<Resources> {
     let workload = &s.cluster.workloads()[id];
     let as_important = u32::from(!workload.spec.preemptible);
@@ -22,18 +22,18 @@ pub(crate) fn held_below_it(s: &Session<'_>, id: WorkloadId) -> Option<Resources
     Some(tiers.map(|(_, tier)| tier.held).sum())
 }
 
-/// True if `other`, of the same queue, is there to be stopped for `id`, running or not. Of one whose
-/// pods above the minimum have a priority of their own at least these.
+/// `true` if `other`, of the same queue, may be preempted for `id`, running or not; or at least its
+/// pods above the minimum, if these have a priority of their own.
 pub(crate) fn is_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].least_priority())
 }
 
-/// True if what `other` waits for would be there to be stopped for `id`.
+/// `true` if the pods that `other` waits to place could be preempted for `id`.
 pub(crate) fn is_next_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].next_priority())
 }
 
-/// True if all of `other` is, not only its pods above the minimum.
+/// `true` if all of `other` may be preempted for `id`, not only its pods above the minimum.
 pub(crate) fn is_all_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
     is_below_with(s, id, other, s.cluster.workloads()[other].spec.priority)
 }

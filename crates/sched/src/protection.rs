@@ -1,5 +1,5 @@
-//! Why nothing is taken for a workload whose project is entitled to more. Owns: naming the rule that
-//! protects what others hold, from the accounts of queues. Siblings are summed up once a decision.
+//! Reasons why nothing is taken for a workload whose project is entitled to more. Owns: naming the
+//! rule that protects the other work. Siblings are summed once a decision.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::{Action, Profile};
 use reasons::Pending;
 use reasons::Protection;
 
-/// What the queues below one hold of a resource, and may be taken from them.
+/// Used resources of sibling queues in one kind, and the parts that may be taken.
 #[derive(Debug, Clone, Default)]
 struct Group {
     held: u64,
     fixed: u64,
-    /// Preemptible and beyond the quotas, as far as these can be kept.
+    /// Preemptible and beyond the quotas, as far as these can be honoured.
     over_quota: u64,
     /// Preemptible and beyond the fair shares and the quotas.
     over_share: u64,
-    /// Those that hold the most that is preemptible.
+    /// The queues with the most preemptible use.
     largest: Vec<(u64, QueueId)>,
-    /// Two of those beyond their quotas of which something is outside of its guaranteed run time.
+    /// Two of the queues beyond their quotas that have work outside of its guaranteed run time.
     open: Vec<QueueId>,
 }
 
-/// The groups that were summed up so far.
+/// The groups that have been summed.
 #[derive(Debug, Default)]
 pub(crate) struct Protections(BTreeMap<(Option<QueueId>, PoolId, Kind), Group>);
 
 impl Protections {
-    /// Why nothing is taken for a workload that its queue neither refuses nor has no share for.
+    /// The reason why nothing is taken for a workload that its queue accepts and has a share for.
     pub(crate) fn reason(
         &mut self,
         s: &Session<'_>,
@@ -104,7 +104,7 @@ impl Protections {
         })
     }
 
-    /// The siblings of a queue.
+    /// The sum of the siblings of a queue.
     fn without(&mut self, s: &Session<'_>, queue: QueueId, kind: Kind) -> Group {
         let row = &s.cluster.queues()[queue];
         let key = (row.parent, row.pool, kind);

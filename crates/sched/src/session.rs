@@ -1,6 +1,6 @@
-//! One cycle in progress: the cluster under an open transaction, and what was found out so far.
-//! Owns: placing a workload (all its pods or none), stopping and resizing pods, the checks of
-//! limit and quota, and the bound on work. Does not know which action asks.
+//! One cycle in progress: the cluster under an open transaction, and the findings so far. Owns:
+//! placing a workload (all its pods or none), stopping and resizing pods, the checks of limit and
+//! quota, and the bound on work. Does not know about: the action in progress.
 
 pub(crate) mod pools;
 pub(crate) mod reserve;
@@ -33,50 +33,50 @@ pub(crate) struct Session<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) known: Knowledge,
     pub(crate) causes: BTreeMap<PodId, Cause>,
-    /// Whom any of these may name.
+    /// Beneficiaries that the causes may name.
     pub(crate) beneficiaries: BTreeSet<WorkloadId>,
-    /// Workloads that are found to have too few pods since then, or enough again.
+    /// Workloads that have had too few pods since a time, or have enough again (`None`).
     pub(crate) stale: BTreeMap<WorkloadId, Option<Instant>>,
     pub(crate) stats: Stats,
     /// Trials left to the present action: each has its own, so that none starves another.
     pub(crate) trials_left: u64,
-    /// Sets of victims that may still be looked at in it.
+    /// Sets of victims that the present action may still try.
     pub(crate) sets_left: u64,
     pub(crate) wake_at: Option<Instant>,
     pub(crate) node_scoring: NodeScoring,
-    /// Where pods could go that are moved: found out while only reading.
+    /// Free places for moved pods; a cell, as it is filled by reads.
     pub(crate) free_places: RefCell<FreePlaces>,
     pub(crate) reservations: Reservations,
     pub(crate) trying: Trying,
-    /// The revision of the state in which none that waits has a place that is free.
+    /// The revision of the state in which no waiting workload has a free place.
     pub(crate) full_at: Option<u64>,
-    /// The last turns, if they all came to nothing.
+    /// The turns of the last pass, if all of them failed.
     pub(crate) failed_turns: Option<FailedTurns>,
 }
 
-/// A queue that may not hold what is asked for.
+/// A queue that may not use the requested resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     queue: QueueId,
-    /// Of what it would hold too much.
+    /// Kind of resource that it would exceed.
     kind: Kind,
-    /// It would pass its limit; otherwise what cannot be preempted would pass its quota.
+    /// `true` if it would exceed its limit; else its non-preemptible work would exceed its quota.
     by_limit: bool,
 }
 
 impl Refusal {
-    /// The code of the reason that it is.
+    /// Code of the reason that describes it.
     pub(crate) const fn code(self) -> &'static str {
         if self.by_limit { "P201" } else { "P202" }
     }
 }
 
-/// Why a workload was not placed.
+/// Reason why a workload was not placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blocked {
-    /// Its queue may not hold more; evictions elsewhere cannot help.
+    /// Its queue may not use more; evictions elsewhere cannot help.
     Queue,
-    /// No room.
+    /// There is no room.
     Room,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Session<'a> {
         Self::resume(Knowledge::of_shares(cluster, policy), cluster, now, policy)
     }
 
-    /// The same with what is known from earlier decisions.
+    /// Opens a transaction with the knowledge of earlier decisions.
     pub(crate) fn resume(
         known: Knowledge,
         cluster: &'a mut Cluster,
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
 }
 
 impl Session<'_> {
-    /// True if any queue guarantees how long its workloads run.
+    /// `true` if any queue guarantees a run time to its workloads.
     pub(crate) fn guarantees_time(&self) -> bool {
         let guaranteed =
             |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
@@ -129,12 +129,12 @@ impl Session<'_> {
         Shares { cluster: self.cluster, known: &self.known, now: self.now }
     }
 
-    /// What each queue is entitled to.
+    /// Fair share of each queue.
     pub(crate) const fn fair(&self) -> &BTreeMap<QueueId, Resources> {
         self.known.shares()
     }
 
-    /// Finds that a workload has had too few pods since then, or has enough.
+    /// Records that a workload has had too few pods since a time, or has enough (`None`).
     pub(crate) fn mark_stale(&mut self, id: WorkloadId, since: Option<Instant>) {
         match self.cluster.workloads()[id].stale_since == since {
             true => drop(self.stale.remove(&id)),
@@ -142,7 +142,7 @@ impl Session<'_> {
         }
     }
 
-    /// Takes in what has changed since the last action.
+    /// Applies the changes of the last action to the knowledge.
     pub(crate) fn follow(&mut self) {
         self.known.follow(self.cluster, self.now);
     }
@@ -153,19 +153,19 @@ impl Session<'_> {
         waiting.filter(|&id| self.cluster.workloads()[id].not_before <= self.now)
     }
 
-    /// Queues of projects that hold more or less than at a point of this cycle.
+    /// Queues of projects whose use has changed since a point of this cycle.
     pub(crate) fn queues_changed_since(&self, point: Checkpoint) -> BTreeSet<QueueId> {
         let pods = self.cluster.changed_since(point);
         let projects = pods.map(|pod| self.cluster.workload_of(pod).spec.queue);
         projects.flat_map(|project| self.cluster.queues_of(project)).collect()
     }
 
-    /// Workloads of which a pod came, went or changed since a point of this cycle.
+    /// Workloads of which a pod was placed, removed or changed since a point of this cycle.
     pub(crate) fn workloads_changed_since(&self, point: Checkpoint) -> BTreeSet<WorkloadId> {
         self.cluster.changed_since(point).map(|pod| self.cluster.pods()[pod].workload).collect()
     }
 
-    /// Spends one trial; false when the action has used up its own.
+    /// Spends one trial; `false` if the action has no trials left.
     pub(crate) fn may_try(&mut self) -> bool {
         let Some(left) = self.trials_left.checked_sub(1) else {
             self.stats.exhausted = true;
@@ -176,12 +176,12 @@ impl Session<'_> {
         true
     }
 
-    /// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
+    /// Finds a place for a pod: free at once (`now`), or free after releasing pods have terminated.
     pub(crate) fn find(&mut self, ask: PodRequirements, now: bool) -> Option<Placement> {
         node_scoring::find(self.cluster, &mut self.node_scoring, ask, now, self.policy, |_| true)
     }
 
-    /// The same, where no reservation is in the way.
+    /// As [`Session::find`], but only where no reservation forbids it.
     pub(crate) fn find_respecting(
         &mut self,
         pod: PodId,
@@ -198,7 +198,7 @@ impl Session<'_> {
         found
     }
 
-    /// The same among the nodes to which the other pods of its workload bind it.
+    /// As [`Session::find`], but only on nodes to which the other pods of its workload bind it.
     pub(crate) fn find_beside(
         &mut self,
         pod: PodId,
@@ -220,14 +220,14 @@ impl Session<'_> {
         place::on_node(cluster, node, ask, now, devices)
     }
 
-    /// Places the pods a workload needs next in the first of its node pools in which they can be.
+    /// Places the next pods of a workload in the first of its node pools in which they fit.
     pub(crate) fn place(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         pools::in_order(self, id, |s| s.place_here(id, gpus))
     }
 
-    /// Places the pods a workload needs next: all it lacks of its minimum, or else what it grows
-    /// by. Places that are free at once are taken; if one is not, all are reserved until the last
-    /// is free. Where a part finds no room, another stands in for it if the minimum allows it.
+    /// Places the next pods of a workload: all that it lacks of its minimum, or else those by which
+    /// it grows. Places that are free at once are taken; if one is not, all are reserved until the
+    /// last is free. If a part finds no room, another replaces it where the minimum allows it.
     fn place_here(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         let (mut excluded, mut blocked) = (Vec::new(), None);
         loop {
@@ -254,7 +254,7 @@ impl Session<'_> {
         }
     }
 
-    /// Finds places for all these pods, where no room is kept for others; or else says which set
+    /// Finds places for all these pods outside of reservations; or else returns a pod set that
     /// found none.
     fn place_turn(
         &mut self,
@@ -270,7 +270,7 @@ impl Session<'_> {
         }
         self.cluster.rollback(start);
         self.keep_room();
-        // Preferably where no room is kept, else where it is kept for none that binds it.
+        // Preferably outside of all reservations, else inside of those that do not bind it.
         let mut placed = Err(pods.first().map_or(0, |&pod| self.cluster.pods()[pod].set as usize));
         if self.leaves_headroom(id, asked) {
             placed = self.place_all(id, pods, gpus, Some(ReservationScope::All));
@@ -283,8 +283,8 @@ impl Session<'_> {
         placed
     }
 
-    /// Places again what was stopped for another, but nothing of the sets that are `full`; never
-    /// where room is kept for another workload, which would otherwise lose it.
+    /// Places pods again that were stopped for another workload, except those of the sets that are
+    /// `full`; never in the reservation of another workload, which would lose it otherwise.
     pub(crate) fn place_again(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let again = |s: &mut Session<'_>| {
             let pods = s.next_pods_beside(id, full);
@@ -294,8 +294,8 @@ impl Session<'_> {
         pools::in_order(self, id, again).is_ok()
     }
 
-    /// Finds places for all these pods; those that can go on where they are do, if the others have
-    /// places then.
+    /// Finds places for all these pods; those that can continue in their places do, if the others
+    /// have places then.
     fn place_rest(&mut self, id: WorkloadId, pods: &[PodId]) -> Result<(), usize> {
         let start = self.cluster.checkpoint();
         let mut rest = Vec::new();
@@ -317,7 +317,7 @@ impl Session<'_> {
         self.place_all(id, pods, None, Some(ReservationScope::All))
     }
 
-    /// Finds places for all these pods, or for none and says which set found none.
+    /// Finds places for all these pods, or for none; then returns a pod set that found none.
     fn place_all(
         &mut self,
         id: WorkloadId,
@@ -333,9 +333,8 @@ impl Session<'_> {
         placed
     }
 
-    /// Puts pods stopped in this cycle back where they are still running, if that is free; then
-    /// they were never stopped. All the next ones of these or none, and nothing of the sets that are
-    /// `full`.
+    /// Puts pods stopped in this cycle back where they still run, if the place is free; then they
+    /// were never stopped. All of the next pods or none, and no pods of the sets that are `full`.
     pub(crate) fn put_back(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let start = self.cluster.checkpoint();
         let stays = |pod: PodId| self.place_it_left(pod).is_some();
@@ -353,7 +352,7 @@ impl Session<'_> {
         true
     }
 
-    /// Where a pod still runs that is stopped in this cycle, if it could go on there.
+    /// The place in which a pod stopped in this cycle still runs, if it could continue there.
     pub(crate) fn place_it_left(&self, pod: PodId) -> Option<Placement> {
         let original = self.cluster.original(pod);
         let here = original.current.as_ref().filter(|_| !original.releasing)?;
@@ -369,26 +368,26 @@ impl Session<'_> {
         stays.then(|| here.clone())
     }
 
-    /// True if no pod that conflicts by anti-affinity has been placed there in the meantime. Pods that it
-    /// has affinity to may have left.
+    /// `true` if no pod that conflicts by anti-affinity has been placed on the node meanwhile. Pods
+    /// that it has affinity to may have left.
     fn lets_stay(&self, pod: PodId, node: NodeId) -> bool {
         let constraints = self.constraints_of(pod);
         let check = self.cluster.check_pods(constraints, node, false);
         matches!(check, Ok(()) | Err(PodMismatch::Affinity))
     }
 
-    /// The pods to place next; none if too few are left to reach a minimum.
+    /// The pods to place next; empty if too few are left to reach a minimum.
     pub(crate) fn next_pods(&self, id: WorkloadId) -> Vec<PodId> {
         self.next_pods_beside(id, &[])
     }
 
-    /// The same without those of some sets.
+    /// The pods to place next without those of some sets.
     pub(crate) fn next_pods_beside(&self, id: WorkloadId, full: &[usize]) -> Vec<PodId> {
         next_pods(self.cluster, id, full)
     }
 
-    /// Makes `target` the place the pod will be at. What happens to its processes follows from
-    /// where they were when the cycle began, so a pod stopped and put back was never stopped.
+    /// Sets the place of a pod. The effect on its processes follows from its place when the cycle
+    /// began, so a pod stopped and put back was never stopped.
     pub(crate) fn set_target(&mut self, pod: PodId, target: Option<Placement>, at_once: bool) {
         let original = self.cluster.original(pod);
         let (running, stopping) = (original.current.clone(), original.releasing);
@@ -401,7 +400,7 @@ impl Session<'_> {
         self.cluster.set_binding(pod, binding);
     }
 
-    /// Limit and quota at every level of the tree. Source: scheduling reference §9.
+    /// Checks limit and quota at every level of the tree. Source: scheduling reference §9.
     pub(crate) fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Refusal> {
         let preemptible = self.cluster.workloads()[id].spec.preemptible;
         let mut lineage = self.cluster.lineage(self.queue_of(id));
@@ -421,7 +420,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The reason that a refusal of so much is.
+    /// The reason that describes a refusal of this request.
     pub(crate) fn refused(&self, refusal: Refusal, asked: Resources) -> Pending {
         let Refusal { queue: id, kind, by_limit } = refusal;
         let (row, requested) = (&self.cluster.queues()[id], asked[kind]);
@@ -442,14 +441,14 @@ impl Session<'_> {
         self.cluster.lineage(own).find(refuses).unwrap_or(own)
     }
 
-    /// What elastic workloads hold beyond their requests where a workload is being placed.
+    /// Resources that elastic workloads use beyond their requests in the pool in question.
     pub(crate) fn lent(&self, id: WorkloadId) -> Resources {
         let roots = self.cluster.roots(self.division_of(id));
         let gpu_millis = roots.map(|queue| self.cluster.queues()[queue].lent_gpu_millis).sum();
         Resources { gpu_millis, ..Resources::ZERO }
     }
 
-    /// The other queues under the same one.
+    /// The other queues with the same parent.
     pub(crate) fn siblings(&self, queue: QueueId) -> Vec<QueueId> {
         let row = &self.cluster.queues()[queue];
         let all: Vec<_> = match row.parent {
@@ -466,19 +465,19 @@ impl Session<'_> {
         self.workloads_in(queue).chain(below).collect()
     }
 
-    /// The same of this very queue.
+    /// Workloads with a place, or a reserved one, that are charged to this very queue.
     pub(crate) fn workloads_in(&self, queue: QueueId) -> impl Iterator<Item = WorkloadId> {
         let project = &self.cluster.queues()[self.cluster.project_of(queue)];
         let all = project.placed.iter().copied();
         all.filter(move |&id| !self.cluster.is_divided() || self.queue_of(id) == queue)
     }
 
-    /// What the next pods of a workload add up to, at the given size.
+    /// Sum of the requests of a workload's next pods, at the given size.
     pub(crate) fn ask(&self, id: WorkloadId, gpus: Option<u32>) -> Resources {
         self.asked(&self.next_pods(id), gpus)
     }
 
-    /// What pods ask for together; `gpus` stands in for the size of elastic ones.
+    /// Sum of the requests of pods; `gpus` replaces the size of elastic ones.
     pub(crate) fn asked(&self, pods: &[PodId], gpus: Option<u32>) -> Resources {
         let each = pods.iter().map(|&pod| self.cluster.set_of(pod).demand);
         let resized = |demand: Resources| match gpus {
@@ -488,31 +487,31 @@ impl Session<'_> {
         each.map(resized).sum()
     }
 
-    /// The least that what a workload asks for can come to.
+    /// Lower bound of the resources that a request needs.
     pub(crate) fn least(&self, id: WorkloadId, asked: Resources) -> Resources {
         let sets = &self.cluster.workloads()[id].spec.pod_sets;
-        // On a larger device it is a smaller part.
+        // A larger device gives a smaller part.
         let by_memory = sets.iter().any(|set| matches!(set.request.gpu, GpuRequest::Memory { .. }));
         if by_memory { Resources { gpu_millis: 0, ..asked } } else { asked }
     }
 
-    /// How much of what it may come to hold a queue holds.
+    /// The used fraction of the resources that a queue may use.
     pub(crate) fn saturation(&self, queue: QueueId) -> Ratio {
         self.shares().dominant(queue, Resources::ZERO)
     }
 
-    /// Until when a workload may not preempt others.
+    /// Time before which a workload may not preempt others.
     pub(crate) fn patient_until(&self, id: WorkloadId) -> Instant {
         patient_until(self.cluster, id).unwrap_or_default()
     }
 
-    /// Since when a workload waits: its submission, or its last eviction.
+    /// Start of a workload's wait: its submission, or its last eviction.
     pub(crate) fn waits_since(&self, id: WorkloadId) -> Instant {
         self.cluster.workloads()[id].waits_since()
     }
 
-    /// Until when a workload of which something runs is safe from `what` its queue, or the nearest one above that
-    /// says anything, guarantees.
+    /// Time before which a running workload is safe by the run time `what` that its queue, or the
+    /// nearest one above that sets one, guarantees.
     pub(crate) fn safe_until(
         &self,
         id: WorkloadId,
@@ -524,7 +523,7 @@ impl Session<'_> {
         last_start.map_or(Instant::default(), |start| start.plus_ms(span_ms))
     }
 
-    /// What a queue, or the nearest one above that says anything, or else the policy, guarantees.
+    /// Run time guaranteed by a queue, or by the nearest above that sets one, or by the policy.
     pub(crate) fn guaranteed_ms(
         &self,
         queue: QueueId,
@@ -535,22 +534,22 @@ impl Session<'_> {
         given.or_else(|| what(&self.policy.usual_share())).unwrap_or(0)
     }
 
-    /// How much of a workload's running time would be lost if it stopped now: what has passed since
-    /// it last saved its progress, or else since it started; nothing where nothing of it runs.
+    /// Run time of a workload that would be lost if it stopped now: the time since its last
+    /// checkpoint, or else since its start; 0 if no pod of it runs.
     pub(crate) fn unsaved_ms(&self, id: WorkloadId) -> u64 {
         let workload = &self.cluster.workloads()[id];
         let since = workload.last_start.max(workload.checkpointed_at).filter(|_| !workload.idle);
         since.map_or(0, |since| self.now.0.saturating_sub(since.0))
     }
 
-    /// The loss that the cause of an eviction names.
+    /// The loss in the cause of an eviction.
     pub(crate) fn lost(&self, id: WorkloadId) -> Lost {
         let workload = &self.cluster.workloads()[id];
         let checkpointed = workload.checkpointed_at > workload.last_start;
         Lost { unsaved_ms: self.unsaved_ms(id), checkpointed }
     }
 
-    /// True if a workload has a place and may be stopped for others.
+    /// `true` if a workload has a place and may be stopped for others.
     pub(crate) fn can_give_way(&self, id: WorkloadId) -> bool {
         let workload = &self.cluster.workloads()[id];
         workload.spec.preemptible && workload.placed > 0
@@ -574,7 +573,7 @@ impl Session<'_> {
         }
     }
 
-    /// Asks to be woken no later than this.
+    /// Requests a decision no later than `at`.
     pub(crate) fn wake(&mut self, at: Instant) {
         self.wake_at = Some(self.wake_at.map_or(at, |before| before.min(at)));
     }

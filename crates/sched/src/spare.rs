@@ -1,11 +1,11 @@
-//! What a workload can do without. Owns: the order in which pods above a minimum go, and parts
-//! above the minimum of a group. Source: scheduling reference §6.4, §14 and §20.
+//! Optional pods and parts of a workload. Owns: the order in which pods above a minimum are
+//! removed, and parts above the minimum of a group. Source: scheduling reference §6.4, §14 and §20.
 
 use std::cmp::Reverse;
 
 use model::{Child, WorkloadSpec, set_rank, task_priority};
 
-/// What goes next.
+/// The next pods to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spare {
     /// The last pod of a set.
@@ -14,9 +14,9 @@ pub(crate) enum Spare {
     Part(Child),
 }
 
-/// What goes next of a workload with so many pods of each set: of the sets above their minimum and the
-/// parts that a group can do without what has the lowest task priority. Of equals a pod goes before a
-/// part, that of the set with the most pods for its minimum. None if nothing is left but its minimum.
+/// The next pods to remove from a workload with these numbers of pods in its sets: the lowest task
+/// priority among sets above their minimum and optional parts. Of equals a pod goes before a part,
+/// that of the set with the most pods for its minimum. `None` if only its minimum is left.
 pub(crate) fn next_spare(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Spare> {
     let above = (0..spec.pod_sets.len()).filter(|&at| pods(at) > spec.pod_sets[at].pods_min);
     let worst = above.max_by_key(|&at| {
@@ -29,21 +29,21 @@ pub(crate) fn next_spare(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> O
     spare_part(spec, pods).filter(is_lower).map(Spare::Part).or_else(|| worst.map(Spare::PodOf))
 }
 
-/// The part that goes first of those that a group, however deep, can do without: that with the lowest
-/// task priority, of equals with the fewest pods. One of which a part could go alone goes after that.
+/// The first optional part to remove, at any depth of groups: that with the lowest task priority,
+/// of equals with the fewest pods. A part that contains an optional part goes after that.
 pub(crate) fn spare_part(spec: &WorkloadSpec, pods: &impl Fn(usize) -> u32) -> Option<Child> {
     let mut parts = Vec::new();
     spare_parts_of(spec, None, pods, &mut parts);
     parts.into_iter().min_by_key(|&part| rank(spec, part, pods))
 }
 
-/// The least goes first: by task priority, then by the number of pods.
+/// Sort key of removal, least first: by task priority, then by the number of pods.
 fn rank(spec: &WorkloadSpec, part: Child, pods: &impl Fn(usize) -> u32) -> (u32, u32) {
     let own = (0..spec.pod_sets.len()).filter(|&set| holds(spec, part, set));
     (task_priority(spec, part), own.map(pods).sum())
 }
 
-/// Adds those of a group (none: of the workload), and says whether there are any.
+/// Adds the optional parts of a group (`None`: of the workload); returns `true` if there are any.
 fn spare_parts_of(
     spec: &WorkloadSpec,
     group: Option<usize>,
@@ -68,7 +68,7 @@ fn spare_parts_of(
     parts.len() > known
 }
 
-/// True if a set is in a part of a workload.
+/// `true` if a set is in a part of a workload.
 pub(crate) fn holds(spec: &WorkloadSpec, part: Child, set: usize) -> bool {
     match part {
         Child::Group(group) => spec.is_in(set, Some(group)),

@@ -1,13 +1,13 @@
-//! One workload at a time, onto what is free at once. Owns: the shortest way to the placement
-//! the actions use, for replaying traces and measuring packing. No pod is stopped or moved.
+//! Placement of one workload at a time on free resources. Owns: the shortest way to the placement
+//! that the actions use, for replaying traces and measuring packing. No pod is stopped or moved.
 
 use model::{Cluster, PodBinding, WorkloadId};
 
 use crate::place::PodRequirements;
 use crate::{NodeScoring, Policy, node_scoring};
 
-/// Gives every waiting pod of a workload a place that is free now, or none of them. The scoring
-/// serves one cluster and one policy, call after call.
+/// Gives every waiting pod of a workload a place that is free now, or none of them. The scoring is
+/// for one cluster and one policy, call after call.
 pub fn try_place(
     cluster: &mut Cluster,
     scoring: &mut NodeScoring,

@@ -1,11 +1,11 @@
 //! Making room for a workload by evicting others. Owns: the search for victims, the proof that it
-//! helps (the placement is made before any eviction is reported), and keeping the loss as
-//! small as possible. Does not know which eviction is fair: that is each action's [`Rule`].
+//! helps (the placement is made before any eviction is reported), and the minimization of the loss.
+//! Does not know about: the fairness of evictions, which each action's [`Rule`] decides.
 //!
 //! Each node has a cost of its own: the cheapest set of its pods whose eviction would make room for
 //! one pod of the workload. The cheapest node is taken, its cost recomputed, and so on until every
 //! pod has a place. A cost is an estimate that reads the state and changes nothing; evictions are
-//! done in the transaction, where each unit is judged by the rule.
+//! done in the transaction, where the rule judges each unit.
 
 mod accept;
 mod asked;
@@ -47,25 +47,25 @@ pub(crate) use set_search::{SETS_MAX, SETS_OF_ONE};
 use upper_bound::Feasibility;
 pub(crate) use upper_bound::LargestWorkloads;
 
-/// What an action may take, and why.
+/// Rules of an action for evictions.
 pub(crate) trait Rule {
-    /// True if the workload may evict others at all.
+    /// `true` if the workload may evict others at all.
     fn may_evict(&self, _: &Session<'_>, _: WorkloadId, _: Resources) -> bool {
         true
     }
 
-    /// True if it may come to that if so much of its own queue gives way. It may say yes too often, never
-    /// too rarely.
+    /// `true` if the workload might be allowed to evict others after `given` of its own queue gives
+    /// way. May be wrongly `true`, never wrongly `false`.
     fn could_evict(&self, _: &Session<'_>, _: WorkloadId, _: Resources, _given: Resources) -> bool {
         true
     }
 
-    /// True if this one may be evicted. Of work of another queue the answer is the same for all
-    /// takers.
+    /// `true` if this workload may be evicted. For work of another queue the answer is equal for
+    /// all takers.
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
 
-    /// No more than this can come free by evictions. It may say too much, never too little: what is
-    /// refused by it could not have been served.
+    /// Upper bound of the resources that evictions can free. May be too large, never too small: a
+    /// request beyond it could not have been served.
     fn frees_at_most(
         &self,
         s: &Session<'_>,
@@ -74,42 +74,42 @@ pub(crate) trait Rule {
         largest_workloads: &mut LargestWorkloads,
     ) -> Resources;
 
-    /// The queues of which work may give way in an attempt that begins now, or of those below them, beside
-    /// the taker's own; none if any may. It may name too many, never too few.
+    /// The queues whose work, or work below them, may give way in an attempt that begins now,
+    /// besides the taker's own; `None` if any may. May contain too many, never too few.
     fn givers(&self, _: &Session<'_>, _: WorkloadId, _: Resources) -> Option<BTreeSet<QueueId>> {
         None
     }
 
-    /// In what units this one is evicted, each on top of the one before.
+    /// The units in which this workload is evicted, each on top of the one before.
     fn eviction_units(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
         whole_workload(s, victim)
     }
 
-    /// True if this one of its own queue gives way to remove what speaks against the workload:
-    /// the limit or quota of the queue, or its entitlement.
+    /// `true` if this workload of its own queue gives way to remove an obstacle in the queue:
+    /// limit, quota or entitlement.
     fn own_gives_way(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         self.is_victim(s, id, victim)
     }
 
-    /// True if queues that hold no more than their fair share are asked last.
+    /// `true` if queues within their fair share give way last.
     fn spares_the_entitled(&self) -> bool {
         false
     }
 
-    /// True if the queue may end with what it holds now; it held `held_before`.
+    /// `true` if the queue may end with its present use; it used `held_before`.
     fn fair_outcome(&self, _: &Session<'_>, _: WorkloadId, _held_before: Resources) -> bool {
         true
     }
 
-    /// True if work is interrupted beyond what was lent.
+    /// `true` if it interrupts work beyond lent resources.
     fn disrupts(&self) -> bool {
         true
     }
 
-    /// True if one more taking from the victim is just, after what was already taken. What is not,
-    /// is not either in a larger piece, of more important work of the same queue, or after more was
-    /// taken from that queue, as long as the taker's queues would hold no less; and how much of
-    /// something that is not requested does not matter. [`Rejections`] relies on it.
+    /// `true` if one more eviction from the victim is just after the earlier ones. An unjust unit
+    /// is also unjust in a larger unit, of more important work of its queue, or after more
+    /// evictions from that queue, as long as the taker's queues would use no less; and amounts of
+    /// resources that are not requested do not matter. [`Rejections`] relies on it.
     fn just(
         &self,
         _: &Session<'_>,
@@ -121,7 +121,7 @@ pub(crate) trait Rule {
         true
     }
 
-    /// Most workloads that may be asked for one; none of them may lose its place for good.
+    /// Maximum number of workloads moved for one; `None` if victims may lose their places.
     fn moves_max(&self, _: &Session<'_>) -> Option<usize> {
         None
     }
@@ -137,16 +137,16 @@ pub(crate) struct Need {
     pub(crate) id: WorkloadId,
     /// The size it is tried with, if elastic.
     gpus: Option<u32>,
-    /// What the pod that is being placed needs of a place.
+    /// Requirements of the pod that is being placed.
     pub(crate) ask: PodRequirements,
-    /// What the pods without a place ask for together.
+    /// Sum of the requests of the pods without a place.
     pub(crate) asked: Resources,
-    /// How many they are.
+    /// Number of pods without a place.
     pods: usize,
 }
 
-/// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Nothing changes
-/// when it returns false. `cost_cache` keeps the costs between equal workloads of one action.
+/// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Changes nothing if
+/// it returns `false`. `cost_cache` keeps the costs between equal workloads of one action.
 pub(crate) fn make_room(
     s: &mut Session<'_>,
     rule: &dyn Rule,
@@ -160,7 +160,7 @@ pub(crate) fn make_room(
     pools::in_order(s, id, attempt).is_ok()
 }
 
-/// The same within the node pool that is tried.
+/// Makes room within the node pool in question.
 fn make_room_here(
     s: &mut Session<'_>,
     rule: &dyn Rule,
@@ -198,7 +198,7 @@ fn make_room_here(
 }
 
 /// Makes room on its own node for a pod that is to run again with `gpus` GPUs, and places it there.
-/// Nothing changes when it returns false.
+/// Changes nothing if it returns `false`.
 pub(crate) fn make_room_in_place(
     s: &mut Session<'_>,
     rule: &dyn Rule,
@@ -238,21 +238,21 @@ struct PreemptionAttempt<'r> {
     first_need: Need,
     /// GPU thousandths that were missing at first.
     missing_millis: u64,
-    /// True if anything was refused for another reason than room on a node.
+    /// `true` if anything was refused for another reason than room on a node.
     was_refused: bool,
     /// `true` if work of its own queue was taken because that queue was the obstacle.
     cleared_own: bool,
-    /// Who was asked, in order, and how many pods of each of its sets had a place.
+    /// Workloads taken from, in order, and the number of placed pods of each of its sets before.
     givers: Vec<(WorkloadId, SmallVec<[u32; 1]>)>,
-    /// The cause given to each: the numbers are of before anything was taken from it.
+    /// The cause given to each victim: its numbers are those before anything was taken from it.
     causes: BTreeMap<WorkloadId, Cause>,
-    /// What the taker's queue held.
+    /// Resources that the taker's queue used before.
     held_before: Resources,
     largest_workloads: LargestWorkloads,
     conflicting: ConflictingPods,
     /// Queues that may give anything, see [`Rule::givers`].
     giving: Option<BTreeSet<QueueId>>,
-    /// Whether to search even where the outcome is known.
+    /// `true` to search even if the outcome is known.
     exhaustive: bool,
 }
 
@@ -278,11 +278,11 @@ impl<'r> PreemptionAttempt<'r> {
 }
 
 impl PreemptionAttempt<'_> {
-    /// If its own queue, or one above it, is the obstacle (limit, quota, entitlement), only what is
-    /// below that can remove it: takes from there, of the taker's queue before others and of those from
-    /// the most saturated first; of one queue the least important first, of them the cheapest and
-    /// youngest, until nothing speaks against the workload. What turns out not to have been needed is
-    /// put back in the end.
+    /// If its own queue, or one above it, is the obstacle (limit, quota, entitlement), only work
+    /// below that can remove it: takes from there, of the taker's queue before others and of those
+    /// from the most saturated first; of one queue the least important first, of them the cheapest
+    /// and youngest, until the obstacle is gone. Units that turn out not to be needed are put back
+    /// in the end.
     fn clear_own(&mut self, s: &mut Session<'_>) -> bool {
         if self.is_clear(s) {
             return true;
@@ -314,7 +314,7 @@ impl PreemptionAttempt<'_> {
         false
     }
 
-    /// True if a queue could come to hold so little that its limit allows what is asked for.
+    /// `true` if a queue could free so much that its limit allows the request.
     fn can_clear(&self, s: &Session<'_>, above: QueueId) -> bool {
         let asked = self.need.asked;
         let queue = &s.cluster.queues()[above];
@@ -329,12 +329,12 @@ impl PreemptionAttempt<'_> {
             && self.rule.may_evict(s, id, asked)
     }
 
-    /// Finds places, for the workload and for whom it was taken from.
+    /// Finds places for the workload, and for the workloads taken from.
     fn conclude(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         let id = self.need.id;
         if !self.place(s, cost_cache) {
-            // Pods that differ may find no place one by one; those that must be near others find none
-            // where these are stopped.
+            // Different pods may find no place one by one; pods with affinity find none where the
+            // others are stopped.
             let spec = &s.cluster.workloads()[id].spec;
             self.was_refused |=
                 spec.pod_sets.len() > 1 || spec.has_topology() || needs_others(s, id);
@@ -345,7 +345,7 @@ impl PreemptionAttempt<'_> {
         concludes
     }
 
-    /// The same for one pod, on one node only.
+    /// As [`Self::conclude`], for one pod, on one node only.
     fn conclude_on(&mut self, s: &mut Session<'_>, pod: PodId, node: NodeId) -> bool {
         let rejections = &mut Rejections::default();
         self.is_clear(s)
@@ -356,7 +356,7 @@ impl PreemptionAttempt<'_> {
             && self.go_on(s)
     }
 
-    /// One cheapest node at a time.
+    /// Takes the cheapest node, one after the other.
     fn place_all(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         let id = self.need.id;
         self.find_givers(s);
@@ -399,7 +399,7 @@ impl PreemptionAttempt<'_> {
                 continue;
             };
             let accepted = self.accept(s, node, &offer, rejections);
-            // What is refused changes nothing, so once is enough.
+            // A refused offer changes nothing, so one check is enough.
             if !accepted
                 && !std::mem::replace(&mut looked, true)
                 && self.feasibility(s) == Feasibility::Infeasible
@@ -408,7 +408,7 @@ impl PreemptionAttempt<'_> {
                 return false;
             }
             let placed = accepted && self.set_target(s, pod, node);
-            // Whatever came of it, the node has another cost now.
+            // The node has another cost now in any case.
             let offer = node_cost::node(s, self, node, rejections);
             costs.put(node, offer.map(|offer| offer.cost), rejections);
             if placed {
@@ -422,14 +422,14 @@ impl PreemptionAttempt<'_> {
         let place = |now| place::on_node(s.cluster, node, self.need.ask, now, fill);
         let found = place(true).map(|to| (to, true)).or_else(|| place(false).map(|to| (to, false)));
         let Some((to, at_once)) = found else { return false };
-        // What has a place is on the accounts now, and no longer asked for.
+        // The placed pod is counted in its queue now, and no longer requested.
         let placed = s.cluster.amounts(pod, &to);
         self.need.asked = self.need.asked.saturating_sub(placed);
         s.set_target(pod, Some(to), at_once);
         true
     }
 
-    /// One piece, if it is just.
+    /// Takes one unit, if it is just.
     fn take(
         &mut self,
         s: &mut Session<'_>,
@@ -455,10 +455,10 @@ impl PreemptionAttempt<'_> {
         true
     }
 
-    /// Finds other places for who was asked, the first by rank first. True unless the rule
-    /// demands that all of them find one and one did not; or unless one could go on where it is, and
-    /// the taker's queue would then hold more than the rule lets it have. Nothing is stopped for an
-    /// account: GPUs that no other uses stay with whom they are.
+    /// Finds other places for the workloads taken from, the first by rank first. Returns `true`
+    /// unless the rule demands a place for all of them and one found none; or unless one could
+    /// continue in its place, and the taker's queue would then use more than the rule allows. GPUs
+    /// that no other workload uses stay with their holders.
     fn go_on(&self, s: &mut Session<'_>) -> bool {
         let mut order: Vec<_> = self.givers.iter().collect();
         order.sort_by_key(|&&(victim, _)| crate::rank::by_rank(s.cluster, victim));
@@ -468,8 +468,8 @@ impl PreemptionAttempt<'_> {
                 let full = sets.filter(|((_, set), had)| set.placed >= **had);
                 full.map(|((at, _), _)| at).collect::<SmallVec<[usize; 1]>>()
             };
-            // It is put back as it was: no set grows in place of another. A gang that has lost a pod
-            // for good has no next ones: it cannot be put anywhere.
+            // It is put back in its former shape: no set grows in place of another. A gang that has
+            // lost a pod for good has no next pods and cannot be placed.
             let mut sets = full(s);
             while sets.len() < had.len() && !s.next_pods_beside(*victim, &sets).is_empty() {
                 let start = s.cluster.checkpoint();
@@ -491,8 +491,8 @@ impl PreemptionAttempt<'_> {
         true
     }
 
-    /// Records why each pod that is stopped is stopped. One that only changes size gets that cause,
-    /// whatever the rule.
+    /// Records the cause for each stopped pod. A pod that only changes size gets that cause, under
+    /// any rule.
     fn tell(self, s: &mut Session<'_>) {
         let beneficiary = s.reference(self.need.id);
         s.beneficiaries.insert(self.need.id);

@@ -1,73 +1,73 @@
-//! How many replicas. Owns: the one rule, as a function of what was measured and of time, which is
-//! an argument. Does not know who measures, and what becomes of the answer.
+//! Number of replicas. Owns: the one rule, as a function of measurements and of time, which is an
+//! argument. Does not know about: the measuring, and the use of the result.
 //!
-//! What is needed is looked at over a tenth of the window, so that a burst counts at once and a
-//! single request does not. The answer is the most that was needed within the whole window (and
-//! the delay): it goes up at once, and down only when nothing in all that time needed as many. So
-//! a load that comes and goes faster than the window makes no replica come and go.
+//! The need is computed over a tenth of the window, so that a burst counts at once and a single
+//! request does not. The result is the maximum need within the whole window (and the delay): it
+//! rises at once, and falls only when the need was lower for all that time. So a load that
+//! oscillates faster than the window does not change the number of replicas.
 
 use std::collections::VecDeque;
 
 use spec::{Metric, Scaling, Target};
 use units::Instant;
 
-/// Shortest time over which anything is measured.
+/// Minimum time over which the need is computed, in milliseconds.
 const LOOK_MS_MIN: u64 = 1000;
-/// Latency is met with fewer replicas only if it would stay below this part of the threshold, in
-/// percent.
+/// Number of replicas is reduced for latency only if it would stay below this part of the
+/// threshold, in percent.
 const LATENCY_EASE_PERCENT: u64 = 80;
 
-/// What was measured in a span of time.
+/// Measurements of a time span.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When it ended.
+    /// End of the span.
     pub at: Instant,
-    /// How long it was.
+    /// Length of the span, in milliseconds.
     pub span_ms: u64,
-    /// Requests that waited or were being answered, times milliseconds.
+    /// Integral of requests that waited or were being answered, times milliseconds.
     pub busy_ms: u64,
-    /// Requests that came.
+    /// Number of requests that arrived.
     pub arrived: u64,
-    /// Requests that were answered whole.
+    /// Number of requests with a complete response.
     pub answered: u64,
-    /// How long those took, together.
+    /// Sum of the latencies of these, in milliseconds.
     pub latency_ms: u64,
 }
 
-/// How the replicas stand.
+/// Numbers of replicas of a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplicaCounts {
-    /// How many should run.
+    /// Number that should run.
     pub wanted: u32,
-    /// How many of them are ready.
+    /// Number of these that are ready.
     pub ready: u32,
 }
 
-/// How many replicas there should be, and why.
+/// Number of replicas that should run, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// So many.
+    /// Number of replicas.
     pub replicas: u32,
-    /// With the numbers.
+    /// Reason, with the measured numbers.
     pub why: String,
 }
 
-/// Decides for one revision.
+/// Scaling of one revision.
 #[derive(Debug, Clone)]
 pub struct Scaler {
     scaling: Scaling,
     samples: VecDeque<Sample>,
-    /// What was needed, and when: the most first, later ones only if there was no more since.
+    /// Past needs with their times: the maximum first, later ones only if no greater one followed.
     needs: VecDeque<(Instant, u32)>,
-    /// When it was last asked anything, or had no replica that could have been.
+    /// Time of the last request, or of the last moment without a ready replica.
     active_at: Instant,
-    /// When it last grew.
+    /// Time of the last increase.
     grown_at: Instant,
 }
 
 impl Scaler {
-    /// For a revision that has so many replicas now. They are taken as needed at this moment, so
-    /// nothing is given up before there is a window's worth of measurements.
+    /// For a revision that has `wanted` replicas now. They count as needed at this moment, so none
+    /// is removed before there are measurements of a window.
     #[must_use]
     pub fn new(scaling: Scaling, now: Instant, wanted: u32) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Scaler {
         }
     }
 
-    /// Takes a sample in and decides. Samples come in order of time.
+    /// Adds a sample and decides. Samples are in order of time.
     pub fn step(&mut self, sample: Sample, standing: ReplicaCounts) -> Decision {
         let now = sample.at;
         let look_ms = (self.scaling.window_ms / 10).max(LOOK_MS_MIN);
@@ -89,7 +89,7 @@ impl Scaler {
         }
         let seen = sum(&self.samples);
         let asked = seen.busy_ms > 0 || seen.arrived > 0;
-        // A replica that never got ready has served nothing yet: its time begins later.
+        // A replica that was never ready has served nothing yet: its idle time begins later.
         let starting = standing.wanted > 0 && standing.ready == 0;
         if asked || starting {
             self.active_at = now;
@@ -118,7 +118,7 @@ impl Scaler {
         self.scaling.window_ms + self.scaling.down_delay_ms
     }
 
-    /// The most that was needed in the window, within the bounds.
+    /// Maximum need in the window, within the bounds.
     fn held(&mut self, need: u32, wanted: u32, now: Instant) -> u32 {
         while self.needs.back().is_some_and(|&(_, before)| before <= need) {
             self.needs.pop_back();
@@ -135,7 +135,7 @@ impl Scaler {
         most.max(last.into()).clamp(scaling.replicas_min, scaling.replicas_max)
     }
 
-    /// What was needed over the last look, and the numbers that say so.
+    /// Need over the last `look_ms`, and the numbers as its reason.
     fn need(
         &self,
         seen: Sample,
@@ -164,8 +164,9 @@ impl Scaler {
         (need, why)
     }
 
-    /// Latency says whether there are too few, not how many are missing: in proportion, at most
-    /// twice as many, and not again before those are ready and were measured. One at a time goes.
+    /// Need by latency, which shows that there are too few replicas, but not how many are missing:
+    /// in proportion, at most twice as many, and not again before those are ready and were
+    /// measured. The number falls by one at a time.
     fn need_for_latency(
         &self,
         target: Target,
@@ -176,7 +177,7 @@ impl Scaler {
     ) -> (u32, String) {
         let (wanted, most) = (standing.wanted, u64::from(target.threshold));
         if seen.answered == 0 {
-            // Nothing is known of those that are still being answered.
+            // The latency of requests without a response is not known.
             let need = if seen.busy_ms > 0 { wanted } else { 0 };
             return (need, "no request was answered".to_owned());
         }
@@ -197,7 +198,7 @@ impl Scaler {
     }
 }
 
-/// What one replica is to take, in thousandths of requests; never nothing.
+/// Target load of one replica, in thousandths of requests; at least 1.
 fn per_replica_millis(target: Target) -> u64 {
     (u64::from(target.threshold) * u64::from(target.percent_millis) / 100).max(1)
 }
@@ -213,7 +214,7 @@ fn sum(samples: &VecDeque<Sample>) -> Sample {
     })
 }
 
-/// Thousandths with one digit behind the point.
+/// Formats thousandths with one decimal.
 fn in_units(millis: u64) -> String {
     let tenths = (millis + 50) / 100;
     match tenths % 10 {

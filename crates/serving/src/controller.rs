@@ -1,7 +1,6 @@
-//! One inference: what its replicas are, and what is to be done about them. Owns: carrying what the
-//! state shows over to the endpoint, asking the rule for the number, letting replicas finish before
-//! they go, and giving up a revision that never gets ready. Does not know how orders are carried
-//! out.
+//! Controller of one inference. Owns: updating the endpoint from the state, scaling by the rule,
+//! draining replicas before they stop, and giving up a revision that never becomes ready. Does not
+//! know about: how orders are carried out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -20,49 +19,50 @@ use crate::proxy::{ProbeFault, Proxy};
 use crate::rollout::{Replica, RevisionPlan, roll};
 use crate::{ReplicaCounts, Sample, Scaler};
 
-/// A process that has run for so long and does not answer is shown as not ready.
+/// Run time after which a process that does not answer is shown as not ready.
 const UNREADY_AFTER: Duration = Duration::from_secs(3);
 
-/// A newest revision that waits for room for so long does not find it beside the older ones.
+/// Wait of the newest revision after which it is assumed to find no room beside the older ones.
 const LACKING_FOR: Duration = Duration::from_secs(2);
 
-/// What is to be asked of the dispatcher.
+/// A request to the dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// These replicas of a revision should run, and no others.
+    /// Exactly these replicas of a revision should run.
     Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
-    /// A revision has served.
+    /// A revision was replaced.
     Retire { revision: Uuid },
-    /// A revision never got ready.
+    /// A revision never became ready.
     GiveUp { revision: Uuid, why: String },
 }
 
-/// The revision that is scaled: the newest that lives.
+/// The revision that is scaled: the newest live one.
 struct Active {
     revision: Uuid,
     scaler: Scaler,
-    /// How many replicas there should be, and why.
+    /// Number of replicas that should run, and its reason.
     replicas: u32,
     why: String,
-    /// Counts the revisions of the inference.
+    /// Number of the revision, counted in the inference.
     number: u32,
-    /// Since when it has had a place.
+    /// Start of the time in which it has had a place.
     starting_since: Option<Instant>,
-    /// Since when it finds no room beside the older ones, while none of theirs goes.
+    /// Start of the time in which it finds no room beside the older ones, while none of theirs
+    /// stops.
     lacking_since: Option<Instant>,
-    /// Since when an older one makes room for it.
+    /// Time from which an older one makes room for it.
     room_since: Option<Instant>,
     was_ready: bool,
 }
 
-/// What is remembered of one inference from one look to the next.
+/// State of one inference between two rounds.
 pub(crate) struct Controller {
     endpoint: Arc<Endpoint>,
     began: Instant,
     watches: BTreeMap<(Uuid, u32), Watch>,
-    /// Since when the processes of runs have run.
+    /// Start times of the processes of runs.
     running: BTreeMap<(Uuid, u32), Instant>,
-    /// Replicas that get no more requests, and since when.
+    /// Replicas that get no more requests, and the time from which.
     leaving: BTreeMap<Uuid, Instant>,
     active: Option<Active>,
     seen: Sample,
@@ -81,9 +81,9 @@ impl Controller {
         }
     }
 
-    /// Looks at the inference as it is shown, and says what is to be done, and of which replicas it
-    /// is not shown whether they are ready. `measure`: time has passed, so the number of replicas
-    /// is decided again. `host`: where a run of a pod is reached.
+    /// Examines the published inference. Returns the orders, and the replicas whose readiness is
+    /// not published. `measure`: a period has passed, so the number of replicas is decided again.
+    /// `host`: address of a run of a pod.
     pub(crate) fn look(
         &mut self,
         head: &WorkloadView,
@@ -100,7 +100,7 @@ impl Controller {
             self.stand_down(head);
             return (Vec::new(), Vec::new());
         };
-        // Everything that can answer is known before anything is decided about it.
+        // All replicas that can answer are registered before decisions about them.
         self.show(&live, serving, proxy, host);
         let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
         let seen = self.check_ready(live.iter().flat_map(|one| &one.pods), serving.container_port);
@@ -114,7 +114,8 @@ impl Controller {
         for replica in fates.iter().flat_map(|fate| &fate.leave) {
             self.leaving.entry(replica.pod).or_insert(now);
         }
-        // From here on those that leave get nothing new, so what they are busy with only shrinks.
+        // From here on leaving replicas get no new requests, so their number of requests only
+        // falls.
         self.show(&live, serving, proxy, host);
         for (age, (revision, fate)) in live.iter().zip(fates).enumerate() {
             orders.extend(self.order(revision, fate, age > 0, serving));
@@ -152,12 +153,14 @@ impl Controller {
         (now != wanted).then_some(Order::Scale { revision: revision.id, wanted, why })
     }
 
-    /// True if an old revision that gave its room away serves again if the newest is not ready in time.
+    /// True if an old revision that gave its room away serves again if the newest is not ready in
+    /// time.
     fn may_return(&self, newest: &Serving) -> bool {
         newest.recreate && self.active.as_ref().is_some_and(|it| !it.was_ready && it.replicas > 0)
     }
 
-    /// Nothing serves: requests get an error that says so.
+    /// Closes the endpoint of an inference without live revisions: requests get an error with the
+    /// cause.
     fn stand_down(&mut self, head: &WorkloadView) {
         self.watches.clear();
         self.leaving.clear();
@@ -174,7 +177,7 @@ impl Controller {
         });
     }
 
-    /// Brings the endpoint and the looks at replicas up to date.
+    /// Updates the endpoint and the probes of replicas.
     fn show(
         &mut self,
         live: &[&Arc<WorkloadView>],
@@ -184,7 +187,7 @@ impl Controller {
     ) {
         let (mut places, mut probes) = (Vec::new(), Vec::new());
         for revision in live {
-            // Each revision is ready as it says itself.
+            // Each revision has its own probe.
             let probe = revision.spec.serving.as_ref().map(|own| &own.probe);
             for pod in &revision.pods {
                 let Some(port) = port_of(pod) else { continue };
@@ -213,9 +216,9 @@ impl Controller {
         }
     }
 
-    /// Of which replicas the state does not show whether they are ready, once they have run for a
-    /// moment. What was refused is found again, because the state is compared, not a memory of it.
-    /// `asked`: the port of the submission.
+    /// Replicas whose readiness is not published correctly, once they have run for a moment. After
+    /// a refused order they are found again, because the published state is compared. `asked`: the
+    /// port of the submission.
     fn check_ready<'a>(
         &mut self,
         pods: impl Iterator<Item = &'a PodView>,
@@ -257,7 +260,7 @@ impl Controller {
         (0..revision.spec.pods.pods).map(one).collect()
     }
 
-    /// Brings the number of replicas up to date.
+    /// Updates the number of replicas.
     fn decide(
         &mut self,
         newest: &WorkloadView,
@@ -269,7 +272,8 @@ impl Controller {
         let now = units::Instant(self.now_ms());
         if self.active.as_ref().is_none_or(|active| active.revision != newest.id) {
             let number = newest.spec.revision.map_or(0, |revision| revision.number);
-            // One that gave its room to a newer one, which was given up, has as many as before.
+            // A revision that gave its room to a newer one, which was given up, gets its former
+            // number again.
             let given_up = self.active.as_ref().filter(|active| active.number > number);
             let wanted = given_up.map_or(wanted, |active| active.replicas.max(wanted));
             self.active = Some(Active {
@@ -302,8 +306,8 @@ impl Controller {
         }
     }
 
-    /// A revision that has its place, or the room of an older one, and is not ready for too long has
-    /// failed.
+    /// Gives up a revision that has its place, or the room of an older one, and is not ready for
+    /// too long.
     fn check_start(&mut self, newest: &WorkloadView, serving: &Serving) -> Option<Order> {
         let active = self.active.as_mut().filter(|active| active.revision == newest.id)?;
         active.starting_since = starting_since(active.starting_since, &newest.pods);
@@ -330,8 +334,8 @@ impl Controller {
 }
 
 impl Active {
-    /// How many replicas of older revisions go before one of this is ready: one, if this waits for room
-    /// and another goes on serving, or an interruption was agreed to.
+    /// Number of replicas of older revisions that stop before one of this is ready: one, if this
+    /// waits for room and another replica still serves, or the settings allow an interruption.
     fn makes_room(
         &mut self,
         live: &[&Arc<WorkloadView>],
@@ -358,7 +362,7 @@ impl Active {
             self.lacking_since.get_or_insert(now);
         }
         let recreate = newest.spec.serving.as_ref().is_some_and(|serving| serving.recreate);
-        // What the state says of its waiting may be older than room that has just become free.
+        // The published reason may be older than room that has just become free.
         let lacks = self.lacking_since.is_some_and(|since| now - since >= LACKING_FOR);
         let serving = count(replicas.iter().flatten(), |one| one.wanted && one.ready);
         let ahead = lacks && !older.is_empty() && (serving > 1 || recreate);
@@ -369,8 +373,8 @@ impl Active {
     }
 }
 
-/// Since when any of these has had a place, given since when one had before. One that restarts in
-/// its place keeps it; what was evicted begins from the start.
+/// Start of the time in which any of these has had a place, given the former start. A replica that
+/// restarts in its place keeps it; an evicted one starts over.
 fn starting_since(before: Option<Instant>, pods: &[PodView]) -> Option<Instant> {
     let is_placed =
         |pod: &PodView| pod.wanted && matches!(pod.state, PodState::Starting | PodState::Running);
@@ -385,7 +389,7 @@ const fn lives(phase: Phase) -> bool {
     )
 }
 
-/// Why a replica gets no requests, and what to do. `asked`: the port of the submission.
+/// Cause why a replica gets no requests, and the remedy. `asked`: the port of the submission.
 fn unready(Unready { at, fault }: &Unready, asked: u16) -> String {
     match fault {
         ProbeFault::Status(_) => format!(
@@ -400,7 +404,7 @@ fn unready(Unready { at, fault }: &Unready, asked: u16) -> String {
     }
 }
 
-/// The port a replica listens at, if its process runs.
+/// The port of a replica, if its process runs.
 fn port_of(pod: &PodView) -> Option<u16> {
     pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))
 }
@@ -439,7 +443,7 @@ mod tests {
         }
     }
 
-    /// A keeper that looks at one replica whose port is closed, and has found that.
+    /// A controller that probes one replica with a closed port, and has found the fault.
     async fn of_a_silent_replica(replica: &PodView) -> Controller {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut keeper = Controller::new(Endpoint::new(Arc::default()));

@@ -1,12 +1,12 @@
-//! What is measured. Owns: counters that only grow, read as the difference of two looks. Time is an
-//! argument, in milliseconds since any beginning.
+//! Measurements of requests. Owns: counters that only grow, read as the difference of two readings.
+//! Time is an argument, in milliseconds since any start.
 
 use control::Requests;
 use units::Instant;
 
 use crate::Sample;
 
-/// Counts the requests of an endpoint or of one replica.
+/// Counters of the requests of an endpoint or of one replica.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Meter {
     in_flight: u64,
@@ -15,14 +15,14 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// A request came.
+    /// Counts the arrival of a request.
     pub(crate) fn came(&mut self, now_ms: u64) {
         self.advance(now_ms);
         self.in_flight += 1;
         self.total.arrived += 1;
     }
 
-    /// A request is over; answered whole after so long, or not at all.
+    /// Counts the end of a request: a complete response after `answered_ms`, or `None`.
     pub(crate) fn left(&mut self, now_ms: u64, answered_ms: Option<u64>) {
         self.advance(now_ms);
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -32,7 +32,7 @@ impl Meter {
         }
     }
 
-    /// Everything up to now.
+    /// Totals up to now.
     pub(crate) fn total(&mut self, now_ms: u64) -> Sample {
         self.advance(now_ms);
         Sample { at: Instant(now_ms), span_ms: now_ms, ..self.total }
@@ -53,7 +53,7 @@ impl From<Sample> for Requests {
 }
 
 impl Sample {
-    /// What came after an earlier look.
+    /// Difference from an earlier reading.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {

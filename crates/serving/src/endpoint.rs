@@ -1,6 +1,6 @@
-//! Where the requests of one inference arrive. Owns: which replica gets which request (the one with
-//! the fewest), and the line of those that wait for one, bounded in length and time. Does not
-//! know about HTTP, and where replicas come from.
+//! Endpoint of the requests of one inference. Owns: the choice of the replica for a request (the
+//! one with the fewest), and the queue of waiting requests, bounded in length and time. Does not
+//! know about: HTTP, and the origin of replicas.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -17,36 +17,36 @@ use crate::Sample;
 use crate::counters::Meter;
 use crate::limits::REQUESTS_MAX;
 
-/// Most requests that wait for a replica of one inference.
+/// Maximum number of requests of one inference that wait for a replica.
 pub const WAITING_MAX: usize = 1000;
 
-/// Why a request found no replica.
+/// Reason why a request found no replica.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoReplica {
-    /// Too many wait already.
+    /// Too many requests wait already.
     #[error("{WAITING_MAX} requests wait for a replica already; try again later")]
     Full,
-    /// Too many requests to all workloads are under way.
+    /// Too many requests to all workloads are in progress.
     #[error("{REQUESTS_MAX} requests to workloads are under way already; try again later")]
     Crowded,
-    /// None got ready in time.
+    /// No replica was ready in time.
     #[error("no replica was ready within {waited_s} s")]
     InTime {
-        /// How long it waited.
+        /// Waiting time, in seconds.
         waited_s: u64,
     },
-    /// There will be none.
+    /// There will be no replica.
     #[error("{0}")]
     Closed(String),
 }
 
-/// A replica as the state has it.
+/// A replica in the published state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplicaAddress {
     pub(crate) pod: Uuid,
     pub(crate) generation: u32,
     pub(crate) address: SocketAddr,
-    /// It gets no new requests.
+    /// True if it gets no new requests.
     pub(crate) leaving: bool,
 }
 
@@ -57,7 +57,7 @@ struct Replica {
     leaving: bool,
     ready: bool,
     busy: u32,
-    /// When it was last chosen, as a number: among equals the one that rested longest.
+    /// Sequence number of its last choice: among equals the longest unused one is chosen.
     chosen: u64,
     meter: Meter,
 }
@@ -74,7 +74,7 @@ struct Inner {
     choices: u64,
 }
 
-/// Where the requests of one inference arrive.
+/// Endpoint of the requests of one inference.
 #[derive(Debug)]
 pub struct Endpoint {
     inner: Mutex<Inner>,
@@ -88,18 +88,17 @@ impl Endpoint {
         Arc::new(Self { inner: Mutex::default(), began: Instant::now(), wake })
     }
 
-    /// A request comes in and waits for a replica. Everything that is still to be done for it is
-    /// in the ticket; dropping that is the end of the request.
+    /// Admits a request, which waits for a replica. Dropping the ticket ends the request.
     ///
     /// # Errors
-    /// None is ready in time, too many wait, or there will be none.
+    /// No replica is ready in time, too many requests wait, or there will be none.
     pub async fn admit(self: &Arc<Self>, wait: Duration) -> Result<Ticket, NoReplica> {
         let mut ticket = Ticket::new(self.clone());
         ticket.wait(wait).await?;
         Ok(ticket)
     }
 
-    /// Brings the replicas up to date. Those that are still there keep what they are busy with.
+    /// Updates the replicas. Remaining ones keep their requests.
     pub(crate) fn set_places(self: &Arc<Self>, places: &[ReplicaAddress], busy_max: Option<u32>) {
         {
             let mut inner = self.lock();
@@ -127,7 +126,7 @@ impl Endpoint {
         self.hand_out();
     }
 
-    /// There are no replicas and will be none.
+    /// Closes the endpoint: there are no replicas and will be none.
     pub(crate) fn close(&self, why: &str) {
         let refused = {
             let mut inner = self.lock();
@@ -136,12 +135,12 @@ impl Endpoint {
             std::mem::take(&mut inner.waiting)
         };
         for waiting in refused {
-            // The waiting request may have gone.
+            // The waiting request may have been dropped.
             let _ = waiting.send(Err(NoReplica::Closed(why.to_owned())));
         }
     }
 
-    /// What a look at a replica said.
+    /// Sets the result of a probe of a replica.
     pub(crate) fn set_ready(self: &Arc<Self>, pod: Uuid, generation: u32, ready: bool) {
         let changed = {
             let mut inner = self.lock();
@@ -159,24 +158,24 @@ impl Endpoint {
         self.lock().replicas.get(&pod).is_some_and(|replica| replica.ready)
     }
 
-    /// Replicas that get requests.
+    /// Number of replicas that get requests.
     pub(crate) fn ready(&self) -> u32 {
         let ready = |replica: &&Replica| replica.ready && !replica.leaving;
         self.lock().replicas.values().filter(ready).map(|_| 1).sum()
     }
 
-    /// Requests at a replica.
+    /// Number of requests at a replica.
     pub(crate) fn busy(&self, pod: Uuid) -> u32 {
         self.lock().replicas.get(&pod).map_or(0, |replica| replica.busy)
     }
 
-    /// Requests that wait for a replica.
+    /// Number of requests that wait for a replica.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lock().waiting.iter().filter(|waiting| !waiting.is_closed()).count()
     }
 
-    /// Everything measured so far: of all requests, and of each replica's run.
+    /// Measurements so far: of all requests, and of each replica's run.
     pub(crate) fn totals(&self) -> (Sample, BTreeMap<RunKey, Sample>) {
         let now_ms = self.now_ms();
         let mut inner = self.lock();
@@ -196,7 +195,7 @@ impl Endpoint {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives free replicas to those that wait, in the order they came.
+    /// Assigns free replicas to waiting requests, in the order of arrival.
     fn hand_out(self: &Arc<Self>) {
         loop {
             let (waiting, lease) = {
@@ -211,7 +210,7 @@ impl Endpoint {
                 let Some(waiting) = inner.waiting.pop_front() else { return };
                 (waiting, lease)
             };
-            // Not under the lock: dropping a lease that is no longer taken gives it back.
+            // Not under the lock: a lease that is no longer wanted is returned when it is dropped.
             if let Err(Ok(lease)) = waiting.send(Ok(lease)) {
                 lease.give_back();
             }
@@ -256,7 +255,7 @@ struct Lease {
 }
 
 impl Lease {
-    /// Frees the replica without looking who could have it.
+    /// Frees the replica without assigning it to a waiting request.
     fn give_back(mut self) {
         self.end();
     }
@@ -285,14 +284,14 @@ impl Drop for Lease {
     }
 }
 
-/// A request on its way, from its arrival to the end of its answer.
+/// A request from its arrival to the end of its response.
 #[derive(Debug)]
 pub struct Ticket {
     endpoint: Arc<Endpoint>,
     came: Instant,
     lease: Option<Lease>,
     answered: bool,
-    /// Its place among the requests of all inferences.
+    /// Its permit among the requests of all inferences.
     place: Option<OwnedSemaphorePermit>,
 }
 
@@ -325,8 +324,8 @@ impl Ticket {
             let (waiting, granted) = oneshot::channel();
             inner.waiting.push_back(waiting);
             if inner.replicas.is_empty() {
-                // There may be none to come. Where there are some, what waits is measured soon
-                // enough.
+                // There may be no replica to come. If there are some, a waiting request is measured
+                // soon enough.
                 self.endpoint.wake.notify_one();
             }
             granted
@@ -338,13 +337,13 @@ impl Ticket {
         Ok(())
     }
 
-    /// The replica that answers.
+    /// Address of the replica that answers.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.lease.as_ref().map(|lease| lease.address)
     }
 
-    /// The replica cannot be reached; it gets no more requests before it is looked at again.
-    /// Waits for another.
+    /// Waits for another replica after one that cannot be reached, which gets no more requests
+    /// before its next probe.
     pub(crate) async fn try_another(&mut self, wait: Duration) -> Result<(), NoReplica> {
         if let Some(lease) = self.lease.take() {
             self.endpoint.set_ready(lease.pod, lease.generation, false);
@@ -352,17 +351,17 @@ impl Ticket {
         self.wait(wait).await
     }
 
-    /// Keeps a place to its end.
+    /// Keeps a permit to its end.
     pub(crate) fn keep(&mut self, place: OwnedSemaphorePermit) {
         self.place = Some(place);
     }
 
-    /// How long ago it came.
+    /// Time since its arrival.
     pub(crate) fn age(&self) -> Duration {
         self.came.elapsed()
     }
 
-    /// It was answered whole.
+    /// Records a complete response.
     pub(crate) fn answered(&mut self) {
         self.answered = true;
         if let Some(lease) = &mut self.lease {
@@ -493,7 +492,7 @@ mod tests {
     async fn a_grant_that_nobody_takes_goes_to_the_next() {
         let endpoint = endpoint(1, Some(1));
         let first = endpoint.admit(SOON).await.unwrap();
-        // Granted and dropped before it was looked at.
+        // Granted and dropped before it was received.
         let mut gone = Box::pin(endpoint.admit(SOON));
         assert!(tokio::time::timeout(Duration::ZERO, &mut gone).await.is_err());
         drop(first);

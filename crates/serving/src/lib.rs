@@ -1,13 +1,14 @@
-//! Serving: requests to replicas, and as many replicas as the requests need.
+//! Serving: forwards requests to replicas, and scales the replicas to the requests.
 //!
 //! ```text
 //!  request -> Endpoint (waits for a replica) -> forward -> replica
 //!                 | measured, each second
-//!               Scaler -> control: so many replicas -> the scheduler finds them places
+//!               Scaler -> control: number of replicas -> the scheduler places them
 //! ```
 //!
-//! Owns: which replica answers, what waits and for how long, what is measured, when a replica is
-//! ready, how many there should be. Does not know who may ask (`api`), where replicas run.
+//! Owns: the choice of the replica, the waiting requests and their timeouts, the measurements, the
+//! readiness of replicas, the number of replicas. Does not know about: authorization (`api`), the
+//! places of replicas.
 
 mod autoscaler;
 mod controller;

@@ -1,5 +1,5 @@
-//! How many requests may be under way at a time. Owns: the numbers, and what the requests to one
-//! workload have together.
+//! Limits on requests in progress. Owns: the numbers, and the shared limits of the requests to one
+//! workload.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-/// Most requests to all workloads at a time, from their arrival to the end of their answers or of
-/// what they went over to.
+/// Maximum number of requests to all workloads at a time, from their arrival to the end of their
+/// responses or of the protocol after an upgrade.
 pub const REQUESTS_MAX: usize = 4096;
-/// Most requests to one workload at a time.
+/// Maximum number of requests to one workload at a time.
 pub(crate) const OWN_MAX: usize = 512;
-/// Most connections that are being made to one workload at a time.
+/// Maximum number of connections being established to one workload at a time.
 pub(crate) const CONNECTING_MAX: usize = 16;
 
-/// What the requests to each workload have together, as long as there are any.
+/// Shared limits of each workload with requests in progress.
 pub(crate) type Shares = Arc<Mutex<BTreeMap<Uuid, Weak<Share>>>>;
 
-/// What the requests to one workload have together.
+/// Shared limits of the requests to one workload.
 #[derive(Debug)]
 pub(crate) struct Share {
     pub(crate) requests: Arc<Semaphore>,

@@ -1,6 +1,6 @@
 //! Requests over a connection of their own, for pods that are no replicas: nothing is measured, and
-//! no request reaches a connection that another pod may have by now. Owns: that no workload takes the
-//! places of others. Does not know who asks, and how a connection is made.
+//! no request reaches a connection that another pod may have by now. Owns: that no workload takes
+//! the permits of others. Does not know about: the client, and how a connection is established.
 
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::proxy::{
     Body, CONNECT_WAIT, Error, Proxy, UntilAnswered, answer, client_side, in_words,
 };
 
-/// Longest until an answer begins. Who has something to say later goes over to a WebSocket, or
-/// begins.
+/// Maximum time until a response begins. A program with later data upgrades to a WebSocket, or
+/// begins the response.
 const ANSWER_WAIT: Duration = Duration::from_secs(300);
 
-/// A request's place among all, and among those to its workload.
+/// Permits of a request among all, and among those to its workload.
 struct ProxyPermit {
     share: Arc<Share>,
     _places: [OwnedSemaphorePermit; 2],
@@ -31,11 +31,11 @@ struct ProxyPermit {
 impl UntilAnswered for ProxyPermit {}
 
 impl Proxy {
-    /// Has a request answered over a connection to a workload that is made for it. If it goes over
-    /// to another protocol that ends with `until`.
+    /// Sends a request over a new connection to a workload. An upgraded connection ends with
+    /// `until`.
     ///
     /// # Errors
-    /// There was no connection or no answer, or there are too many requests.
+    /// There was no connection or no response, or there are too many requests.
     pub(crate) async fn pass<C, E>(
         &self,
         workload: Uuid,
@@ -73,7 +73,7 @@ impl Proxy {
     }
 
     fn share(&self, workload: Uuid) -> Arc<Share> {
-        // Nothing can panic half-way through a change.
+        // No code can panic half-way through a change.
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.retain(|_, share| share.strong_count() > 0);
         if let Some(share) = shares.get(&workload).and_then(Weak::upgrade) {
@@ -99,7 +99,7 @@ mod tests {
     const ONE: Uuid = Uuid::from_u128(1);
     const OTHER: Uuid = Uuid::from_u128(2);
 
-    /// What comes of a request that this would connect.
+    /// Error of a request that would use this connection.
     async fn asked(
         proxy: &Proxy,
         workload: Uuid,

@@ -1,5 +1,4 @@
-//! Looking whether replicas are ready. Owns: one task for each run of a replica, which ends with
-//! it.
+//! Readiness probes of replicas. Owns: one task for each run of a replica, which ends with it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,10 +12,10 @@ use uuid::Uuid;
 use crate::endpoint::Endpoint;
 use crate::proxy::{ProbeFault, Proxy};
 
-/// How often a replica that is not ready yet is probed: a request may wait for it.
+/// Maximum time between two probes of a replica that is not ready yet: a request may wait for it.
 const FIRST_PERIOD: Duration = Duration::from_millis(200);
 
-/// A run of a replica that is looked at.
+/// A run of a replica that is probed.
 pub(crate) struct Watched {
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) pod: Uuid,
@@ -25,17 +24,17 @@ pub(crate) struct Watched {
     pub(crate) probe: Probe,
 }
 
-/// Looks as long as it is kept.
+/// A probe task, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
     task: JoinHandle<()>,
     fault: Fault,
 }
 
-/// Why the last look found a replica not ready.
+/// Fault of the last probe; `None` if the replica was ready.
 type Fault = Arc<Mutex<Option<Unready>>>;
 
-/// Where a replica that is not ready was looked for, and what came back.
+/// A failed probe: where it was sent, and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Unready {
     /// Address and path.
@@ -49,7 +48,7 @@ impl Watch {
         Self { task: tokio::spawn(watched.look(proxy, fault.clone())), fault }
     }
 
-    /// Where a replica that is not ready was looked for, and what came back.
+    /// The last probe, if it failed.
     pub(crate) fn fault(&self) -> Option<Unready> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -76,7 +75,7 @@ impl Watched {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = fault;
             if good >= probe.successes {
                 ready = true;
-                // Also after a request found it out of reach in the meantime.
+                // Also after a request failed to reach it in the meantime.
                 self.endpoint.set_ready(self.pod, self.generation, true);
             } else if bad >= probe.failures {
                 ready = false;
@@ -87,7 +86,7 @@ impl Watched {
         }
     }
 
-    /// Why it is not ready; none: it is.
+    /// Probes once; `None` if the replica is ready.
     async fn fault(&self, proxy: &Proxy) -> Option<Unready> {
         let most = Duration::from_millis(self.probe.wait_ms_max);
         let look = async {

@@ -1,6 +1,6 @@
-//! A request, to a replica and back. Owns: the connections to replicas, which headers belong to one
-//! connection only, trying another replica, and bodies that pass through as they come. Does not
-//! know about who asks, and under which address the inference is found.
+//! Proxy for requests to replicas. Owns: the connections to replicas, removing hop-by-hop headers,
+//! trying another replica, and streaming bodies. Does not know about: the client, and the address
+//! of an inference.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -27,16 +27,16 @@ use crate::limits::{CONNECTING_MAX, OWN_MAX, REQUESTS_MAX, Shares};
 
 /// Any error of a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-/// A body that passes through.
+/// A streamed body.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Longest time a connection to a replica may take to be made.
+/// Timeout of establishing a connection to a replica.
 pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// Connections to a replica that are kept for the next request.
+/// Maximum number of idle connections to a replica.
 const IDLE_MAX: usize = 64;
-/// How often another replica is tried when one cannot be reached.
+/// Maximum number of replicas that are tried when one cannot be reached.
 const TRIES_MAX: u32 = 3;
-/// What belongs to one connection, beside what `Connection` names.
+/// Hop-by-hop headers, in addition to those that `Connection` names.
 const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
     HeaderName::from_static("http2-settings"),
@@ -52,27 +52,27 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 /// Protocols that no connection is upgraded to: further requests in them would pass unchecked.
 const CARRIERS: [&str; 3] = ["h2c", "http", "tls"];
 
-/// Why a request was not answered by a replica.
+/// Reason why a request got no response from a replica.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// There was none.
+    /// There was no replica.
     #[error(transparent)]
     NoReplica(#[from] NoReplica),
-    /// Too many requests to this workload are under way.
+    /// Too many requests to this workload are in progress.
     #[error("{OWN_MAX} requests to this workload are under way already; try again later")]
     Crowded,
-    /// Others came first, and none of them was let in.
+    /// Other requests were waiting for a connection, and none was accepted in time.
     #[error("it takes no connection, and {CONNECTING_MAX} wait for one already; try again later")]
     NoTurn,
-    /// Its answer did not begin in time.
+    /// Its response did not begin in time.
     #[error("it did not begin to answer within {0} s")]
     TooSlow(u64),
-    /// It could not be reached, or broke off.
+    /// The replica could not be reached, or broke off.
     #[error("it did not answer: {0}")]
     Broken(String),
 }
 
-/// The way to all replicas.
+/// Client for all replicas.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     client: Client<HttpConnector, BodyLease>,
@@ -98,12 +98,12 @@ impl Proxy {
         Self { client, places: Arc::new(Semaphore::new(places)), shares: Shares::default() }
     }
 
-    /// Has a request answered by a replica, within `most` until its answer begins. The path is
-    /// the one the replica knows, the headers are those that [`strip`] leaves, and what was said
-    /// since. If the connection goes over to another protocol it ends with `until`.
+    /// Forwards a request to a replica, within `most` until its response begins. The path is that
+    /// of the replica, the headers are those that [`strip`] leaves, and those added since. An
+    /// upgraded connection ends with `until`.
     ///
     /// # Errors
-    /// No replica answered.
+    /// No replica responded.
     pub async fn forward(
         &self,
         endpoint: &Arc<Endpoint>,
@@ -141,13 +141,13 @@ impl Proxy {
         Ok(answer(response, client_side, ticket, until))
     }
 
-    /// A place among all requests.
+    /// Takes a permit among all requests.
     pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
         let place = self.places.clone().try_acquire_owned();
         Ok(place.map_err(|_| NoReplica::Crowded)?)
     }
 
-    /// Whether a replica answers a GET of this path with 200 to 399.
+    /// Checks that a replica responds to a GET of this path with 200 to 399.
     pub(crate) async fn look(&self, address: SocketAddr, path: &str) -> Result<(), ProbeFault> {
         let failed = |error: &dyn std::error::Error| ProbeFault::Failed(in_words(error));
         let path = path.parse::<Uri>().map_err(|error| failed(&error))?;
@@ -163,12 +163,12 @@ impl Proxy {
     }
 }
 
-/// Why a replica is not ready.
+/// Reason why a replica is not ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProbeFault {
-    /// It answers, with a status of no ready one.
+    /// It responds with a status other than 200 to 399.
     Status(StatusCode),
-    /// It does not answer; the text says why.
+    /// It does not respond; the text is the cause.
     Failed(String),
 }
 
@@ -181,7 +181,7 @@ impl std::fmt::Display for ProbeFault {
     }
 }
 
-/// What a request goes over to, if it wants to.
+/// The client's side of an upgrade, if the request asks for one.
 pub(crate) fn client_side(request: &mut Request<Body>) -> Option<OnUpgrade> {
     let goes_over = request.headers().contains_key(header::UPGRADE);
     goes_over.then(|| hyper::upgrade::on(request))
@@ -193,7 +193,7 @@ pub(crate) fn in_words(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// The same path at a replica.
+/// The URI of this path at a replica.
 fn at(address: SocketAddr, uri: &Uri) -> Result<Uri, Error> {
     let broken = |error: &dyn std::error::Error| Error::Broken(error.to_string());
     let authority: Authority = address.to_string().parse().map_err(|e| broken(&e))?;
@@ -207,7 +207,7 @@ fn at(address: SocketAddr, uri: &Uri) -> Result<Uri, Error> {
     Uri::from_parts(parts).map_err(|e| broken(&e))
 }
 
-/// The protocol a request wants to go over to, if it may.
+/// The protocol that a request asks to upgrade to, if it is allowed.
 fn upgrade_of(headers: &HeaderMap) -> Option<HeaderValue> {
     let asked = connection_words(headers).any(|word| word.eq_ignore_ascii_case("upgrade"));
     let protocols = headers.get(header::UPGRADE).filter(|_| asked)?;
@@ -226,8 +226,8 @@ fn connection_words(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).map(str::trim)
 }
 
-/// Takes away what belongs to the connection of a client only. Its wish to go over to another
-/// protocol stays. To be done before anything is said in its name: a client names headers at will.
+/// Removes the hop-by-hop headers of a client, except for its request to upgrade. Must precede
+/// adding headers in its name: a client names headers at will.
 pub fn strip(headers: &mut HeaderMap) {
     let wanted = upgrade_of(headers);
     strip_all(headers);
@@ -236,7 +236,7 @@ pub fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes away what belongs to one connection only.
+/// Removes all hop-by-hop headers.
 fn strip_all(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> =
         connection_words(headers).filter_map(|word| word.parse().ok()).collect();
@@ -245,9 +245,9 @@ fn strip_all(headers: &mut HeaderMap) {
     }
 }
 
-/// What lasts until the end of an answer.
+/// A value that is kept until the end of a response.
 pub(crate) trait UntilAnswered: Send + Unpin + 'static {
-    /// It was answered whole.
+    /// Called after a complete response.
     fn answered(&mut self) {}
 }
 
@@ -259,7 +259,7 @@ impl UntilAnswered for Ticket {
     }
 }
 
-/// The answer, as it comes. What is held lasts until its end.
+/// Streams the response; `held` is kept until its end.
 pub(crate) fn answer(
     mut response: Response<Incoming>,
     client_side: Option<OnUpgrade>,
@@ -288,7 +288,7 @@ pub(crate) fn answer(
     response.map(|body| HoldingBody { body, held }.boxed_unsync())
 }
 
-/// Passes on what either side says, until both are done.
+/// Copies the data of either side to the other, until both are done.
 async fn connect(client: OnUpgrade, replica: OnUpgrade) {
     let (client, replica) = tokio::join!(client, replica);
     if let (Ok(client), Ok(replica)) = (client, replica) {
@@ -298,7 +298,7 @@ async fn connect(client: OnUpgrade, replica: OnUpgrade) {
     }
 }
 
-/// An answer's body, and what ends with it.
+/// A response's body, and the value that is dropped with it.
 struct HoldingBody<H: UntilAnswered> {
     body: Incoming,
     held: H,
@@ -330,14 +330,14 @@ impl<H: UntilAnswered> http_body::Body for HoldingBody<H> {
 
 impl<H: UntilAnswered> Drop for HoldingBody<H> {
     fn drop(&mut self) {
-        // Of a body of known length the end is not asked for.
+        // The end of a body of known length is not polled.
         if self.body.is_end_stream() {
             self.held.answered();
         }
     }
 }
 
-/// A request's body that can be lent again as long as nothing of it was read.
+/// A request's body that can be sent again as long as none of it was read.
 struct ReusableBody {
     body: Arc<Mutex<Body>>,
     touched: Arc<AtomicBool>,

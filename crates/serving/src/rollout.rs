@@ -1,41 +1,41 @@
-//! Which replicas stay and which go. Owns: the order in which replicas are given up, and how one
-//! revision takes the place of another, as a function of how they stand. Does not know about time,
-//! and how many there should be.
+//! Rollout of replicas. Owns: the order in which replicas are removed, and how one revision
+//! replaces another, as a function of their states. Does not know about: time, and the number of
+//! replicas that should run.
 //!
-//! The newest revision gets as many replicas as there should be. Those of older ones go one by one,
-//! as those of the newest get ready; so there are never fewer that answer, and a newest revision
-//! that never gets ready takes nothing away. Where the newest finds no room beside the old ones, one
-//! of theirs goes ahead, however many the newest should have.
+//! The newest revision gets as many replicas as should run. Those of older ones stop one by one, as
+//! those of the newest become ready; so the number of ready replicas never falls, and a newest
+//! revision that never becomes ready removes nothing. If the newest finds no room beside the old
+//! ones, one of theirs stops ahead, for any number of the newest.
 
 use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-/// A replica as it stands.
+/// State of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Replica {
-    /// Nil for one that has never been wanted.
+    /// Nil for a replica that never should have run.
     pub(crate) pod: Uuid,
     pub(crate) number: u32,
-    /// It is to run.
+    /// True if it should run.
     pub(crate) wanted: bool,
-    /// It has a place.
+    /// True if it has a place.
     pub(crate) placed: bool,
-    /// It answers.
+    /// True if it is ready.
     pub(crate) ready: bool,
 }
 
-/// What is to become of the replicas of a revision.
+/// Planned replicas of a revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RevisionPlan {
-    /// Numbers of those that are to run.
+    /// Numbers of the replicas that should run.
     pub(crate) stay: BTreeSet<u32>,
-    /// Those that run and are to go when they are done.
+    /// Running replicas that stop when they are drained.
     pub(crate) leave: Vec<Replica>,
 }
 
-/// The fates of the replicas of some revisions, the newest first. `ahead`: how many of the older ones go
-/// before one of the newest is ready, to make room.
+/// Plans for the replicas of some revisions, the newest first. `ahead`: number of the older ones
+/// that stop before one of the newest is ready, to make room.
 pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32, ahead: u32) -> Vec<RevisionPlan> {
     let mut fates = Vec::with_capacity(revisions.len());
     let mut missing = replicas as usize;
@@ -45,7 +45,7 @@ pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32, ahead: u32) -> Vec
             missing = missing.min(serve).saturating_sub(ahead as usize);
         }
         let mut order = all.clone();
-        // Replicas that answer are kept before those that only run, the first before the last.
+        // Ready replicas are kept before those that only run, the first before the last.
         order.sort_by_key(|r| (!r.ready, !r.placed, !r.wanted, r.number));
         // No request waits for a replica of an old revision.
         let may_stay = |r: &&Replica| age == 0 || (r.ready && r.wanted);
@@ -63,7 +63,7 @@ pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32, ahead: u32) -> Vec
 mod tests {
     use super::*;
 
-    /// `-` has left, `w` wanted, `p` placed, `r` ready.
+    /// Replicas by state: `-` has left, `w` wanted, `p` placed, `r` ready.
     fn revision(states: &str) -> Vec<Replica> {
         let one = |(number, state): (u32, char)| Replica {
             pod: Uuid::from_u128(number.into()),
@@ -75,7 +75,7 @@ mod tests {
         (0..).zip(states.chars()).map(one).collect()
     }
 
-    /// `+` stays or comes, `x` leaves, `-` stays away.
+    /// Plans in symbols: `+` stays or starts, `x` leaves, `-` stays away.
     fn fates(revisions: &[&str], replicas: u32) -> Vec<String> {
         fates_with(revisions, replicas, 0)
     }

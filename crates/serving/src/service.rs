@@ -1,5 +1,5 @@
-//! All inferences. Owns: looking at each of them when something happens and once a second, and
-//! asking the dispatcher for what follows.
+//! All inferences. Owns: examining each after events and once a second, and the requests to the
+//! dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use crate::controller::{Controller, Order};
 use crate::endpoint::Endpoint;
 use crate::proxy::{Body, Error, Proxy};
 
-/// How often is measured and decided.
+/// Time between two measurements and decisions.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Serves all inferences.
@@ -38,20 +38,20 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// For the inferences of this dispatcher. Requests can be forwarded at once; replicas come and
-    /// go while [`Service::run`] does.
+    /// A service for the inferences of this dispatcher. Requests can be forwarded at once; replicas
+    /// are scaled while [`Service::run`] runs.
     #[must_use]
     pub fn new(control: control::Handle) -> Arc<Self> {
         let (proxy, wake, endpoints) = (Proxy::default(), Arc::default(), Mutex::default());
         Arc::new(Self { control, proxy, wake, endpoints, began: Instant::now() })
     }
 
-    /// Has a request answered by a replica of an inference. The path is the one it knows, the
-    /// headers are those that [`strip`](crate::strip) leaves, and what was said since. If the
-    /// connection goes over to another protocol it ends with `until`.
+    /// Forwards a request to a replica of an inference. The path is that of the replica, the
+    /// headers are those that [`strip`](crate::strip) leaves, and those added since. An upgraded
+    /// connection ends with `until`.
     ///
     /// # Errors
-    /// No replica answered.
+    /// No replica responded.
     pub async fn forward(
         &self,
         inference: &WorkloadView,
@@ -63,11 +63,11 @@ impl Service {
         self.proxy.forward(&endpoint, request, Duration::from_millis(most), until).await
     }
 
-    /// Has a request answered over a connection to a workload, which is for it alone, and made when
-    /// there is room for it. The rest is as of [`forward`](Self::forward).
+    /// Sends a request over a connection to a workload, which is for it alone, and established when
+    /// a permit is free. The rest is as in [`forward`](Self::forward).
     ///
     /// # Errors
-    /// There was no connection or no answer, or there are too many requests.
+    /// There was no connection or no response, or there are too many requests.
     pub async fn pass<C, E>(
         &self,
         workload: Uuid,
@@ -82,7 +82,7 @@ impl Service {
         self.proxy.pass(workload, connect, request, until).await
     }
 
-    /// Looks after the inferences until the dispatcher is gone.
+    /// Examines the inferences until the dispatcher ends.
     pub async fn run(self: Arc<Self>) {
         let mut news = self.control.subscribe();
         let mut ticks = tokio::time::interval(PERIOD);
@@ -95,11 +95,11 @@ impl Service {
                 () = self.wake.notified() => false,
                 told = news.recv() => match told {
                     Err(RecvError::Closed) => return,
-                    // What was missed is in the state, too.
+                    // Missed events are in the state, too.
                     Ok(_) | Err(RecvError::Lagged(_)) => false,
                 },
             };
-            // One look is enough for all that has happened.
+            // One round is enough for all events so far.
             while news.try_recv().is_ok() {}
             self.look(&mut keepers, measure).await;
         }
@@ -108,7 +108,7 @@ impl Service {
     async fn look(&self, keepers: &mut BTreeMap<Uuid, Controller>, measure: bool) {
         let view = {
             let mut endpoints = self.lock();
-            // Looked at after the lock was had: every endpoint there is was shown before.
+            // The view is read after taking the lock: every existing endpoint was published before.
             let view = self.control.view();
             endpoints.retain(|id, endpoint| {
                 let there = view.workloads.contains_key(id);
@@ -120,7 +120,7 @@ impl Service {
             view
         };
         keepers.retain(|id, _| view.workloads.contains_key(id));
-        // Few of all workloads are called by names; these by their ids, so that the order is one.
+        // Few workloads have names in this index; sorting by id makes the order deterministic.
         let named: BTreeSet<_> = view.by_name.values().copied().collect();
         let named = named.iter().filter_map(|id| view.workloads.get(id));
         let inferences = named.filter(|w| w.spec.serving.is_some());
@@ -136,11 +136,11 @@ impl Service {
                 self.carry_out(order).await;
             }
         }
-        // One command for all: each is a round of the dispatcher, and a write.
+        // One command for all: each is a batch of the dispatcher, and a write.
         if !seen.is_empty()
             && let Err(error) = self.control.note_ready(seen).await
         {
-            // The next look finds it not shown, and asks again.
+            // The next round finds it unpublished, and tries again.
             tracing::info!(%error, "whether replicas are ready could not be shown");
         }
         if measure {
@@ -148,9 +148,9 @@ impl Service {
         }
     }
 
-    /// What was counted of all requests up to now.
+    /// Measurements of all requests up to now.
     fn counted(&self) -> Traffic {
-        // Every request needs the lock.
+        // Copied, because every request needs the lock.
         let endpoints = self.lock().clone();
         let span_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut traffic = Traffic { span_ms, ..Traffic::default() };

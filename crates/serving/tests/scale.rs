@@ -53,7 +53,7 @@ impl Revision {
         }
     }
 
-    /// So many requests at a time, for some seconds.
+    /// A load of `at_a_time` requests, for some seconds.
     fn busy(&mut self, seconds: u64, at_a_time: u64) -> &mut Self {
         let arrived = at_a_time;
         let sample = Sample {
@@ -202,7 +202,7 @@ fn any_scaling() -> impl Strategy<Value = Scaling> {
 }
 
 proptest! {
-    /// Whatever comes, the bounds are kept, and what goes down was not needed for a window.
+    /// For any load, the bounds are kept, and a removed replica was not needed for a window.
     #[test]
     fn bounds_are_kept(
         scaling in any_scaling(),
@@ -248,7 +248,7 @@ proptest! {
         prop_assert_eq!(revision.changes.len(), settled, "{:?}", revision.changes);
     }
 
-    /// A load that stays is met, and with no more than is needed.
+    /// A constant load is met, and with the minimum number of replicas.
     #[test]
     fn a_steady_load_is_met_exactly(load in 0_u64..100, threshold in 1_u32..20) {
         let scaling = scaling(0, 1000, Some((Metric::Concurrency, threshold)));

@@ -1,9 +1,11 @@
-//! The division of GPUs that are not for all work. Owns: that no queues together get more than what they
-//! can use has. Does not know why a GPU is not for some work.
+//! The division of GPUs where some are not usable by all work. Owns: the bound on the shares of any
+//! set of queues by the GPUs that their work can use. Does not know about: the reasons why work
+//! cannot use a GPU.
 //!
-//! Shares are possible if for every set of groups of nodes what queues get beyond what they could run
-//! outside it is no more than its GPUs. Where the plain division breaks that for a set, the queues that
-//! meet there divide what the set has, and what they can have outside, among themselves.
+//! Shares are feasible if, for every set of groups of nodes, the shares of the queues, less the
+//! amounts that they could run outside the set, add up to at most the GPUs of the set. Where the
+//! plain division violates that for a set, the queues that exceed it divide among themselves the
+//! GPUs of the set plus the amounts they can have outside.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,28 +15,29 @@ use units::{Kind, Resources};
 
 use crate::division::{Rules, divide_one};
 
-/// Most rounds for each set of groups.
+/// Maximum number of rounds for each set of groups.
 const ROUNDS_OF_SET: usize = 8;
 
 /// GPU thousandths that siblings have of each set of groups.
 pub(crate) struct Bounds {
-    /// Of what each queue asks for, what can run in a set only, by the set less one.
+    /// Part of each queue's demand that can run only in a set, in GPU thousandths; the index is the
+    /// set less one.
     inside: Arc<BTreeMap<QueueId, Vec<u64>>>,
     most: Vec<(GroupSet, u64)>,
 }
 
-/// One of siblings that divide.
+/// A queue that divides with its siblings.
 struct Sibling<'a> {
     asked: u64,
-    /// Of that, what can run in a set only, by the set less one.
+    /// Part of `asked` that can run only in a set; the index is the set less one.
     inside: &'a [u64],
-    /// Most GPU thousandths that it gets.
+    /// Maximum share in GPU thousandths.
     most: u64,
     share: u64,
     meets: Option<Meeting>,
 }
 
-/// Projects that divide a set of groups, as their work can use no more.
+/// Projects that divide the GPUs of a set of groups, since their work can use no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meeting {
     pub(crate) set: GroupSet,
@@ -42,7 +45,7 @@ pub(crate) struct Meeting {
 }
 
 impl Bounds {
-    /// Bounds of a node pool of which not all GPUs are for all work.
+    /// Bounds of a node pool in which some GPUs are not usable by all work.
     pub(crate) fn new(
         cluster: &Cluster,
         demand: &Demand,
@@ -57,8 +60,8 @@ impl Bounds {
         Self { inside: Arc::new(inside), most }
     }
 
-    /// Bounds for those below each of siblings: what is left beside what the other siblings must have of
-    /// each set.
+    /// Bounds for the children of each sibling: the rest of each set after the amounts that the
+    /// other siblings need of it.
     pub(crate) fn below(
         &self,
         siblings: &[QueueId],
@@ -91,7 +94,7 @@ impl Bounds {
         }
     }
 
-    /// The shares of siblings, and which of them meet where.
+    /// The share of each sibling, and the set of GPUs that bounds it; `None` if no set does.
     pub(crate) fn divide(
         &self,
         cluster: &Cluster,
@@ -102,7 +105,7 @@ impl Bounds {
         let both = siblings.iter().zip(claims);
         let mut all: Vec<_> = both.map(|(&id, &claim)| self.start(id, claim)).collect();
         let everyone: Vec<usize> = (0..all.len()).collect();
-        // Each round fixes what one set allows; the bound is for rounding.
+        // Each round fixes the shares that one set bounds; the limit is for rounding.
         for _ in 0..=ROUNDS_OF_SET * self.most.len() {
             for (at, share) in divide_among(claims, rules, (&everyone, &all), total) {
                 all[at].share = share;
@@ -121,7 +124,7 @@ impl Bounds {
         all.into_iter().map(|one| (one.share, one.meets)).collect()
     }
 
-    /// The set of which the shares are most beyond what it has.
+    /// The set that the shares exceed most; `None` if they exceed no set.
     fn worst(&self, all: &[Sibling<'_>]) -> Option<(GroupSet, u64)> {
         let beyond = |&(set, most): &(GroupSet, u64)| {
             let inside = all.iter().map(|one| one.share.saturating_sub(one.outside(set)));
@@ -132,7 +135,7 @@ impl Bounds {
         worst.map(|(_, bound)| bound)
     }
 
-    /// The projects of a queue that have work for a set only.
+    /// Adds the projects below a queue that have demand in the set only.
     fn projects(&self, cluster: &Cluster, queue: QueueId, set: GroupSet, all: &mut Vec<QueueId>) {
         let inside = self.inside.get(&queue).and_then(|sets| sets.get(set - 1));
         if inside.is_none_or(|millis| *millis == 0) {
@@ -147,15 +150,15 @@ impl Bounds {
 }
 
 impl Sibling<'_> {
-    /// Of what it asks for, what can run outside a set.
+    /// Part of the demand that can run outside a set.
     fn outside(&self, set: GroupSet) -> u64 {
         let inside = self.inside.get(set - 1).copied().unwrap_or_default();
         self.asked.saturating_sub(inside)
     }
 }
 
-/// Those that meet in a set divide it, with what each can have outside. Returns those that get less of
-/// it than they want; none if every share is as before.
+/// Divides a set, plus the amounts that siblings can have outside, among the siblings that exceed
+/// it. Returns the siblings that get less than they want; `None` if every share is as before.
 fn share_set(
     claims: &[Claim<'_>],
     rules: Rules,
@@ -168,7 +171,7 @@ fn share_set(
     loop {
         let there = meet.iter().fold(most, |sum, &at| sum.saturating_add(outside[at]));
         let shares = divide_among(claims, rules, (&meet, all), there);
-        // A queue that can have more outside than its part of both takes nothing of the set.
+        // A queue that can have more outside than its part of both takes nothing from the set.
         let leaves = shares.iter().filter(|&&(at, share)| share < outside[at]);
         let leaving: Vec<usize> = leaves.map(|&(at, _)| at).collect();
         let capped: Vec<(usize, u64)> = match leaving.is_empty() {
@@ -186,8 +189,8 @@ fn share_set(
     }
 }
 
-/// Adds to what is known of projects what departments ask for in each set only: no more of each project
-/// than its limit allows.
+/// Adds the demand of departments in each set only, from the demand of their projects, each within
+/// its limit.
 fn add_up(
     cluster: &Cluster,
     demand: &Demand,
@@ -209,7 +212,7 @@ fn add_up(
     inside.insert(queue, sums);
 }
 
-/// Divides so much among some of siblings, none of which gets more than it may.
+/// Divides `total` among some siblings, each up to its maximum share.
 fn divide_among(
     claims: &[Claim<'_>],
     rules: Rules,

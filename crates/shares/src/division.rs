@@ -1,5 +1,5 @@
-//! The division of one kind of resource among siblings. Owns: quotas before weights, and what rounding
-//! leaves. Source: scheduling reference §7 and §8, Run:ai reference D.3, D.3b.
+//! The division of one kind of resource among siblings. Owns: the precedence of quotas over
+//! weights, and the rounding. Source: scheduling reference §7 and §8, Run:ai reference D.3, D.3b.
 
 use model::Claim;
 use units::Kind;
@@ -24,14 +24,15 @@ pub enum OverQuota {
     ByQuota,
 }
 
-/// One part of the division: who wants how much more, and with what weight.
+/// A queue in the division: the amount that it wants, its weight, and the amount it has been given.
 struct Line {
     want: u64,
     weight: u128,
-    /// Order among equals: the older first.
+    /// Creation order of the queue; among equals the older is first.
     seq: u64,
     given: u64,
-    /// What rounding down left of its part, as numerator over `remainder.1`.
+    /// Remainder of its part after rounding down, as numerator and denominator; `None` if the part
+    /// was not rounded.
     remainder: Option<(u128, u128)>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn divide_one(queues: &[Claim<'_>], rules: Rules, kind: Kind, total: 
     shares
 }
 
-/// The weights of a group for what is left over. With time-based fairness a queue that used more
+/// The weights by which a group divides the rest. With time-based fairness a queue that used more
 /// than its part recently weighs less now: `n + k (n - u)` with `n` its part of the weights, `u`
 /// its part of the capacity over the window, both scaled to integers.
 fn weights(
@@ -109,8 +110,8 @@ impl Line {
     }
 }
 
-/// Gives out `left` by weight in whole units, round by round as long as a queue took less than
-/// its part; returns what no queue wanted.
+/// Divides `left` by weight in whole units, in rounds until no queue takes less than its part;
+/// returns the amount that no queue wants.
 fn pour(lines: &mut [Line], unit: u64, mut left: u64) -> u64 {
     loop {
         let weights: u128 = lines.iter().filter(|line| line.hungry()).map(|line| line.weight).sum();
@@ -141,7 +142,8 @@ fn pour(lines: &mut [Line], unit: u64, mut left: u64) -> u64 {
     by_remainder(lines, unit, left)
 }
 
-/// Hands out what rounding left over, one unit each: largest remainder first, then the older.
+/// Distributes the rounding remainder, one unit each: largest remainder first, then the older
+/// queue. Returns the amount left.
 fn by_remainder(lines: &mut [Line], unit: u64, mut left: u64) -> u64 {
     let mut order: Vec<_> = (0..lines.len()).filter(|&at| lines[at].remainder.is_some()).collect();
     order.sort_by(|&a, &b| {

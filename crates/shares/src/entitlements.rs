@@ -1,9 +1,10 @@
-//! The fair shares of all queues, kept from one decision to the next. Owns: which of them can be
-//! different after some queues ask for more or less. What is kept equals what [`fair_shares`] says.
+//! The fair shares of all queues, kept from one decision to the next. Owns: the selection of the
+//! shares that can change when some queues demand more or less. The kept shares equal the result of
+//! [`fair_shares`].
 //!
-//! Siblings divide what the queue above has. A sibling that asks for more gets more only where it does
-//! not yet ask for more than it gets: mostly none of the others is touched, and those need not even
-//! be looked at.
+//! Siblings divide the share of their parent. A sibling whose demand grows gets more only if its
+//! share covered its demand before: mostly no other share changes, and the others need not be
+//! visited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,26 +16,26 @@ use crate::bounded::Meeting;
 use crate::division::divide_one;
 use crate::levels::{Shares, divide_pool, fair_shares};
 
-/// What each queue is entitled to.
+/// The fair share of each queue, and the state to update it.
 #[derive(Debug, Clone, Default)]
 pub struct Entitlements {
     /// The fair share of each queue.
     pub fair: BTreeMap<QueueId, Resources>,
-    /// Queues that are entitled to more or less than when that was last asked for.
+    /// Queues whose fair shares have changed since the caller last took this set.
     pub moved: BTreeSet<QueueId>,
-    /// The part of what is asked for that counts.
+    /// Part of each queue's demand that counts.
     pub demand: Demand,
-    /// What counted of what each asked for when it was last looked at.
+    /// Counted demand of each queue at the last update.
     pub requested: BTreeMap<QueueId, Resources>,
     groups: BTreeMap<Siblings, Group>,
-    /// Who can use which GPUs.
+    /// GPUs that each workload can use.
     supply: Supply,
-    /// `true` if other work can use some GPUs than at the last update.
+    /// `true` if the GPUs that some work can use have changed since the last update.
     is_supply_new: bool,
     meetings: BTreeMap<QueueId, Meeting>,
 }
 
-/// GPUs that queues divide since their work can use no others.
+/// GPUs that projects divide since their work can use no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
     /// The projects.
@@ -45,16 +46,16 @@ pub struct Common {
     pub gpu_millis: u64,
 }
 
-/// The queues below one, or without one above them, in a node pool.
+/// Children of a queue, or the queues without a parent, in a node pool.
 type Siblings = (Option<QueueId>, PoolId);
 
-/// What siblings divide.
+/// Sums over siblings.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
     total: Resources,
-    /// What they want within their quotas.
+    /// Sum of the demands within quotas, by kind.
     promised: [u128; 3],
-    /// How many of them want more than that.
+    /// Number of siblings that want more than their quota, by kind.
     hungry: [usize; 3],
 }
 
@@ -66,35 +67,35 @@ const fn place(kind: Kind) -> usize {
     }
 }
 
-/// What is left to do of an update.
+/// Remaining work of an update.
 #[derive(Default)]
 struct Work {
-    /// Siblings by their distance from the root: those of them that ask for more or less.
+    /// Siblings by their distance from the root, and those with a changed demand.
     groups: BTreeMap<(usize, Siblings), BTreeSet<QueueId>>,
-    /// True if a decision about what waited before may be another one.
+    /// `true` if the decision about a pending workload can differ from the last one.
     matters: bool,
 }
 
 impl Entitlements {
-    /// Looks at all nodes and workloads again: which GPUs can be used by whom.
+    /// Recomputes the GPUs that each workload can use from all nodes and workloads.
     pub fn renew_supply(&mut self, cluster: &Cluster) {
         self.supply.renew(cluster);
     }
 
-    /// Looks at these workloads again: which GPUs they can use.
+    /// Recomputes the GPUs that these workloads can use.
     pub fn update_supply(&mut self, cluster: &Cluster, changed: &BTreeSet<WorkloadId>) {
         self.is_supply_new |= self.supply.update(cluster, changed);
     }
 
-    /// Looks at all queues again.
+    /// Recomputes the shares of all queues.
     pub fn renew(&mut self, cluster: &Cluster, rules: Rules) {
         let shares = fair_shares(cluster, rules, &self.demand, &self.supply);
         self.set(cluster, shares.fair);
         self.meetings = shares.meetings;
     }
 
-    /// The GPUs that a project divides with others since its work can use no others; none where neither it
-    /// nor a queue above it is kept from a larger share by that.
+    /// The GPUs that a project divides with others since its work can use no others; `None` if they
+    /// bound neither its share nor that of a queue above it.
     #[must_use]
     pub fn common(&self, cluster: &Cluster, queue: QueueId) -> Option<Common> {
         let Meeting { set, queues } =
@@ -107,7 +108,7 @@ impl Entitlements {
         Some(Common { queues: queues.to_vec(), nodes, gpu_millis })
     }
 
-    /// These are the fair shares, whatever we would say.
+    /// Sets the fair shares to given ones instead of computed ones.
     pub fn set(&mut self, cluster: &Cluster, fair: BTreeMap<QueueId, Resources>) {
         let before = std::mem::replace(&mut self.fair, fair);
         let demand = &self.demand;
@@ -121,7 +122,7 @@ impl Entitlements {
         self.moved.extend(self.fair.iter().filter(other).map(|(id, _)| *id));
     }
 
-    /// Remembers what siblings, and all below them, divide.
+    /// Recomputes the sums over siblings, and over all queues below them.
     fn learn(&mut self, cluster: &Cluster, at: Siblings) {
         let siblings = siblings(cluster, at);
         let mut group = Group { total: self.total(cluster, at), ..Group::default() };
@@ -147,8 +148,8 @@ impl Entitlements {
         }
     }
 
-    /// Looks at what can be different now that these ask for more or less, and nothing else has
-    /// changed; says whether a decision about what waited before may be another one.
+    /// Updates the shares that can change, given that only the demand of these queues has changed;
+    /// returns `true` if the decision about a pending workload can differ from the last one.
     pub fn update(&mut self, cluster: &Cluster, rules: Rules, asks: &BTreeSet<QueueId>) -> bool {
         let mut work = Work::default();
         let is_supply_new = std::mem::take(&mut self.is_supply_new);
@@ -173,7 +174,7 @@ impl Entitlements {
             self.divide_pool_again(cluster, rules, pool, &mut work);
         }
         while let Some(((depth, at), changed)) = work.groups.pop_first() {
-            // A pool that was removed is divided no more.
+            // The pool was removed.
             if self.groups.contains_key(&at) {
                 self.divide_again(cluster, rules, (depth, at), &changed, &mut work);
             }
@@ -181,7 +182,7 @@ impl Entitlements {
         work.matters
     }
 
-    /// Looks at all queues of a pool of which some GPUs are not for all work.
+    /// Recomputes all shares in a pool in which some GPUs are not usable by all work.
     fn divide_pool_again(
         &mut self,
         cluster: &Cluster,
@@ -192,7 +193,7 @@ impl Entitlements {
         let mut shares = Shares::default();
         divide_pool((cluster, rules, &self.demand, &self.supply), pool, &mut shares);
         for (id, fair) in shares.fair {
-            // Reasons to wait name the GPUs that keep a share from being larger.
+            // Reasons to wait name the GPUs that bound a share.
             let meeting = shares.meetings.get(&id);
             work.matters |= self.meetings.get(&id) != meeting;
             match meeting {
@@ -204,7 +205,7 @@ impl Entitlements {
         self.learn(cluster, (None, pool));
     }
 
-    /// Takes in the share of a queue as it is now; says whether it is another one.
+    /// Stores the share of a queue; returns `true` if it has changed.
     fn entitle(
         &mut self,
         cluster: &Cluster,
@@ -271,7 +272,7 @@ impl Entitlements {
         }
     }
 
-    /// True if a queue wanted more than it got, and still does: how much more does not matter.
+    /// `true` if a queue wanted more than it got, and still does: the amount does not matter.
     fn gets_the_same(&self, cluster: &Cluster, id: QueueId, kind: Kind) -> bool {
         let queue = &cluster.queues()[id];
         let now = Claim::of(cluster, &self.demand, id).wanted(kind);
@@ -290,7 +291,7 @@ impl Group {
         self.promised[place(kind)] = promised.sum();
     }
 
-    /// A sibling asks for something else than before.
+    /// Updates the sums for a changed demand of a sibling.
     fn recount(&mut self, now: Claim<'_>, before: Resources, kind: Kind) {
         let before = Claim { demand: before, ..now };
         let (wanted_before, promised_before) = (before.wanted(kind), before.promised(kind));
@@ -301,12 +302,12 @@ impl Group {
         *hungry -= usize::from(wanted_before > promised_before);
     }
 
-    /// True if there is less than the quotas promise.
+    /// `true` if the quotas promise more than the total.
     fn is_short(&self, kind: Kind) -> bool {
         self.promised[place(kind)] > u128::from(self.total[kind])
     }
 
-    /// True if everybody gets what it wants, because that is promised to all.
+    /// `true` if every sibling gets all it wants within its quota, and wants no more.
     fn is_easy(&self, kind: Kind) -> bool {
         !self.is_short(kind) && self.hungry[place(kind)] == 0
     }
@@ -319,9 +320,9 @@ fn siblings(cluster: &Cluster, (above, pool): Siblings) -> Vec<QueueId> {
     }
 }
 
-/// True if anything that waited before could be decided in another way, as a queue has this share and
-/// asks for so much. It could not if the queue gets all it asks for, then and now: what is held and
-/// what one of its workloads asks for is no more than that.
+/// `true` if the decision about a pending workload can differ, given the old and the new share and
+/// demand of a queue. It cannot differ if the queue gets all it demands, before and now: neither
+/// its used resources nor the request of one of its workloads exceeds that.
 fn matters(
     cluster: &Cluster,
     id: QueueId,

@@ -1,5 +1,5 @@
-//! Fair shares of all queues at this moment. Owns: the division of capacity level by level. Does not
-//! know how siblings divide.
+//! Fair shares of all queues at this moment. Owns: the division of capacity level by level. Does
+//! not know about: the division among siblings.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use units::{Kind, Resources};
 use crate::bounded::{Bounds, Meeting};
 use crate::division::{Rules, divide_one};
 
-/// Fair shares of all queues, the quota part, plus the part of what is left over. Where the
-/// quotas promise more than there is, everybody gets less in proportion, if the rules say so. Where
-/// node pools have queues of their own, each pool is divided among its own. Where GPUs are not for all
-/// work, a queue's share has only those that its work can use.
+/// Fair shares of all queues: the quota part, plus a part of the rest. Where the quotas promise
+/// more than the capacity and the rules allow it, all shares shrink in proportion. Where node pools
+/// have queues of their own, the capacity of each pool is divided among its own queues. Where some
+/// GPUs are not usable by all work, the share of a queue has only GPUs that its work can use.
 pub(crate) fn fair_shares(
     cluster: &Cluster,
     rules: Rules,
@@ -26,17 +26,17 @@ pub(crate) fn fair_shares(
     shares
 }
 
-/// Shares of queues, and why they are no larger.
+/// Shares of queues, and the reasons why they are no larger.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shares {
     pub(crate) fair: BTreeMap<QueueId, Resources>,
-    /// Queues that others meet in what their work can use.
+    /// Sets of GPUs that a queue divides with others since its work can use no others.
     pub(crate) meetings: BTreeMap<QueueId, Meeting>,
 }
 
 type World<'a> = (&'a Cluster, Rules, &'a Demand, &'a Supply);
 
-/// Divides what a node pool has among all of its queues.
+/// Divides the capacity of a node pool among all of its queues.
 pub(crate) fn divide_pool(world: World<'_>, pool: PoolId, shares: &mut Shares) {
     let (cluster, _, demand, supply) = world;
     let roots: Vec<_> = cluster.roots(pool).collect();

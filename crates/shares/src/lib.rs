@@ -1,5 +1,5 @@
-//! Rights of queues to GPUs, CPU and memory. Owns: fair shares, and keeping them from one decision to the next.
-//! Does not know about: who is served first, and who gives way.
+//! Fair shares of queues in GPUs, CPU and memory. Owns: their computation, and their update from
+//! one decision to the next. Does not know about: the order of workloads, and preemption.
 
 mod bounded;
 mod division;

@@ -1,4 +1,4 @@
-//! The long answer to why a workload waits, in words and numbers of its own. Owns: the JSON of it.
+//! The detailed diagnosis of a pending workload. Owns: its JSON.
 
 use model::{Cluster, WorkloadId};
 use reasons::diagnosis::{Holder, NodeClass, Part};
@@ -6,22 +6,22 @@ use sched::Policy;
 use serde::Serialize;
 use units::Instant;
 
-/// Why a workload waits, at length.
+/// The detailed diagnosis of a pending workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
-    /// The nodes, by pod set and class.
+    /// The nodes, by pod set and node class.
     pub nodes: Vec<Nodes>,
-    /// Projects that hold what it needs, those with most first.
+    /// Projects that hold the resources it needs, the largest amount first.
     pub projects: Vec<Held>,
-    /// Workloads that do.
+    /// Workloads that hold the resources it needs.
     pub workloads: Vec<Held>,
-    /// Why nothing was moved or taken for it.
+    /// Reasons why nothing was moved or evicted for it.
     pub searches: Vec<Reason>,
-    /// Single changes that would let it start, each tried out.
+    /// Single changes after which it would start, each tried out.
     pub advice: Vec<Advice>,
-    /// True if everything that might help was tried.
+    /// `true` if all changes that might help were tried.
     pub complete: bool,
-    /// All of it in lines for people, the reasons left out.
+    /// The diagnosis as lines of text, without the reasons.
     #[serde(skip)]
     pub lines: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub struct Diagnosis {
 pub struct Reason {
     /// Stable code.
     pub code: &'static str,
-    /// Its short name.
+    /// Short name of the code.
     pub name: &'static str,
     /// One sentence with the numbers.
     pub message: String,
@@ -43,69 +43,69 @@ pub struct Nodes {
     /// Name of the pod set.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub set: String,
-    /// Pods of it that are due, and how many of them find a place.
+    /// Number of its pods to place, and the number of them that find a place.
     pub pods: u32,
     /// See `pods`.
     pub placeable: u32,
     /// Number of nodes.
     pub nodes: u32,
-    /// The first of them.
+    /// Name of the first node of the class.
     pub like: String,
-    /// How many have room for one pod.
+    /// Number of nodes with room for one pod.
     pub room: u32,
-    /// What stands in the way on the others.
+    /// Obstacles on the other nodes.
     pub failing: Vec<Failing>,
-    /// The same in words.
+    /// The counts as text.
     pub message: String,
 }
 
-/// Nodes that fail for the same thing.
+/// Nodes with a common obstacle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failing {
-    /// What it is.
+    /// Name of the obstacle.
     pub obstacle: &'static str,
     /// Number of nodes.
     pub nodes: u32,
-    /// What a pod needs of it.
+    /// Amount that a pod needs; `None` if the obstacle has no amount.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed: Option<u64>,
-    /// The most there is on one of them.
+    /// Largest amount on one of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
-    /// That node.
+    /// Name of the node with the largest amount.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closest: Option<String>,
 }
 
-/// Somebody who holds what is needed.
+/// A project or workload that holds needed resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Held {
     /// Project, or project and workload.
     pub name: String,
-    /// How much.
+    /// Amount held.
     pub held: u64,
-    /// Whether it may be taken from: `may_give`, or why not. Not said of projects.
+    /// `may_give` if the workload may be evicted, else the reason why not; `None` for projects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<&'static str>,
-    /// The same in words.
+    /// The entry as text.
     pub message: String,
 }
 
-/// A change that would let it start.
+/// A change after which the workload would start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// What kind of change.
+    /// Kind of the change.
     pub kind: &'static str,
-    /// Workloads that would be stopped or moved for it then.
+    /// Number of workloads that would then be stopped or moved for it.
     pub disturbs: u32,
-    /// In words.
+    /// The change as text.
     pub message: String,
-    /// What to type for it, in this order.
+    /// Commands that make the change, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
 }
 
-/// Why a workload of this cluster waits; none if it does not.
+/// The diagnosis of a pending workload of this cluster; `None` if it is not pending.
 pub(crate) fn diagnosis(
     cluster: &Cluster,
     id: WorkloadId,

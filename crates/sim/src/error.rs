@@ -1,29 +1,29 @@
-//! What can be wrong with what the simulator is given. Owns: the texts' frame.
+//! Errors in the input of the simulator. Owns: the format of their texts.
 
 use thiserror::Error;
 
-/// Why something given to the simulator cannot be used.
+/// Reason why an input of the simulator cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
-    /// A scenario that cannot be used. Line 0 means it did not come from a file.
+    /// Invalid scenario. Line 0 means that it did not come from a file.
     #[error("{}{message}", place(*.line, *.column))]
     Scenario {
         /// Line, from 1.
         line: u64,
         /// Column, from 1.
         column: u64,
-        /// What is wrong and what is allowed.
+        /// The error, and the allowed values.
         message: String,
     },
-    /// A line of a trace that cannot be used.
+    /// Invalid line of a trace.
     #[error("{line}: {message}")]
     Trace {
         /// Line, from 1.
         line: usize,
-        /// What is wrong and what is allowed.
+        /// The error, and the allowed values.
         message: String,
     },
-    /// Something cannot be written as JSON.
+    /// A value cannot be written as JSON.
     #[error("failed to write JSON: {message}")]
     Write {
         /// The cause.

@@ -1,4 +1,5 @@
-//! What was expected against what is. Owns: the comparison and its words.
+//! Comparison of expectations with the state of a simulation. Owns: the comparison, and the texts
+//! of differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +13,12 @@ use crate::scenario::{
     OneOrMany, State,
 };
 
-/// What was decided since the last action of a scenario.
+/// Decisions since the last action of a scenario.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Decided {
-    /// Labels and codes of what was stopped.
+    /// Labels of stopped pods, and the codes of the causes.
     pub(crate) stopped: Vec<(String, String)>,
-    /// Kinds of everything.
+    /// Kinds of all decisions.
     pub(crate) kinds: Vec<DecisionKind>,
 }
 
@@ -87,7 +88,8 @@ fn codes(stopped: &BTreeMap<String, Vec<String>>) -> String {
     format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
 }
 
-/// What each GPU of a node holds: `a2 a2 frac:0.5+other:0.3 .`; `!` marks what is being stopped.
+/// Occupants of each GPU of a node: `a2 a2 frac:0.5+other:0.3 .`; `!` marks a pod that is being
+/// stopped.
 pub(crate) fn gpus(simulation: &Simulation, node: model::NodeId) -> String {
     let row = &simulation.cluster().nodes()[node];
     let mut users = vec![Vec::new(); row.gpus.len()];
@@ -187,7 +189,7 @@ fn workload(
     }
 }
 
-/// The state of a pod as expectations see it.
+/// The state of a pod in terms of expectations.
 fn pod_state(pod: &model::Pod) -> ExpectState {
     match &pod.binding {
         PodBinding { next: Some(_), .. } => ExpectState::Pipelined,
@@ -201,7 +203,7 @@ fn pod_state(pod: &model::Pod) -> ExpectState {
 /// A GPU: its node and index.
 type Device = (model::NodeId, u32);
 
-/// Compares single pods; `groups` keeps which GPU each name stands for.
+/// Compares single pods; `groups` maps each name to its GPU.
 fn tasks<'a>(
     found: &mut Vec<String>,
     simulation: &Simulation,
@@ -246,7 +248,7 @@ fn tasks<'a>(
     }
 }
 
-/// Whether names can stand for these GPUs, after what they stand for already.
+/// Compares the GPUs of a task with names of GPUs; a name stands for one GPU in all tasks.
 fn same_groups<'a>(
     found: &mut Vec<String>,
     task: &str,
@@ -302,7 +304,7 @@ fn queue(
     }
 }
 
-/// What queues hold and are entitled to together.
+/// Compares the sums of resources used by queues, and of their fair shares.
 fn figures(
     found: &mut Vec<String>,
     simulation: &Simulation,

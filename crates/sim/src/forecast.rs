@@ -1,5 +1,6 @@
-//! When a workload that waits would start. Owns: playing the machine of a server forward in virtual
-//! time until it does. Does not know how long anything runs: the caller says so.
+//! Forecast of the start of a pending workload. Owns: simulating the machine of a server in virtual
+//! time until the workload starts. Does not know about: the run time of workloads, which the caller
+//! gives.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +10,28 @@ use uuid::Uuid;
 
 use crate::machine::Machine;
 
-/// Most decisions that are played through, and how many pods they look at in sum at most: on a
-/// large cluster fewer decisions are made, so that the answer comes in a second or so.
+/// Maximum number of simulated decisions, and maximum number of pods over all decisions: on a large
+/// cluster fewer decisions are made, so that the answer takes about a second.
 const DECISIONS_MAX: u64 = 2_000;
 const PODS_LOOKED_AT_MAX: u64 = 2_000_000;
 
-/// What came of playing a state forward.
+/// Result of a forecast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forecast {
-    /// It starts after so many milliseconds.
+    /// The workload starts after this many milliseconds.
     StartsAfterMs(u64),
-    /// Nothing that is known to happen lets it start.
+    /// No known event lets the workload start.
     Never,
-    /// It has not started after as many decisions as are played through.
+    /// The workload has not started within the maximum number of decisions.
     TooFarAhead,
 }
 
-/// When a workload of this server gets all the pods it needs at least, if nothing else is
-/// submitted, and the workloads with these ids run so many milliseconds from their last start: then
-/// they are deleted. The others run for ever, or until a limit of the server suspends them.
+/// Time until a workload of this server gets its minimum number of pods, if nothing else is
+/// submitted, and the workloads in `run_ms` are deleted after that many milliseconds from their
+/// last start. Other workloads run for ever, or until a limit of the server suspends them.
 ///
 /// # Errors
-/// No state can be built of it, or there is no such workload.
+/// The stored rows make no valid state, or there is no such workload.
 pub fn forecast(
     stored: StoredState,
     workload: Uuid,
@@ -58,10 +59,10 @@ pub fn forecast(
     }
 }
 
-/// A server that is played forward.
+/// A simulated continuation of a server.
 struct Playing<'r> {
     machine: Machine,
-    /// How long workloads run from their last start.
+    /// Run time of workloads from their last start, in milliseconds.
     run_ms: &'r BTreeMap<Uuid, u64>,
     decisions: u64,
 }
@@ -72,8 +73,8 @@ impl Playing<'_> {
         if found { Ok(()) } else { Err(Error::no_workload(id)) }
     }
 
-    /// Lets everything happen that needs no time; answers whether that came to an end within so
-    /// many decisions.
+    /// Continues everything that takes no time; returns `true` if nothing is left within the
+    /// maximum number of decisions.
     fn rests(&mut self, decisions_max: u64) -> Result<bool, Error> {
         while self.decisions <= decisions_max {
             self.decisions += u64::from(self.machine.decided().is_some());
@@ -84,7 +85,7 @@ impl Playing<'_> {
         Ok(false)
     }
 
-    /// When a workload got the places that it has, if it has as many as it needs.
+    /// Time when a workload got its current places; `None` if they are fewer than its minimum.
     fn last_start(&self, id: Uuid) -> Option<Instant> {
         let model = self.machine.view()?.workloads.get(&id)?.model?;
         let (cluster, _) = self.machine.replica()?;
@@ -92,7 +93,7 @@ impl Playing<'_> {
         row.last_start
     }
 
-    /// When those that run will have run long enough.
+    /// End of each running workload with a known run time.
     fn ends(&self) -> Vec<(Instant, Uuid)> {
         let end = |(&id, &ms): (&Uuid, &u64)| Some((self.last_start(id)?.plus_ms(ms), id));
         self.run_ms.iter().filter_map(end).collect()
@@ -103,7 +104,7 @@ impl Playing<'_> {
             let command = Command::Delete { by: SYSTEM.to_owned(), id };
             Input::Command(Box::new(command), Default::default())
         };
-        // One that is gone already is refused, which is as good.
+        // A workload that is gone already is refused, which does no harm.
         self.machine.take(ids.map(delete).collect(), None).map(drop)
     }
 }

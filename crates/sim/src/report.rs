@@ -1,5 +1,5 @@
-//! One decision and the state it left, in words and numbers of its own. Owns: the JSON of a
-//! report; keys in a fixed order. Does not know about: layout.
+//! Report of one decision and the state after it. Owns: the JSON of a report; keys in a fixed
+//! order. Does not know about: layout.
 
 use model::{Cluster, Placement, PodBinding, PodId};
 use reasons::Cause;
@@ -11,7 +11,7 @@ use crate::diagnosis::{Diagnosis, Reason};
 use crate::play::{NamedQueue, Simulation};
 use crate::scenario::{DecisionKind, ProfileName, State};
 
-/// A decision and the state it left.
+/// A decision and the state after it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Frame {
     /// Number of the decision, from 1.
@@ -20,17 +20,17 @@ pub struct Frame {
     pub step: u32,
     /// Virtual milliseconds since the start.
     pub at_ms: u64,
-    /// What was decided, in pod order.
+    /// Decided steps, in pod order.
     pub decisions: Vec<Decision>,
-    /// Every task of every workload that is not gone, if recorded.
+    /// Every task of every workload that is not gone; empty if not recorded.
     pub tasks: Vec<Task>,
-    /// Every queue, if recorded.
+    /// Every queue; empty if not recorded.
     pub queues: Vec<Queue>,
-    /// Why workloads wait.
+    /// Reasons why workloads wait.
     pub pending: Vec<Waiting>,
 }
 
-/// One thing that was decided.
+/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decision {
     /// `bind`, `reserve`, `unreserve`, `evict`, `move`, `resize`.
@@ -41,10 +41,10 @@ pub struct Decision {
     pub project: String,
     /// Number of the pod.
     pub task: u32,
-    /// Where it was.
+    /// Place before the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Place>,
-    /// Where it goes.
+    /// Place after the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Place>,
     /// Code of the cause.
@@ -53,7 +53,7 @@ pub struct Decision {
     /// The cause, with its numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who gets what was taken.
+    /// Workload for which resources were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beneficiary: Option<String>,
 }
@@ -67,7 +67,7 @@ pub struct Place {
     pub gpus: Vec<GpuShare>,
 }
 
-/// For people: `node[0 1:0.5 2:1g.5gb]`.
+/// As text: `node[0 1:0.5 2:1g.5gb]`.
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let gpu = |gpu: &GpuShare| match (gpu.mig, gpu.millis) {
@@ -86,9 +86,9 @@ impl std::fmt::Display for Place {
 pub struct GpuShare {
     /// Index on its node.
     pub index: u32,
-    /// Thousandths of it; of a MIG instance, thousandths of a GPU that it counts for.
+    /// Thousandths of the GPU; for a MIG instance, the thousandths of a GPU that it counts for.
     pub millis: u64,
-    /// Which MIG instance it is, if it is one: all of it.
+    /// Profile of the MIG instance, which is used as a whole; `None` for other GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mig: Option<ProfileName>,
 }
@@ -104,7 +104,7 @@ pub struct Task {
     pub task: u32,
     /// State.
     pub state: State,
-    /// Where it is.
+    /// Current place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// The place reserved for it.
@@ -112,7 +112,7 @@ pub struct Task {
     pub next: Option<Place>,
 }
 
-/// Amounts; none is unlimited.
+/// Amounts of resources; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Amounts {
     /// Thousandths of GPUs.
@@ -123,62 +123,62 @@ pub struct Amounts {
     pub memory_bytes: Option<u64>,
 }
 
-/// A queue and how it stands.
+/// A queue with its shares and usage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Queue {
     /// Name.
     pub name: String,
-    /// The queue above.
+    /// Name of the parent queue; `None` under the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The node pool, if every pool has queues of its own.
+    /// Node pool; `None` unless every pool has queues of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// What it is entitled to.
+    /// Quota.
     pub quota: Amounts,
-    /// Most it may hold.
+    /// Limit.
     pub limit: Amounts,
-    /// What it holds.
+    /// Resources that its workloads use.
     pub allocated: Amounts,
-    /// What its workloads ask for, running or not.
+    /// Requests of its workloads, running or not.
     pub requested: Amounts,
-    /// What it is entitled to at this moment.
+    /// Fair share at this moment.
     pub fair_share: Amounts,
-    /// What it used recently, in millionths of the cluster, if that matters.
+    /// Recent usage in millionths of the cluster; `None` if usage does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_ppm: Option<Usage>,
 }
 
-/// Millionths of the cluster.
+/// Usage in millionths of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// Of its GPUs.
+    /// Usage of GPUs.
     pub gpu: u64,
-    /// Of its cores.
+    /// Usage of cores.
     pub cpu: u64,
-    /// Of its memory.
+    /// Usage of memory.
     pub memory: u64,
 }
 
-/// A workload that waits.
+/// A pending workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waiting {
     /// Workload.
     pub workload: String,
     /// Its project.
     pub project: String,
-    /// Why.
+    /// Reasons why it waits.
     pub reasons: Vec<Reason>,
-    /// The long answer, if it was asked for.
+    /// Detailed diagnosis, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
-    /// Another that waits for the same and has the long answer.
+    /// Name of an equal workload that has the detailed diagnosis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
 }
 
 impl Queue {
-    /// What people read: its name, and the node pool if there is one for each.
+    /// The title for output: its name, and its node pool if each pool has queues of its own.
     #[must_use]
     pub fn title(&self) -> String {
         let pool = self.pool.as_ref().map(|pool| format!(" in pool {pool}"));
@@ -187,7 +187,7 @@ impl Queue {
 }
 
 impl Frame {
-    /// What was decided; not the state.
+    /// The decision without the state.
     pub(crate) fn decisions(simulation: &Simulation, cycle: u64, step: u32) -> Self {
         let steps = simulation.plan().steps.iter();
         Self {
@@ -201,13 +201,13 @@ impl Frame {
         }
     }
 
-    /// What was decided, and the state it left.
+    /// The decision, and the state after it.
     pub(crate) fn whole(simulation: &Simulation, cycle: u64, step: u32) -> Self {
         let decisions = Self::decisions(simulation, cycle, step).decisions;
         Self { decisions, ..Self::state(simulation, cycle, step) }
     }
 
-    /// The state, and why what waits does so.
+    /// The state, with the reasons why workloads wait.
     #[must_use]
     pub fn state(simulation: &Simulation, cycle: u64, step: u32) -> Self {
         let pending = simulation.plan().pending.iter();
@@ -246,7 +246,7 @@ fn tasks(simulation: &Simulation) -> Vec<Task> {
     pods.map(|(job, pod)| task(cluster, (&job.project, &job.name), pod)).collect()
 }
 
-/// How a pod of a workload of that project and name stands.
+/// The state of a pod of the workload with this project and name.
 pub(crate) fn task(cluster: &Cluster, (project, name): (&str, &str), pod: PodId) -> Task {
     let pod = &cluster.pods()[pod];
     Task {
@@ -270,7 +270,7 @@ pub(crate) fn task_state(pod: &model::Pod) -> State {
     }
 }
 
-/// The queues of the scenario, in its order, in one node pool after the other.
+/// The queues of the scenario, in its order, for one node pool after the other.
 fn queues(simulation: &Simulation) -> Vec<Queue> {
     let cluster = simulation.cluster();
     let in_pool = |(at, named): (usize, &NamedQueue)| {
@@ -319,7 +319,7 @@ fn named(cluster: &Cluster, place: &Placement) -> Place {
     Place { node: node.name.clone(), gpus: place.devices.iter().map(gpu).collect() }
 }
 
-/// What a step of a plan is, in words.
+/// The report of a step of a plan.
 pub(crate) fn decision(cluster: &Cluster, step: &Step) -> Decision {
     let (pod, from, to, cause) = match step {
         Step::Bind { pod, to } | Step::Reserve { pod, to } => (*pod, None, Some(to), None),
@@ -344,7 +344,7 @@ pub(crate) fn decision(cluster: &Cluster, step: &Step) -> Decision {
     }
 }
 
-/// What is done to a pod.
+/// Kind of a step of a plan.
 pub(crate) const fn kind(step: &Step) -> DecisionKind {
     match step {
         Step::Bind { .. } => DecisionKind::Bind,
@@ -356,7 +356,7 @@ pub(crate) const fn kind(step: &Step) -> DecisionKind {
     }
 }
 
-/// What the last decision stopped: labels of the workloads and codes.
+/// Pods stopped by the last decision: labels of the workloads, and codes of the causes.
 pub(crate) fn stopped(simulation: &Simulation) -> Vec<(String, String)> {
     let stops = simulation.plan().steps.iter().filter_map(|step| match step {
         Step::Evict { pod, cause, .. }
@@ -367,7 +367,7 @@ pub(crate) fn stopped(simulation: &Simulation) -> Vec<(String, String)> {
     stops.map(|(pod, cause)| (label_of(simulation, pod), cause.code().code.to_owned())).collect()
 }
 
-/// What people call the workload of a pod.
+/// The label of the workload of a pod.
 pub(crate) fn label_of(simulation: &Simulation, pod: PodId) -> String {
     let id = simulation.cluster().pods()[pod].workload;
     match simulation.by_model.get(&id) {

@@ -1,7 +1,7 @@
-//! Chance that repeats: numbers that follow from a seed alone. Owns: the generator (splitmix64,
-//! Steele, Lea and Flood 2014) and drawing without bias worth speaking of.
+//! Reproducible random numbers that follow from a seed alone. Owns: the generator (splitmix64,
+//! Steele, Lea and Flood 2014), and draws with negligible bias.
 
-/// A sequence of numbers.
+/// A sequence of random numbers.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
@@ -21,13 +21,13 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 if there is none.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let wide = u128::from(self.next()) * end as u128;
         usize::try_from(wide >> 64).unwrap_or(0)
     }
 
-    /// Puts items into an order that is as likely as any other.
+    /// Shuffles items; all orders are equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.below(at + 1));

@@ -1,5 +1,5 @@
-//! A living cluster as a scenario. Owns: telling every object so that building it again gives the
-//! same state. Does not know about: where the cluster came from.
+//! A live cluster as a scenario. Owns: the description of every object, from which the state can be
+//! rebuilt. Does not know about: the source of the cluster.
 
 mod parts;
 
@@ -45,7 +45,7 @@ pub fn snapshot(cluster: &Cluster, now: Instant, policy: &Policy) -> Scenario {
     scenario
 }
 
-/// Pools that workloads or the policy name and no node is in, since nodes can be lost.
+/// Node pools that workloads or the policy name and that have no node, since nodes can be lost.
 fn empty_pools(cluster: &Cluster, policy: &wire::Policy) -> Vec<String> {
     let sets = cluster.workloads().iter().flat_map(|(_, row)| &row.spec.pod_sets);
     let named = sets.flat_map(|set| &set.constraints.pools).chain(policy.pool_placement.keys());
@@ -133,7 +133,7 @@ fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     let model::NodeSpec { gpu_memory_bytes, mig, parts, .. } = row.as_built();
     let sizes = match parts.iter().all(Vec::is_empty) {
         true => gpu_memory_bytes,
-        // Scenarios have no instances for parts of GPUs: each is a GPU of its size.
+        // Scenarios have no instances for parts of GPUs: each part is a GPU of its size.
         false => row.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
     };
     node.gpus = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
@@ -153,7 +153,7 @@ fn node(cluster: &Cluster, id: model::NodeId, row: &model::Node) -> Node {
     node.cpu = Count::new(row.capacity.cpu_millis);
     node.memory = Size::new(row.capacity.memory_bytes);
     node.pods_max = (row.pods_max != u32::MAX).then_some(row.pods_max);
-    // Every node has its name as a label, and the pool is said once.
+    // Every node has its name as a label, and the pool is written once.
     let is_own = |(key, _): &(&String, &String)| *key != model::HOST_LABEL && *key != IN_POOL;
     let own = row.labels.iter().filter(is_own);
     node.labels = own.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -181,7 +181,7 @@ fn amounts(resources: Resources) -> Amounts {
 fn queue(cluster: &Cluster, id: model::QueueId, now: Instant) -> Queue {
     let row = &cluster.queues()[id];
     let pools = cluster.queues_of(id).map(|id| &cluster.queues()[id]).filter(|row| {
-        // A pool that no node is in has no name in a scenario.
+        // A pool without nodes has no name in a scenario.
         row.pool == PoolId::DEFAULT || cluster.capacity_of(row.pool) != Resources::ZERO
     });
     let mut queue = match pools.collect::<Vec<_>>().as_slice() {
@@ -232,7 +232,7 @@ fn workload(cluster: &Cluster, now: Instant, row: &Row) -> Workload {
     workload.spare_priority = spec.spare_priority;
     workload.preemptible = Some(spec.preemptible);
     workload.elastic = spec.elastic;
-    // All sets of a workload have the same.
+    // All pod sets of a workload have equal pools.
     workload.pools.clone_from(&spec.pod_sets[0].constraints.pools);
     parts::write(cluster, spec, &mut workload);
     workload.preemption_delay =
@@ -288,8 +288,8 @@ mod tests {
     use crate::play::Simulation;
     use crate::states::State;
 
-    /// Everything that decides, without ids and instants. What was used is left out: read again it
-    /// is exact to a thousandth of a GPU.
+    /// The cluster as a scenario, without ids and times. Usage is left out: when read back it is
+    /// exact to a thousandth of a GPU.
     fn told(cluster: &Cluster, now: Instant) -> String {
         let mut scenario = snapshot(cluster, now, &Policy::default());
         for queue in &mut scenario.queues {
@@ -300,7 +300,7 @@ mod tests {
         scenario.to_json().unwrap()
     }
 
-    /// The first line that differs.
+    /// Asserts that two texts are equal; reports the first line that differs.
     fn same(one: &str, other: &str, what: &dyn std::fmt::Display) {
         for (number, (left, right)) in one.lines().zip(other.lines()).enumerate() {
             let before: Vec<_> = one.lines().take(number).skip(number.saturating_sub(12)).collect();
@@ -323,7 +323,7 @@ mod tests {
             let text = told(&cluster, now);
             let scenario = Scenario::read(&text).unwrap();
             let mut again = Simulation::new(&scenario).unwrap();
-            // Its departments have names of departments then.
+            // Its departments have the names of departments then.
             let text = told(again.cluster(), again.now());
             let third = Simulation::new(&Scenario::read(&text).unwrap()).unwrap();
             same(&told(third.cluster(), third.now()), &text, &state.name());

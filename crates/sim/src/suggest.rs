@@ -1,6 +1,6 @@
-//! The word that was probably meant. Owns: how near is near enough.
+//! Suggestion of a known word for an unknown one. Owns: the maximum distance.
 
-/// The known word nearest to a wrong one, if it is near at all.
+/// The known word nearest to an unknown one; `None` if none is near.
 pub(crate) fn nearest<'a>(
     wrong: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(
     (edits <= 1 + wrong.chars().count() / 4).then_some(word)
 }
 
-/// ` ; did you mean ...?`, or nothing.
+/// The text `; did you mean ...?`; empty if no word is near.
 pub(crate) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wrong, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! A picture of an outcome: one row per GPU, one column per decision, and below it what each
-//! queue held. Owns: the drawing. Does not know about: how the outcome came about.
+//! A picture of an outcome: one row per GPU, one column per decision, and below it the GPUs held by
+//! each queue. Owns: the drawing. Does not know about: the simulation that led to the outcome.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use crate::play::Simulation;
 use crate::report::{Frame, Place};
 use crate::scenario::State;
 
-/// Most GPUs drawn: beyond that a picture cannot be read.
+/// Maximum number of GPUs drawn: with more a picture cannot be read.
 const ROWS_MAX: usize = 512;
-/// Most decisions drawn, the newest.
+/// Maximum number of decisions drawn, the newest.
 const COLUMNS_MAX: usize = 400;
 const LEFT: usize = 130;
 const TOP: usize = 44;
@@ -84,7 +84,7 @@ struct Drawing {
     colours: BTreeMap<String, &'static str>,
 }
 
-/// What one task holds of one GPU.
+/// The part of one GPU that one task holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Held {
     label: String,
@@ -226,7 +226,7 @@ impl Drawing {
 fn held(frame: &Frame, node: &str, index: u32) -> Vec<Held> {
     let share = |place: &Place| {
         let here = place.gpus.iter().find(|gpu| place.node == node && gpu.index == index)?;
-        // A MIG instance is held as a whole.
+        // A MIG instance is drawn as a whole.
         Some(here.mig.map_or(here.millis, |_| GPU_MILLIS))
     };
     let tasks = frame.tasks.iter().filter_map(|task| {
@@ -247,7 +247,7 @@ fn time(ms: u64) -> String {
     }
 }
 
-/// Text that stays text, on one line.
+/// Escapes text for markup, on one line.
 fn escape(text: &str) -> String {
     units::markup(&text.replace(char::is_control, " "))
 }

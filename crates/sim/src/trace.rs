@@ -1,7 +1,7 @@
 //! Replay of a trace of GPU requests: pods arrive one by one, are tried once, and never leave.
-//! Owns: reading nodes and pods, the order of arrival, and the share of GPUs given out at each
-//! share asked for. Set-up: the published evaluation of fragmentation-aware packing ("FGD", USENIX
-//! ATC 2023) on the openb trace. Does not know about: files.
+//! Owns: reading nodes and pods, the order of arrival, and the percentage of GPUs allocated at each
+//! requested percentage. Set-up: the published evaluation of fragmentation-aware packing ("FGD",
+//! USENIX ATC 2023) on the openb trace. Does not know about: files.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use units::{GPU_MILLIS, Instant, Resources};
 use crate::Error;
 use crate::rng::Rng;
 
-/// Pods arrive until this much of the GPU capacity is asked for, in percent.
+/// Percentage of the GPU capacity up to which pods are requested.
 pub const ARRIVED_PERCENT_MAX: usize = 130;
-/// Most lines of a file.
+/// Maximum number of lines of a file.
 const LINES_MAX: usize = 1_000_000;
-/// Most GPUs of a node.
+/// Maximum number of GPUs of a node.
 const GPUS_MAX: u64 = 1024;
-/// The label a GPU model is looked for under.
+/// The node label that holds the GPU model.
 const MODEL: &str = "gpu-model";
 
-/// A machine of the trace.
+/// A node of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceNode {
     name: String,
@@ -34,45 +34,45 @@ pub struct TraceNode {
     pub memory_bytes: u64,
     /// Number of GPUs.
     pub gpus: usize,
-    /// Their model.
+    /// Model of the GPUs.
     pub model: String,
 }
 
 /// A pod of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracePod {
-    /// What it asks for.
+    /// Resource request.
     pub request: PodRequest,
     /// GPU models it may run on; empty for any.
     pub models: Vec<String>,
 }
 
 impl TracePod {
-    /// GPU thousandths that it asks for.
+    /// Requested GPU thousandths, over all devices.
     #[must_use]
     pub fn gpu_millis(&self) -> u64 {
         self.request.resources(1).gpu_millis
     }
 
-    /// The same of each device.
+    /// Requested thousandths of each device.
     #[must_use]
     pub fn request_millis(&self) -> u64 {
         self.gpu_millis() / u64::from(self.request.gpu.devices().max(1))
     }
 }
 
-/// How much was given out as pods arrived.
+/// Result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
     /// Thousandths of all GPUs.
     pub capacity_millis: u64,
-    /// Thousandths given out when 1 %, 2 %, … of the capacity had been asked for.
+    /// Allocated thousandths when 1 %, 2 %, … of the capacity had been requested.
     pub allocated_millis: Vec<u64>,
-    /// Pods that arrived, and that found no place.
+    /// Number of pods that arrived.
     pub arrived: usize,
-    /// See `arrived`.
+    /// Number of pods that found no place.
     pub refused: usize,
-    /// Moves of pods that made room for others.
+    /// Number of pods moved to make room for others.
     pub moved: usize,
 }
 
@@ -179,8 +179,8 @@ pub fn read_pods(text: &str) -> Result<Vec<TracePod>, Error> {
     rows.iter().map(pod).collect()
 }
 
-/// The order of arrival: every pod once, shuffled, then pods drawn with replacement, until so much
-/// is asked for.
+/// The order of arrival: every pod once, shuffled, then pods drawn with replacement, until
+/// `end_millis` GPU thousandths are requested.
 #[must_use]
 pub fn arrivals(pods: &[TracePod], seed: u64, end_millis: u64) -> Vec<&TracePod> {
     let mut rng = Rng::new(seed);
@@ -194,7 +194,7 @@ pub fn arrivals(pods: &[TracePod], seed: u64, end_millis: u64) -> Vec<&TracePod>
     if let Some(last) = enough {
         order.truncate(last + 1);
     }
-    // A list without GPUs would never ask for enough.
+    // Pods without GPUs would never reach `end_millis`.
     while asked < end_millis && asked > 0 {
         let pod = &pods[rng.below(pods.len())];
         asked += pod.gpu_millis();
@@ -203,7 +203,7 @@ pub fn arrivals(pods: &[TracePod], seed: u64, end_millis: u64) -> Vec<&TracePod>
     order
 }
 
-/// Replays a trace with one seed, without moving anything.
+/// Replays a trace with one seed, without moves.
 ///
 /// # Errors
 /// There is nothing to replay, or the model refuses a row.
@@ -216,7 +216,7 @@ pub fn replay(
     replay_until(nodes, pods, seed, policy, ARRIVED_PERCENT_MAX)
 }
 
-/// The same until so much of the capacity has been asked for, in percent.
+/// As [`replay`], until `percent_max` percent of the capacity are requested.
 ///
 /// # Errors
 /// As [`replay`].
@@ -230,8 +230,8 @@ pub fn replay_until(
     run(nodes, pods, seed, policy, percent_max, false)
 }
 
-/// The same, and moves pods for one that does not fit, if then it does and those that move hold no
-/// more GPUs together than it gets.
+/// As [`replay_until`], and moves pods for one that does not fit, if it then fits and the moved
+/// pods hold at most as many GPUs in total as it gets.
 ///
 /// # Errors
 /// As [`replay`].
@@ -255,7 +255,7 @@ fn run(
 ) -> Result<Replay, Error> {
     let mut cluster = Cluster::new();
     for node in nodes {
-        // How much memory a GPU has does not matter: no request is for memory.
+        // The memory of a GPU does not matter: no request is for memory.
         let memory = vec![16 << 30; node.gpus];
         let mut spec = NodeSpec::new(&node.name, memory, node.cpu_millis, node.memory_bytes);
         spec.labels.insert(MODEL.to_owned(), node.model.clone());
@@ -301,8 +301,8 @@ fn run(
     Ok(replay)
 }
 
-/// Moves pods so that a workload fits, if that pays; what is to be stopped is gone at once. False if it
-/// does not fit.
+/// Moves pods so that a workload fits, if the moved pods hold no more GPUs than it; stopped pods
+/// terminate at once. `false` if it does not fit.
 fn move_for(cluster: &mut Cluster, id: WorkloadId, policy: &Policy, moved: &mut usize) -> bool {
     let gain_millis = cluster.set_of(cluster.workloads()[id].pods[0]).demand.gpu_millis;
     let held = |cluster: &Cluster, pod| cluster.set_of(pod).demand.gpu_millis;

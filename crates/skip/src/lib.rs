@@ -1,5 +1,5 @@
-//! A test that cannot run on this machine. Owns: the line that says so, which `make test` counts.
-//! Does not know about what any test needs.
+//! A test that cannot run on this machine. Owns: the line that reports it, which `make test`
+//! counts. Does not know about the needs of any test.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -7,8 +7,8 @@ use std::io::Write as _;
 /// File in the folder of a run of the tests: a line for each that was skipped.
 pub const FILE: &str = "skipped";
 
-/// Reports that the current test was skipped, with the reason. The test harness can only count it as
-/// passed; the line goes past its capture, so that it is seen in a plain `cargo test` too.
+/// Reports that the current test was skipped, with the reason. The test harness can only count it
+/// as passed; the line goes past its capture, so that it is seen in a plain `cargo test` too.
 ///
 /// # Panics
 /// The folder of the run cannot be written.
@@ -25,7 +25,7 @@ pub fn skipped(why: &str) {
     let _ = write!(std::io::stderr(), "skipped, counted as passed here: {line}");
 }
 
-/// The same for a fixture that is missing.
+/// Skips a test whose fixture is missing.
 pub fn missing<T>(why: &str) -> Option<T> {
     skipped(why);
     None

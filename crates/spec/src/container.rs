@@ -1,33 +1,33 @@
-//! What a run needs around it besides its image: what lies in its file system, ports, its user,
-//! limits and rights. Owns: the data. Each engine says what of it it cannot do; none leaves
-//! anything out in silence.
+//! Container settings of a run besides its image: mounts, ports, user, limits and privileges. Owns:
+//! the data. Each engine reports the settings that it cannot apply; none ignores a setting
+//! silently.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the temporary home of a run is, for those that ask for one.
+/// Path of the temporary home folder of a run, for runs that request one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
 
-/// Most processes and threads of a run. No training comes near it, and a fork bomb leaves the
-/// machine, which has at least twice as many ids, to the others.
+/// Maximum number of processes and threads of a run. No training comes near it, and a fork bomb
+/// leaves at least half of the process ids of the machine to others.
 pub const TASKS_MAX: u64 = 16_384;
 
-/// What a run needs around it. The default asks for nothing.
+/// Container settings of a run. The default requests nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Container {
-    /// What lies in its file system, besides the image and its secrets.
+    /// Mounts in its file system, besides the image and its secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
-    /// Ports it listens on that are to be reached from outside.
+    /// Ports it listens on that are reachable from outside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<Port>,
-    /// Who it runs as.
+    /// User that it runs as.
     #[serde(flatten)]
     pub user: User,
-    /// Most it may use.
+    /// CPU and memory limits.
     #[serde(flatten)]
     pub limits: Limits,
     /// True if its shared memory may be as large as its memory; else the engine's small default.
@@ -36,52 +36,52 @@ pub struct Container {
     /// When its image is pulled.
     #[serde(skip_serializing_if = "PullPolicy::is_default")]
     pub pull: PullPolicy,
-    /// What it may do beyond others, and what not.
+    /// Privileges and restrictions.
     #[serde(skip_serializing_if = "Security::is_default")]
     pub security: Security,
 }
 
-/// Something in the file system of a run.
+/// A mount in the file system of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Where a run finds it, an absolute path.
+    /// Absolute path of the mount in the run.
     pub to: PathBuf,
-    /// What it is.
+    /// Source of the mount.
     pub from: MountSource,
-    /// True if it can only be read.
+    /// True if the mount is read-only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
 
-/// What a mount shows.
+/// Source of a mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MountSource {
     /// A folder or file of the node.
     HostPath {
-        /// Its absolute path there, without links: where one has taken its place since, nothing is
-        /// mounted.
+        /// Its absolute path on the node, without links: if a link has replaced part of it since,
+        /// nothing is mounted.
         path: PathBuf,
-        /// Whether mounts made below it later are seen.
+        /// Visibility of mounts that are made below the folder later.
         propagation: Propagation,
     },
-    /// A volume that the engine keeps from one run to the next. It is made when it is first used.
+    /// A volume that the engine keeps from one run to the next. It is created at its first use.
     Volume {
-        /// Its name, unique in the engine: those of different projects differ.
+        /// Its name, unique in the engine, so different for each project.
         name: String,
-        /// True if it belongs to the pod alone, and goes with it.
+        /// True if it belongs to one pod, and is deleted with it.
         ephemeral: bool,
     },
     /// A folder of an NFS server.
     Nfs {
-        /// Server.
+        /// Name or address of the server.
         server: String,
-        /// Folder there.
+        /// Folder on the server.
         path: String,
     },
-    /// An empty folder that ends with the run.
+    /// An empty folder that is deleted with the run.
     Scratch {
-        /// Most it may hold; none = what there is.
+        /// Maximum size in bytes; `None` if only the disk limits it.
         bytes_max: Option<u64>,
         /// True if it lies in memory.
         in_memory: bool,
@@ -95,41 +95,41 @@ pub enum MountSource {
 /// An S3 bucket, all of which is copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// What its server calls it.
+    /// Its name on the server.
     #[serde(rename = "bucket")]
     pub name: String,
-    /// Its server: `http://` or `https://`.
+    /// Address of its server: `http://` or `https://`.
     pub address: String,
-    /// Id and secret of an access key, for a bucket that is not open to all.
+    /// Id and secret of an access key; `None` for a public bucket.
     #[serde(skip)]
     pub login: Option<Login>,
 }
 
-/// A Git repository, and what of it is copied.
+/// A Git repository, and the part of it that is copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// Where it is: `http://`, `https://` or `git://`.
+    /// Its address: `http://`, `https://` or `git://`.
     #[serde(rename = "repository")]
     pub address: String,
-    /// Branch; none = the repository's own choice.
+    /// Branch; `None` for the default branch of the repository.
     pub branch: Option<String>,
-    /// Commit or tag, which goes before the branch; none = the newest of the branch.
+    /// Commit or tag, which takes precedence over the branch; `None` for the newest of the branch.
     pub revision: Option<String>,
-    /// For a repository that is not open to all.
+    /// User and password; `None` for a public repository.
     #[serde(skip)]
     pub login: Option<Login>,
 }
 
-/// Whether mounts made below a folder of the node after the start are seen on the other side.
+/// Propagation of mounts between a folder of the node and the run, after the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Propagation {
-    /// No.
+    /// Later mounts are not propagated.
     #[default]
     None,
-    /// Those of the node are seen in the run.
+    /// Mounts on the node are visible in the run.
     HostToContainer,
-    /// Those of each are seen by the other.
+    /// Mounts on either side are visible on the other.
     Bidirectional,
 }
 
@@ -137,13 +137,13 @@ pub enum Propagation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(u16, Option<u16>)", into = "(u16, Option<u16>)")]
 pub struct Port {
-    /// In the run.
+    /// Port number in the run.
     pub container: u16,
-    /// On the node; none = the engine's choice.
+    /// Port number on the node; `None` if the engine chooses it.
     pub host: Option<u16>,
 }
 
-/// Who a run runs as; what is not said is as the image says.
+/// User and groups of a run; a field without a value is as the image sets it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct User {
@@ -153,19 +153,19 @@ pub struct User {
     /// Group id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// Further groups.
+    /// Supplementary group ids.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<u32>,
 }
 
-/// Most a run may use; what is not said is not limited.
+/// Limits of a run; `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Thousandths of a core.
+    /// CPU limit, in thousandths of a core.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_millis_max: Option<u64>,
-    /// Bytes of memory.
+    /// Memory limit, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_max: Option<u64>,
 }
@@ -183,20 +183,20 @@ pub enum PullPolicy {
     Never,
 }
 
-/// What a run may do beyond others, and what not. The default asks for nothing.
+/// Privileges and restrictions of a run. The default requests nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Security {
     /// Capabilities added, without `CAP_`: `SYS_PTRACE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
-    /// True if it may do all that the node's administrator may.
+    /// True if it has all privileges of the node's administrator.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub privileged: bool,
-    /// True if it may gain rights that its start did not have; none = the engine's choice.
+    /// True if it may gain privileges that its start did not have; `None` if the engine chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privilege_escalation: Option<bool>,
-    /// True if it must not be root: with root it does not start.
+    /// True if it must not run as root: as root it does not start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub not_root: bool,
     /// True if it can write only to its mounts.
@@ -208,18 +208,18 @@ pub struct Security {
     /// True if it shares the node's shared memory and semaphores.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host_ipc: bool,
-    /// What filters its system calls; none = the engine's choice.
+    /// Filter of its system calls; `None` if the engine chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<Seccomp>,
 }
 
-/// What filters system calls.
+/// Seccomp profile: the filter of system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seccomp {
-    /// What the runtime has for everyone.
+    /// The default profile of the container runtime.
     RuntimeDefault,
-    /// Nothing.
+    /// No filter.
     Unconfined,
 }
 
@@ -232,24 +232,24 @@ pub struct Login {
     pub password: String,
 }
 
-/// Without the password.
+/// Leaves out the password.
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Login({:?})", self.user)
     }
 }
 
-/// Who may pull from an image registry.
+/// Login at an image registry, to pull images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryLogin {
     /// The registry, as the credential names it: `ghcr.io`, `https://index.docker.io/v1/`.
     pub registry: String,
-    /// Who.
+    /// User and password.
     pub login: Login,
 }
 
 impl Container {
-    /// True if it asks for nothing.
+    /// True if no field differs from the default.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

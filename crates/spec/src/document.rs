@@ -1,39 +1,39 @@
-//! Documents that are stored. Owns: the version in each, and the way of an older one to the newest.
+//! Documents that are stored. Owns: the version in each, and the upgrade of an older one to the
+//! newest.
 //!
 //! A document is the JSON object of its type with `document_version` before its fields; one without
-//! is of version 1. For each version after the first there is a step, which makes a document of the
-//! version before one of that version. A step is never changed once it was released. A document of
-//! a newer version is refused: what this program does not know of it would be lost when it is
-//! written again.
+//! a version has version 1. Each version after the first has a step, which upgrades a document of
+//! the version before. A step is never changed once it was released. A document of a newer version
+//! is refused: fields that this program does not know would be lost when it is written again.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Error, Value};
 
-/// Makes a document of one version one of the next.
+/// Upgrades a document from one version to the next.
 pub type Step = fn(&mut Value);
 
-/// Something that is stored as a document.
+/// A type that is stored as a document.
 pub trait Document: Serialize + DeserializeOwned {
-    /// What it is, for messages.
+    /// Noun for messages, such as "specification of a workload".
     const WHAT: &'static str;
     /// From version 1 to 2, from 2 to 3, and so on.
     const STEPS: &'static [Step] = &[];
 }
 
-/// Why a document cannot be read.
+/// Error of reading a document.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// It is of a version that this program does not know yet.
+    /// Its version is newer than this program knows.
     Newer {
-        /// What it is.
+        /// Noun of the document, for messages.
         what: &'static str,
         /// Its version.
         found: u32,
         /// The newest version that is known.
         known: u32,
     },
-    /// It is none.
+    /// The text is no valid document.
     Wrong(Error),
 }
 
@@ -43,7 +43,7 @@ impl From<Error> for Unreadable {
     }
 }
 
-/// The beginning of a document with a version.
+/// Beginning of a document that has a version.
 const HEAD: &str = "{\"document_version\":";
 const KEY: &str = "document_version";
 
@@ -57,7 +57,7 @@ fn newest(steps: &[Step]) -> u32 {
     u32::try_from(steps.len()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// The text of a document.
+/// Writes a document as text.
 ///
 /// # Errors
 /// It is no JSON object.
@@ -65,7 +65,7 @@ pub fn write<D: Document>(document: &D) -> Result<String, Error> {
     versioned(&serde_json::to_string(document)?, version_of::<D>())
 }
 
-/// The text of a document of a type that only its owner knows. Its version is 1.
+/// Writes a document whose type only its owner knows. Its version is 1.
 ///
 /// # Errors
 /// It is no JSON object.
@@ -79,10 +79,10 @@ fn versioned(text: &str, version: u32) -> Result<String, Error> {
     Ok(format!("{HEAD}{version}{comma}{fields}"))
 }
 
-/// A document from its text.
+/// Reads a document from its text.
 ///
 /// # Errors
-/// It is newer than this program, or makes no sense.
+/// The document is newer than this program, or is invalid.
 pub fn read<D: Document>(text: &str) -> Result<D, Unreadable> {
     let found = found(text)?;
     let (known, what) = (version_of::<D>(), D::WHAT);
@@ -98,10 +98,10 @@ pub fn read<D: Document>(text: &str) -> Result<D, Unreadable> {
     Ok(serde_json::from_value(document)?)
 }
 
-/// A document of a type that only its owner knows, from its text.
+/// Reads a document whose type only its owner knows.
 ///
 /// # Errors
-/// It is newer than this program, or makes no sense.
+/// The document is newer than this program, or is invalid.
 pub fn read_value(text: &str, what: &'static str) -> Result<Value, Unreadable> {
     let found = found(text)?;
     if found > 1 {
@@ -114,7 +114,7 @@ pub fn read_value(text: &str, what: &'static str) -> Result<Value, Unreadable> {
     Ok(document)
 }
 
-/// The version of a document. Those that are written here begin with it, and are not read twice.
+/// Version of a document. Documents written here begin with it, so they are not parsed twice.
 fn found(text: &str) -> Result<u32, Error> {
     #[derive(Deserialize)]
     struct Head {
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(named(r#"{"called":"rex"}"#), rex());
         assert_eq!(named(r#"{"document_version":1,"called":"rex"}"#), rex());
         assert_eq!(named(r#"{"document_version":2,"name":"rex"}"#), rex());
-        // Some other program may have put its fields in another order.
+        // Another program may have written its fields in another order.
         assert_eq!(named(r#"{"names":["rex"], "document_version": 3}"#), rex());
         for pet in [Pet { names: rex() }, Pet { names: None }] {
             assert_eq!(read::<Pet>(&write(&pet).unwrap()).unwrap(), pet);

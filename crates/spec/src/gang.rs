@@ -1,6 +1,6 @@
 //! Pods that work together. Owns: the variables by which the pods of each framework find each other
-//! (reference E.1; the names are those of the Kubeflow training operator). Does not know about:
-//! what address a pod has, and when they are started.
+//! (reference E.1; the names are those of the Kubeflow training operator). Does not know about: the
+//! address of a pod, and when pods are started.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,42 +9,42 @@ use uuid::Uuid;
 
 use crate::{Framework, MASTER, PARAMETER_SERVER, PodSet, WORKER, WorkloadSpec};
 
-/// Where the pods of an elastic training find the token by which they know each other.
+/// Path of the token by which the pods of an elastic training authenticate each other.
 pub const JOB_TOKEN_FILE: &str = "/run/elastane/job-token";
-/// The variable that says where that is in a run.
+/// Variable that holds this path in a run.
 pub const JOB_TOKEN_VARIABLE: &str = "ELASTANE_JOB_TOKEN_FILE";
-/// The variable by which the pods of an elastic training encrypt what they send each other, if it is
-/// `true`.
+/// Variable by which the pods of an elastic training encrypt their traffic, if its value is `true`.
 pub const JOB_TLS_VARIABLE: &str = "ELASTANE_JOB_TLS";
 
-/// The program that runs the master and the parameter servers of an elastic training. An engine
-/// brings that of its server, so the image needs none.
+/// Program that runs the master and the parameter servers of an elastic training. An engine
+/// provides the program of its server, so the image needs none.
 pub const JOB_PROGRAM: &str = "elasticdl";
 
-/// What the variables begin with that `torchrun` takes for options that are not on its command line.
+/// Prefix of the variables that `torchrun` reads as options absent from its command line.
 const TORCHRUN: &str = "PET_";
-/// The one of them that differs from pod to pod where ranks are fixed: `-e` is the same for all.
+/// Variable of the rank, which differs from pod to pod where ranks are fixed: `-e` sets one value
+/// for all.
 const TORCHRUN_RANK: &str = "PET_NODE_RANK";
-/// The one that says where pods meet, and its value for those that meet at the server.
+/// Variable of the rendezvous backend, and its value for a rendezvous at the server.
 pub const TORCHRUN_MEETING: (&str, &str) = ("PET_RDZV_BACKEND", "elastane");
-/// How often `torchrun` restarts its processes where workers come and go. It counts the loss of a
-/// worker like an error of the script, so the number is that of many preemptions.
+/// Maximum restarts of processes by `torchrun` where workers come and go. It counts the loss of a
+/// worker like an error of the script, so the number allows for many preemptions.
 const ELASTIC_RESTARTS: &str = "100";
-/// How long `torchrun` waits for more workers when enough have met.
+/// How long `torchrun` waits for more workers when the minimum has joined, in seconds.
 const LAST_CALL_S: u32 = 5;
 
 /// The pods a run works together with, itself included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gang {
-    /// Of which workload.
+    /// Id of their workload.
     pub workload: Uuid,
-    /// By whose rules.
+    /// Framework whose variables they get.
     pub framework: Framework,
-    /// All of them, by rank: the first is whom the others look for.
+    /// All pods, by rank: the others connect to the first.
     pub members: Vec<Member>,
-    /// Which of them this is.
+    /// Rank of this pod, an index into `members`.
     pub rank: usize,
-    /// With how few of them they can work.
+    /// Minimum number of members that can work.
     pub members_min: u32,
     /// MPI ranks in each worker.
     pub slots_per_worker: u32,
@@ -55,17 +55,17 @@ pub struct Gang {
 pub struct Member {
     /// `master`, `ps` or `worker`.
     pub role: String,
-    /// Number among those of its role.
+    /// Index among the members of its role.
     pub index: u32,
-    /// Node it is on; empty while it has none.
+    /// Name of its node; empty while it has none.
     pub node: String,
-    /// A port that is its own among all pods that can be on one machine.
+    /// Port that is unique among all pods that can be on one machine.
     pub port: u16,
 }
 
 impl WorkloadSpec {
-    /// True if its pods meet at the server, so that the others go on without any of them, the first
-    /// included.
+    /// True if its pods rendezvous at the server, so that the others continue without any one of
+    /// them, the first included.
     #[must_use]
     pub fn meets_at_server(&self) -> bool {
         let (name, value) = TORCHRUN_MEETING;
@@ -79,8 +79,8 @@ impl WorkloadSpec {
 
 impl Gang {
     /// Adds the variables of this pod to its environment, by its framework's names. MPI needs the
-    /// hostfile as well. Options of `torchrun` that the user has set stay, but for the rank; all else that
-    /// the user has set gives way.
+    /// hostfile as well. Options of `torchrun` that the user has set stay, except for the rank; all
+    /// other variables of the user with these names are replaced.
     pub fn complete(
         &self,
         env: &mut BTreeMap<String, String>,
@@ -97,8 +97,8 @@ impl Gang {
         }
     }
 
-    /// Replaces `$(NAME)` of its variables in commands, arguments and variables, as Kubernetes does:
-    /// published manifests of a `LeaderWorkerSet` rely on it.
+    /// Replaces `$(NAME)` of its variables in commands, arguments and variables, as Kubernetes
+    /// does: published manifests of a `LeaderWorkerSet` rely on it.
     pub fn fill<'w>(
         &self,
         words: impl IntoIterator<Item = &'w mut String>,
@@ -164,8 +164,8 @@ impl Gang {
         }
     }
 
-    /// The options of `torchrun`. Where workers come and go they meet in a store of the first pod,
-    /// and ranks may differ each time; else a pod keeps its rank.
+    /// The options of `torchrun`. Where workers come and go they rendezvous in a store of the first
+    /// pod, and ranks may differ each time; else a pod keeps its rank.
     fn torchrun(
         &self,
         address: &dyn Fn(&Member) -> String,
@@ -185,7 +185,7 @@ impl Gang {
         ];
         if (self.members_min as usize) < size {
             options[0].1 = format!("{}:{size}", self.members_min);
-            // On one machine it would take each of the pods for the host.
+            // On one machine `torchrun` would take each of the pods for the host.
             let settings = format!("is_host={is_host},last_call_timeout={LAST_CALL_S}");
             options.extend([
                 (TORCHRUN_MEETING.0, "c10d".to_owned()),
@@ -198,7 +198,7 @@ impl Gang {
         options
     }
 
-    /// The names under which MPI looks for its hostfile.
+    /// Variables from which MPI reads the path of its hostfile.
     pub const HOSTFILE_NAMES: [&'static str; 3] =
         ["OMPI_MCA_orte_default_hostfile", "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"];
 
@@ -216,7 +216,8 @@ impl Gang {
         Some(lines)
     }
 
-    /// Where the master is, and who this is.
+    /// Variables of an elastic training: address of the master, number of workers, and this pod's
+    /// index, address or port.
     fn elastic(
         &self,
         master: String,
@@ -251,7 +252,8 @@ impl Gang {
         self.members.iter().filter(|member| member.role == WORKER)
     }
 
-    /// TensorFlow calls the master chief. Addresses and roles need no quoting in JSON.
+    /// `TF_CONFIG` as JSON. TensorFlow calls the master chief. Addresses and roles need no quoting
+    /// in JSON.
     fn tf_config(&self, address: &dyn Fn(&Member) -> String) -> String {
         let name = |role: &str| if role == MASTER { "chief" } else { "worker" };
         let of = |role: &'static str| {

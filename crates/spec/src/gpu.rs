@@ -1,5 +1,5 @@
-//! The GPUs of a pod: how many devices, and how much of each. Owns: that compute and memory are
-//! asked for apart, each with a limit; what the scheduler counts of it; how it looks in documents.
+//! The GPUs of a pod: how many devices, and how much of each. Owns: separate requests for compute
+//! and memory, each with a limit; the amount that the scheduler counts; the form in documents.
 
 use model::{MigError, MigRequest};
 use serde::{Deserialize, Serialize};
@@ -9,45 +9,45 @@ use units::GPU_MILLIS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Wire", into = "Wire")]
 pub enum GpuRequest {
-    /// So many whole devices of one node; 0 for CPU-only work.
+    /// Number of whole devices of one node; 0 for CPU-only work.
     Whole(u32),
-    /// The same part of each of so many devices.
+    /// Equal parts of each of several devices.
     Shared(SharedGpus),
     /// MIG instances.
     Mig(MigRequest),
 }
 
-/// Devices that are shared with others, and what is asked of each. What is not said of compute or
-/// of memory follows from the other.
+/// Shared devices, and the request on each. Without a request for compute or for memory, that
+/// follows from the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedGpus {
-    /// Devices.
+    /// Number of devices.
     pub devices: u32,
-    /// Thousandths of each.
+    /// Compute of each device, in thousandths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Bounds>,
-    /// Bytes of the memory of each.
+    /// Memory of each device, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bounds>,
 }
 
-/// What is guaranteed, and how much more may be used while it is free.
+/// Guaranteed amount, and the maximum while more is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Guaranteed.
+    /// Guaranteed amount.
     pub request: u64,
-    /// Most that may be used; none = as much as is guaranteed.
+    /// Maximum; `None` if it is the guaranteed amount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// The most of a device that is shared with others.
+/// Maximum of a shared device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GpuLimit {
-    /// Thousandths.
+    /// Thousandths of the device.
     Portion(u64),
-    /// Bytes of its memory.
+    /// Bytes of the device's memory.
     Memory(u64),
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Display for GpuLimit {
 }
 
 impl Bounds {
-    /// Most that may be used.
+    /// Maximum that may be used.
     #[must_use]
     pub const fn most(self) -> u64 {
         match self.limit {
@@ -70,7 +70,7 @@ impl Bounds {
         }
     }
 
-    /// This much and no more.
+    /// A request whose limit is equal to it.
     #[must_use]
     pub const fn of(request: u64) -> Self {
         Self { request, limit: None }
@@ -78,20 +78,20 @@ impl Bounds {
 }
 
 impl GpuRequest {
-    /// Thousandths of each of so many devices.
+    /// Request for `millis` thousandths of each of `devices` devices.
     #[must_use]
     pub const fn share(devices: u32, millis: u64) -> Self {
         Self::Shared(SharedGpus { devices, compute: Some(Bounds::of(millis)), memory: None })
     }
 
-    /// Bytes of memory on each of so many devices.
+    /// Request for `bytes` bytes of memory on each of `devices` devices.
     #[must_use]
     pub const fn memory(devices: u32, bytes: u64) -> Self {
         Self::Shared(SharedGpus { devices, compute: None, memory: Some(Bounds::of(bytes)) })
     }
 
-    /// Bytes of a device with so much memory, of which the scheduler gave these thousandths. A limit
-    /// above the device is all of it.
+    /// Bytes of a device of `memory_bytes`, of which the scheduler granted `millis` thousandths. A
+    /// limit above the device's memory is capped at it.
     #[must_use]
     pub fn memory_of(self, memory_bytes: u64, millis: u64) -> Bounds {
         let part = |millis: u64| {
@@ -110,7 +110,8 @@ impl GpuRequest {
         }
     }
 
-    /// The same with another limit, of the kind that it asks for; none: it asks for no such part.
+    /// This request with another limit of compute or memory; `None` if it requests no part of that
+    /// kind.
     #[must_use]
     pub fn with_limit(self, most: GpuLimit) -> Option<Self> {
         let Self::Shared(mut shared) = self else { return None };
@@ -122,7 +123,7 @@ impl GpuRequest {
         Some(Self::Shared(shared))
     }
 
-    /// Its limit, where it asks for a part and says one.
+    /// Limit of the requested part; `None` if it has none.
     #[must_use]
     pub fn limit(self) -> Option<GpuLimit> {
         let Self::Shared(SharedGpus { compute, memory, .. }) = self else { return None };
@@ -130,13 +131,13 @@ impl GpuRequest {
         of(compute).map(GpuLimit::Portion).or(of(memory).map(GpuLimit::Memory))
     }
 
-    /// Number of devices; each MIG instance is one.
+    /// Number of devices; each MIG instance counts as one.
     #[must_use]
     pub fn devices(self) -> u32 {
         self.counted().devices()
     }
 
-    /// What the scheduler counts, and the books hold: what is guaranteed.
+    /// Guaranteed amount, as the scheduler counts it and the ledger holds it.
     #[must_use]
     pub const fn counted(self) -> model::GpuRequest {
         match self {
@@ -152,14 +153,14 @@ impl GpuRequest {
             Self::Shared(SharedGpus { devices, memory: Some(memory), .. }) => {
                 model::GpuRequest::Memory { devices, bytes: memory.request }
             }
-            // A part of which nothing is said is none; the check refuses it.
+            // A part without compute and memory is none; the check refuses it.
             Self::Shared(SharedGpus { .. }) => model::GpuRequest::Whole(0),
             Self::Mig(instances) => model::GpuRequest::Mig(instances),
         }
     }
 }
 
-/// How it looks in documents.
+/// Form in documents.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Wire {
@@ -180,7 +181,7 @@ impl From<GpuRequest> for Wire {
     }
 }
 
-/// Instances that are none.
+/// Invalid MIG instances in a document.
 #[derive(Debug, thiserror::Error)]
 #[error("MIG instances that are none: {0}")]
 struct NoMig(#[from] MigError);

@@ -9,16 +9,16 @@ use crate::TopologyUse;
 pub struct Group {
     /// Name, unique in the workload.
     pub name: String,
-    /// The group it is in, listed before it; none: the workload itself.
+    /// Name of the parent group, listed before it; `None` for the workload itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Fewest of its groups and sets that make sense together; none: all of them.
+    /// Minimum number of its groups and sets that can run together; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children_min: Option<u32>,
-    /// How close together its pods are to be.
+    /// Topology constraint of its pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyUse>,
-    /// True if all its pods begin again, wherever there is room, when one of them has to.
+    /// True if all its pods are recreated, on any node, when one of them has to be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
 }

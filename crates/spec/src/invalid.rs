@@ -1,4 +1,4 @@
-//! Why a value is refused.
+//! The error of a value that is not allowed.
 
 use thiserror::Error;
 
@@ -6,9 +6,9 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Invalid {
-    /// Which field.
+    /// Name of the field.
     pub field: &'static str,
-    /// What is wrong and what is allowed.
+    /// The invalid value, and the values that are allowed.
     pub message: String,
 }
 

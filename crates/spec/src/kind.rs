@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a workload is for; decides its default priority and preemptibility.
+/// Kind of a workload, which decides its default priority and preemptibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
     /// Unattended, preemptible.
     Training,
-    /// Interactive, not preemptible unless asked.
+    /// Interactive, not preemptible unless requested.
     Workspace,
     /// A training of several pods that work together.
     Distributed,
@@ -17,7 +17,7 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] =
         [Self::Training, Self::Workspace, Self::Distributed, Self::Inference];
 

@@ -1,4 +1,4 @@
-//! A node: what it is made of, and what it is given while it is there.
+//! A node: its hardware, and the labels, taints and scheduling mode that administrators set.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use units::GPU_MILLIS;
 
 use crate::pods::wire::EffectWire;
 
-/// A node as it is seen.
+/// A node as the server sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSpec {
     /// Name, unique.
@@ -23,7 +23,7 @@ pub struct NodeSpec {
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
     pub memory_bytes: u64,
-    /// Most pods at a time; none: as many as fit.
+    /// Maximum number of pods at a time; `None` for as many as fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods_max: Option<u32>,
     /// Labels.
@@ -34,7 +34,8 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// Its labels, those that were given to it, and the one that every node has in Kubernetes: its name.
+    /// Its labels with those that administrators set, and the label that every Kubernetes node has:
+    /// its name.
     #[must_use]
     pub fn labels_with(&self, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut labels = self.labels.clone();
@@ -43,7 +44,7 @@ impl NodeSpec {
         labels
     }
 
-    /// The same for the scheduler, without labels and taints.
+    /// The node as the scheduler's type, without labels and taints.
     #[must_use]
     pub fn in_model(&self) -> model::NodeSpec {
         let of_one_gpu = |left: &NodeGpu, right: &NodeGpu| {
@@ -80,49 +81,50 @@ impl NodeSpec {
 /// A GPU of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeGpu {
-    /// What the driver calls it.
+    /// UUID that the driver gives the GPU.
     pub uuid: String,
     /// Its memory in bytes.
     pub memory_bytes: u64,
-    /// Why it does not work, if that was so when the node was seen. It is not looked at again.
+    /// Fault that the GPU had when the node was read; `None` if it worked. It is not checked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Which MIG instance it is, and of which GPU of the node; none: it is a GPU.
+    /// The MIG instance that this device is, and its GPU on the node; `None` for a whole GPU.
     #[serde(with = "instance", default, skip_serializing_if = "Option::is_none")]
     pub mig: Option<MigInstance>,
-    /// The MIG instance that it is, where those are given out for parts of GPUs; none: it is something
-    /// else.
+    /// The MIG instance that this device is, where instances are assigned to requests for parts of
+    /// GPUs; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<Instance>,
 }
 
-/// A MIG instance that is given out for a part of its GPU.
+/// A MIG instance that is assigned to a request for a part of its GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
-    /// Which GPU of the node it is a part of.
+    /// Index of its GPU on the node.
     pub gpu: u32,
-    /// What the driver calls that.
+    /// UUID that the driver gives this GPU.
     pub gpu_uuid: String,
-    /// Memory of that in bytes.
+    /// Memory of this GPU in bytes.
     pub gpu_memory_bytes: u64,
-    /// Its slices and memory, such as `3g.40gb`.
+    /// Its profile, slices and memory, such as `3g.40gb`.
     pub profile: String,
 }
 
 impl NodeGpu {
-    /// A GPU with nothing the matter with it.
+    /// A GPU without a fault.
     #[must_use]
     pub const fn new(uuid: String, memory_bytes: u64) -> Self {
         Self { uuid, memory_bytes, fault: None, mig: None, instance: None }
     }
 
-    /// The GPU whose health and processes are its own, as the driver calls that: an instance is a part of one.
+    /// UUID of the GPU that health checks and process lists refer to: for an instance the GPU that
+    /// it is part of.
     #[must_use]
     pub fn looked_at(&self) -> &str {
         self.instance.as_ref().map_or(&self.uuid, |instance| &instance.gpu_uuid)
     }
 
-    /// Thousandths of a GPU that pods may have of it together.
+    /// Total share that pods can have of it, in thousandths of a GPU.
     #[must_use]
     pub fn capacity_millis(&self) -> u64 {
         match &self.instance {
@@ -133,7 +135,7 @@ impl NodeGpu {
         }
     }
 
-    /// Bytes that a pod has of it which is charged for so many thousandths.
+    /// Bytes of it that a pod with a share of `millis` thousandths has.
     #[must_use]
     pub fn memory_of(&self, millis: u64) -> u64 {
         if self.instance.is_some() && millis > 0 {
@@ -144,29 +146,29 @@ impl NodeGpu {
     }
 }
 
-/// Whether new pods may come to a node.
+/// Scheduling mode of a node: if new pods may be placed on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {
-    /// They may.
+    /// New pods may be placed.
     #[default]
     Enabled,
-    /// They may not: it is cordoned.
+    /// No new pods: the node is cordoned.
     Disabled,
-    /// They may not, and those that are there are moved or stopped.
+    /// No new pods, and pods on the node are moved or stopped.
     Draining,
 }
 
 impl Scheduling {
-    /// True if new pods may come.
+    /// True if new pods may be placed.
     #[must_use]
     pub const fn is_enabled(&self) -> bool {
         matches!(self, Self::Enabled)
     }
 }
 
-/// What people gave a node beside what it came with. Kept as long as anything is given, also while
-/// the node is away.
+/// Labels, taints and scheduling mode that administrators set on a node. They are kept while any is
+/// set, also while the node is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeGiven {
     /// Labels.
@@ -174,7 +176,7 @@ pub struct NodeGiven {
     /// Taints.
     #[serde(with = "taints", default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// Whether new pods may come.
+    /// Scheduling mode: open, cordoned or draining.
     #[serde(default, skip_serializing_if = "Scheduling::is_enabled")]
     pub scheduling: Scheduling,
 }
@@ -191,7 +193,7 @@ pub mod taint_keys {
     /// Writes them.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(keys: &Keys, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(keys.iter().map(|(key, effect)| (key, effect.map(EffectWire))))
     }
@@ -199,14 +201,14 @@ pub mod taint_keys {
     /// Reads them.
     ///
     /// # Errors
-    /// They are of another form.
+    /// The keys have another form.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Keys, D::Error> {
         let all = Vec::<(String, Option<EffectWire>)>::deserialize(from)?.into_iter();
         Ok(all.map(|(key, effect)| (key, effect.map(|effect| effect.0))).collect())
     }
 }
 
-/// MIG instances, which are a type of the scheduler, as documents.
+/// Documents of MIG instances, a type of the scheduler.
 mod instance {
     use model::MigInstance;
     use serde::de::Error;
@@ -236,7 +238,7 @@ mod instance {
     }
 }
 
-/// Taints, which are a type of the scheduler, as a document.
+/// Documents of taints, a type of the scheduler.
 pub mod taints {
     use model::Taint;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -253,7 +255,7 @@ pub mod taints {
     /// Writes them.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(taints: &[Taint], to: S) -> Result<S::Ok, S::Error> {
         let wire = |Taint { key, value, effect }: &Taint| TaintWire {
             key: key.clone(),
@@ -266,7 +268,7 @@ pub mod taints {
     /// Reads them.
     ///
     /// # Errors
-    /// They are of another form.
+    /// The taints have another form.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Taint>, D::Error> {
         let all = Vec::<TaintWire>::deserialize(from)?.into_iter();
         let taint = |TaintWire { key, value, effect }| Taint { key, value, effect: effect.0 };

@@ -1,5 +1,5 @@
-//! What projects and departments are given: quota, limit, weight and rank in each node pool, time limits,
-//! and types of nodes.
+//! Settings of projects and departments: quota, limit, weight and rank in each node pool, time
+//! limits, and types of nodes.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,37 @@ use crate::WorkloadKind;
 pub struct Share {
     /// Deserved GPUs, in thousandths.
     pub gpu_quota_millis: u64,
-    /// Most GPUs it may hold, in thousandths.
+    /// Maximum of GPUs, in thousandths; `None` is unlimited.
     pub gpu_limit_millis: Option<u64>,
-    /// Weight when left-over GPUs are divided; 0 = none of them.
+    /// Weight when unclaimed GPUs are divided; 0 for none of them.
     pub over_quota_weight: u64,
-    /// Deserved CPU thousandths; none = unlimited.
+    /// Deserved CPU, in thousandths of a core; `None` is unlimited.
     pub cpu_quota_millis: Option<u64>,
-    /// Deserved bytes of memory; none = unlimited.
+    /// Deserved memory, in bytes; `None` is unlimited.
     pub memory_quota_bytes: Option<u64>,
-    /// Most CPU thousandths it may hold.
+    /// Maximum of CPU, in thousandths of a core; `None` is unlimited.
     pub cpu_limit_millis: Option<u64>,
-    /// Most bytes of memory it may hold.
+    /// Maximum of memory, in bytes; `None` is unlimited.
     pub memory_limit_bytes: Option<u64>,
-    /// Weight for CPU; none = that of the GPUs.
+    /// Weight for CPU; `None` for that of the GPUs.
     pub cpu_weight: Option<u64>,
-    /// Weight for memory; none = that of the GPUs.
+    /// Weight for memory; `None` for that of the GPUs.
     pub memory_weight: Option<u64>,
-    /// Who is served first among siblings.
+    /// Rank among siblings.
     pub rank: Rank,
-    /// How long its work runs before a higher priority of the same project may stop it; none: as the
-    /// node pool says.
+    /// Minimum runtime of its work before a higher priority of the same project may preempt it, in
+    /// milliseconds; `None` for the setting of the node pool.
     pub preempt_min_runtime_ms: Option<u64>,
-    /// The same before another project may take from it.
+    /// Minimum runtime of its work before another project may reclaim from it, in milliseconds;
+    /// `None` for the setting of the node pool.
     pub reclaim_min_runtime_ms: Option<u64>,
 }
 
 impl Share {
-    /// What a project has in a node pool without a share of its own there.
+    /// Share of a project in a node pool where none is set.
     pub const USUAL: Self = Self::none(2);
 
-    /// Nothing deserved, nothing limited.
+    /// A share without quota and without limits.
     #[must_use]
     pub const fn none(over_quota_weight: u64) -> Self {
         Self {
@@ -61,30 +62,30 @@ impl Share {
     }
 }
 
-/// Rank of a project or department among its siblings: what no quota claims goes to higher
+/// Rank of a project or department among its siblings: capacity that no quota claims goes to higher
 /// ranks first, by weight among equals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rank {
-    /// The last.
+    /// The lowest.
     VeryLow,
-    /// Below the usual.
+    /// Below the default.
     Low,
-    /// The usual.
+    /// The default.
     #[default]
     MediumLow,
-    /// Above the usual.
+    /// Above the default.
     Medium,
     /// Higher.
     MediumHigh,
     /// Higher still.
     High,
-    /// The first.
+    /// The highest.
     VeryHigh,
 }
 
 impl Rank {
-    /// All of them, the last first.
+    /// All ranks, the lowest first.
     pub const ALL: [Self; 7] = [
         Self::VeryLow,
         Self::Low,
@@ -95,13 +96,13 @@ impl Rank {
         Self::VeryHigh,
     ];
 
-    /// Queues of a higher value go first.
+    /// Number of the rank; queues of a higher value go first.
     #[must_use]
     pub const fn value(self) -> u32 {
         match self {
             Self::VeryLow => 25,
             Self::Low => 50,
-            // What a queue has that says nothing.
+            // Default of a queue without a value.
             Self::MediumLow => 100,
             Self::Medium => 125,
             Self::MediumHigh => 150,
@@ -111,29 +112,29 @@ impl Rank {
     }
 }
 
-/// What to change of a share, or what of it was given. An inner `None` is unlimited.
+/// A change of a share, or the explicitly set fields of one. An inner `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShareChange {
     /// Deserved GPUs, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_quota_millis: Option<u64>,
-    /// Most GPUs it may hold, in thousandths.
+    /// Maximum of GPUs, in thousandths.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub gpu_limit_millis: Option<Option<u64>>,
-    /// Weight when left-over capacity is divided.
+    /// Weight when unclaimed capacity is divided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_quota_weight: Option<u64>,
-    /// Deserved CPU thousandths.
+    /// Deserved CPU, in thousandths of a core.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub cpu_quota_millis: Option<Option<u64>>,
-    /// Deserved bytes of memory.
+    /// Deserved memory, in bytes.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub memory_quota_bytes: Option<Option<u64>>,
-    /// Most CPU thousandths it may hold.
+    /// Maximum of CPU, in thousandths of a core.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub cpu_limit_millis: Option<Option<u64>>,
-    /// Most bytes of memory it may hold.
+    /// Maximum of memory, in bytes.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<Option<u64>>,
     /// Weight for CPU; an inner `None` is that of the GPUs.
@@ -142,19 +143,20 @@ pub struct ShareChange {
     /// Weight for memory; an inner `None` is that of the GPUs.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub memory_weight: Option<Option<u64>>,
-    /// Who is served first among siblings.
+    /// Rank among siblings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
-    /// How long its work runs before a higher priority of the same project may stop it.
+    /// Minimum runtime before a higher priority of the same project may preempt it, in
+    /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime_ms: Option<u64>,
-    /// The same before another project may take from it.
+    /// Minimum runtime before another project may reclaim from it, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime_ms: Option<u64>,
 }
 
 impl ShareChange {
-    /// The share with this change made.
+    /// Applies this change to a share.
     #[must_use]
     pub fn made_to(&self, share: Share) -> Share {
         Share {
@@ -173,7 +175,7 @@ impl ShareChange {
         }
     }
 
-    /// This change, and then that one.
+    /// This change followed by another, which wins where both set a field.
     #[must_use]
     pub fn and(self, then: Self) -> Self {
         Self {
@@ -193,35 +195,35 @@ impl ShareChange {
     }
 }
 
-/// A value that is there, be it null: what was not given differs from unlimited.
+/// Reads a field that is present, be it null: an absent field differs from unlimited.
 fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<u64>>, D::Error> {
     Deserialize::deserialize(from).map(Some)
 }
 
-/// How long workloads may run, and leave their GPUs idle, at a time, in milliseconds; none = as long
-/// as they want.
+/// Maximum time that workloads may run, and leave their GPUs idle, at a time, in milliseconds;
+/// `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rules {
-    /// How long trainings may run.
+    /// Maximum runtime of trainings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_run_ms_max: Option<u64>,
-    /// How long workspaces may run.
+    /// Maximum runtime of workspaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_run_ms_max: Option<u64>,
-    /// How long trainings may be idle.
+    /// Maximum idle time of trainings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_idle_ms_max: Option<u64>,
-    /// How long workspaces that are not preemptible may be idle.
+    /// Maximum idle time of workspaces that are not preemptible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_idle_ms_max: Option<u64>,
-    /// How long preemptible workspaces may be idle.
+    /// Maximum idle time of preemptible workspaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemptible_workspace_idle_ms_max: Option<u64>,
 }
 
 impl Rules {
-    /// The tighter of both.
+    /// The tighter limit of both, for each field.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let tighter = |of: fn(&Self) -> Option<u64>| of(&self).into_iter().chain(of(&other)).min();
@@ -236,7 +238,7 @@ impl Rules {
         }
     }
 
-    /// How long a workload of a kind may run.
+    /// Maximum runtime of a kind of workload.
     #[must_use]
     pub const fn run_ms_max(self, kind: WorkloadKind) -> Option<u64> {
         match kind {
@@ -246,7 +248,7 @@ impl Rules {
         }
     }
 
-    /// How long a workload of a kind may leave its GPUs idle.
+    /// Maximum idle time of a kind of workload.
     #[must_use]
     pub const fn idle_ms_max(self, kind: WorkloadKind, preemptible: bool) -> Option<u64> {
         match kind {
@@ -258,7 +260,7 @@ impl Rules {
     }
 }
 
-/// Types of nodes, by the kinds of workloads that may go to them; empty = all. The type of a node is
+/// Node types, by the kinds of workloads that may run on them; empty for all. The type of a node is
 /// its label `run.ai/type`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -269,19 +271,19 @@ pub struct NodeTypes {
     /// For workspaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workspace: Vec<String>,
-    /// What people call them; kept and returned.
+    /// Display names of the types; kept and returned.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub names: BTreeMap<String, String>,
 }
 
 impl NodeTypes {
-    /// Those for a kind of workload.
+    /// Node types for a kind of workload; empty for all.
     #[must_use]
     pub fn of(&self, kind: WorkloadKind) -> &[String] {
         match kind {
             WorkloadKind::Training | WorkloadKind::Distributed => &self.training,
             WorkloadKind::Workspace => &self.workspace,
-            // Where models are served is not restricted.
+            // Inference is not restricted.
             WorkloadKind::Inference => &[],
         }
     }

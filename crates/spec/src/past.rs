@@ -1,5 +1,5 @@
-//! What happened to a workload, as far as decisions follow from it. Owns: its document, and which
-//! figures of the model it is.
+//! History of a workload, as far as decisions depend on it. Owns: its document, and the fields of
+//! the model that it restores.
 
 use model::{Cluster, WorkloadId};
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use units::Instant;
 
 use crate::document::Document;
 
-/// What happened to a workload, as far as decisions follow from it.
+/// History of a workload, as far as decisions depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkloadPast {
-    /// When a pod of it was last given a place.
+    /// When a pod of it was last placed.
     pub last_start: Option<Instant>,
     /// When it last changed size.
     pub last_resize: Option<Instant>,
@@ -21,7 +21,7 @@ pub struct WorkloadPast {
     pub checkpointed_at: Option<Instant>,
     /// Since when it has fewer pods than its minimum, some of them running.
     pub stale_since: Option<Instant>,
-    /// How often it was stopped for others, moved or resized.
+    /// Number of times that it was preempted, moved or resized.
     pub restarts: u32,
 }
 
@@ -30,7 +30,7 @@ impl Document for WorkloadPast {
 }
 
 impl WorkloadPast {
-    /// That of a workload of the model.
+    /// The history of a workload of the model.
     #[must_use]
     pub fn of(workload: &model::Workload) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl WorkloadPast {
         }
     }
 
-    /// Has a workload of the model go on from it.
+    /// Restores the history of a workload of the model.
     pub fn restore(self, cluster: &mut Cluster, id: WorkloadId) {
         cluster.set_starts(id, self.last_start, self.last_resize);
         self.last_eviction.into_iter().for_each(|at| cluster.set_evicted(id, at));
@@ -52,7 +52,7 @@ impl WorkloadPast {
         cluster.set_restarts(id, self.restarts);
     }
 
-    /// All its moments, to date them otherwise.
+    /// All its moments, to shift them.
     pub const fn moments_mut(&mut self) -> [&mut Option<Instant>; 5] {
         [
             &mut self.last_start,

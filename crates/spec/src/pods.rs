@@ -1,4 +1,4 @@
-//! The pods of a workload: sets of pods that are alike, and what one pod runs and asks for.
+//! The pods of a workload: sets of identical pods, and the specification of one pod.
 
 pub(crate) mod wire;
 
@@ -12,35 +12,35 @@ use crate::GpuRequest;
 use crate::container::Container;
 use wire::{PlaceWire, SecretWire};
 
-/// Pods that are alike.
+/// Pods of one specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodSet {
-    /// What they are among the others, `master`, `ps` or `worker`; empty where all pods are alike.
+    /// Role among the other sets, `master`, `ps` or `worker`; empty where all pods are alike.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
-    /// How many there are.
+    /// Number of pods.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pods: u32,
-    /// Fewest of them that make sense: so many of every set start, or none.
+    /// Minimum number of pods that can run: this number of every set starts, or none.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pods_min: u32,
-    /// Most that run at a time; none = all of them. Those that are not yet done take turns.
+    /// Maximum number that run at a time; `None` for all of them. Unfinished pods take turns.
     #[serde(rename = "at_once", default, skip_serializing_if = "Option::is_none")]
     pub parallelism: Option<u32>,
-    /// The group of sets it is in; none: directly in the workload.
+    /// Name of its group; `None` if it is directly in the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What its pods are called; `{}` is the number of each among those of its role. None: after
-    /// the workload, the role and the number.
+    /// Names of its pods; `{}` is the number of each in its role. `None`: the workload, the role
+    /// and the number make the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_names: Option<String>,
-    /// Pods of a higher one are placed before those of other sets.
+    /// Placement order: pods of a higher number are placed before those of other sets.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pod_priority: u32,
-    /// How close together they are to be, beside what holds for the workload.
+    /// Topology constraint of its pods, in addition to that of the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_topology: Option<TopologyUse>,
-    /// What each of them is.
+    /// Specification of each pod.
     #[serde(flatten)]
     pub pod: PodSpec,
 }
@@ -62,14 +62,14 @@ impl PodSet {
         }
     }
 
-    /// How many of them are to run.
+    /// Number of pods that should run at a time.
     #[must_use]
     pub fn wanted(&self) -> u32 {
         self.parallelism.map_or(self.pods, |most| most.min(self.pods))
     }
 }
 
-/// What a pod runs and asks for.
+/// Specification of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodSpec {
     /// Container image.
@@ -80,7 +80,7 @@ pub struct PodSpec {
     pub args: Vec<String>,
     /// Environment.
     pub env: BTreeMap<String, String>,
-    /// Values of credentials, by reference: they are looked up at each start.
+    /// Values of credentials, by reference: they are resolved at each start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretUse>,
     /// Working directory.
@@ -94,34 +94,35 @@ pub struct PodSpec {
     pub cpu_millis: u64,
     /// Memory request, bytes.
     pub memory_bytes: u64,
-    /// What happens when the process ends.
+    /// Policy at the end of the process.
     pub restart: Restart,
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
-    /// True if standard input stays open for those who attach.
+    /// True if standard input stays open for sessions that attach.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stdin: bool,
     /// True if the main process has a terminal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tty: bool,
-    /// What it needs around it, without logins: those are among the secrets.
+    /// Its container settings, without logins, which are among the secrets.
     #[serde(default, skip_serializing_if = "Container::is_default")]
     pub container: Container,
 }
 
-/// Which nodes a pod may go to.
+/// Constraints on the node of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PlaceWire", into = "PlaceWire")]
 pub struct Place {
-    /// One of these terms holds for the labels of the node; none = every node will do.
+    /// Required node affinity: one of these terms matches the labels of the node; empty for every
+    /// node.
     pub affinity: Vec<Term>,
-    /// Terms that make a node better.
+    /// Terms that make a node preferred.
     pub preferred: Vec<Preference>,
-    /// Taints that do not matter.
+    /// Taints that are ignored.
     pub tolerations: Vec<Toleration>,
-    /// Names of tolerations, by their position; those beyond the list have none.
+    /// Names of tolerations, by their position; tolerations beyond the list have none.
     pub toleration_names: Vec<Option<String>>,
-    /// How close it belongs to the others of its workload.
+    /// Constraint to be near the other pods of its workload.
     pub colocation: Option<Colocation>,
     /// Its labels, by which pod affinity finds it.
     pub labels: BTreeMap<String, String>,
@@ -129,16 +130,16 @@ pub struct Place {
     pub pod_affinity: Vec<PodTerm>,
     /// Pods that must not be in the same domain.
     pub pod_anti_affinity: Vec<PodTerm>,
-    /// Pods that make a domain better or worse.
+    /// Pods that make a domain preferred or less preferred.
     pub pod_preferences: Vec<PodPreference>,
 }
 
-/// How close together the pods of a workload belong.
+/// Constraint to place the pods of a workload near each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Colocation {
-    /// The label of nodes whose value is the same for all of them.
+    /// The node label whose value must be the same for all of them.
     pub key: String,
-    /// True if they must be.
+    /// True if it is required, false if it is preferred.
     pub required: bool,
 }
 
@@ -148,33 +149,33 @@ pub struct Colocation {
 pub struct SecretUse {
     /// The object that holds it, `<kind>/<id>`.
     pub object: String,
-    /// What it was named by.
+    /// Name that the request used for it.
     pub named: String,
-    /// Which of its values; none: each as a file of its name in the folder that `to` names, or
-    /// those of a login.
+    /// Key of its value; `None`: each value as a file of its name in the folder `to`, or the values
+    /// of a login.
     pub key: Option<String>,
-    /// Who gets it.
+    /// Recipient of the value.
     pub to: SecretTo,
 }
 
-/// The kind of the objects that config maps are.
+/// Kind of the objects that hold config maps.
 pub const CONFIG_MAP: &str = "config-map";
 
 impl SecretUse {
-    /// What it is of a config map of the project: `object`.
+    /// The `object` of a config map of the project.
     #[must_use]
     pub fn of_config_map(name: &str) -> String {
         format!("{CONFIG_MAP}/{name}")
     }
 
-    /// The config map that the value is of, if it is no credential's.
+    /// Name of the config map that holds the value; `None` for a credential.
     #[must_use]
     pub fn config_map(&self) -> Option<&str> {
         self.object.split_once('/').filter(|(kind, _)| *kind == CONFIG_MAP).map(|(_, name)| name)
     }
 }
 
-/// Where a run finds a secret value.
+/// Location of a secret value in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretPlace {
     /// In this environment variable.
@@ -188,26 +189,26 @@ pub enum SecretPlace {
     },
 }
 
-/// Who gets a value of a credential.
+/// Recipient of a value of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretTo {
-    /// The run, here.
+    /// The run, at this location.
     Run(SecretPlace),
     /// The engine, which pulls its image from this registry.
     Registry(String),
     /// The engine, which copies a repository or a bucket.
     Copy {
-        /// Where it is mounted.
+        /// Path of its mount.
         mount: PathBuf,
-        /// Which of the values is the user.
+        /// Key of the value that is the user.
         user_key: String,
-        /// Which is the password.
+        /// Key of the value that is the password.
         password_key: String,
     },
 }
 
 impl SecretTo {
-    /// Where the run finds it, if the run does.
+    /// Location in the run; `None` if the engine is the recipient.
     #[must_use]
     pub const fn place(&self) -> Option<&SecretPlace> {
         match self {
@@ -217,15 +218,15 @@ impl SecretTo {
     }
 }
 
-/// What happens when the main process ends.
+/// Policy at the end of the main process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
     /// Exit 0 completes the pod; a failure is retried as a new run, up to the back-off limit. Pods
     /// that work together are all restarted.
     Never,
-    /// A failure restarts the process in place after a growing delay, up to the back-off limit;
-    /// that of a workspace for ever.
+    /// A failure restarts the process in place after a growing delay, up to the back-off limit,
+    /// which does not hold for a workspace.
     OnFailure,
     /// Any exit restarts the process in place.
     Always,
@@ -234,44 +235,46 @@ pub enum Restart {
 /// How pods work together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DistributedSpec {
-    /// By whose rules they find each other, and whose end is the end of all.
+    /// Framework by which they find each other, and which decides the pod whose end ends the
+    /// workload.
     pub framework: Framework,
     /// MPI ranks in each worker.
     pub slots_per_worker: u32,
-    /// True if the first pod begins only when all others run.
+    /// True if the first pod starts only when all others run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_waits: bool,
-    /// What happens to those that still run when the workload has ended.
+    /// Policy for pods that still run when the workload has ended.
     pub clean: CleanPods,
 }
 
-/// What happens to pods when their workload has ended.
+/// Policy for pods when their workload has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CleanPods {
-    /// Those that run are stopped.
+    /// Running pods are stopped.
     #[default]
     Running,
-    /// Those that run are stopped, and the output of all is deleted.
+    /// Running pods are stopped, and the output of all is deleted.
     All,
-    /// Those that run go on.
+    /// Running pods continue.
     None,
 }
 
-/// Pods that belong close together.
+/// Topology constraint of pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyUse {
     /// Id of the network topology.
     pub id: String,
-    /// Label of the level of which all are in one domain.
+    /// Label of the level at which all pods are in one domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<String>,
-    /// Label of the level of which they are in as few domains as possible.
+    /// Label of the level at which they are in as few domains as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferred: Option<String>,
 }
 
-/// By whose rules the pods of a workload find each other, and whose end is the end of all.
+/// Framework by which the pods of a workload find each other, and which decides the pod whose end
+/// ends the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Framework {
@@ -286,25 +289,25 @@ pub enum Framework {
     /// `jax.distributed`.
     Jax,
     /// A master that hands out tasks, and parameter servers, which may be in its pod. Workers come
-    /// and go: each begins as soon as it has its place, and one that has lost it begins again as
-    /// another.
+    /// and go: each starts as soon as it is placed, and one that lost its node is replaced by a new
+    /// one.
     ElasticDl,
     /// Groups of a leader and workers, each of which begins and restarts on its own
     /// (`LeaderWorkerSet` of Kubernetes).
     Lws,
 }
 
-/// The role of the pod whose end is the end of all.
+/// Role of the pod whose end ends the workload.
 pub const MASTER: &str = "master";
-/// The role of the pod that the others of its group look for.
+/// Role of the pod that the others of its group connect to.
 pub const LEADER: &str = "leader";
-/// The role of those that hold the model of an elastic training.
+/// Role of the pods that hold the model of an elastic training.
 pub const PARAMETER_SERVER: &str = "ps";
-/// The role of the others.
+/// Role of all other pods.
 pub const WORKER: &str = "worker";
 
 impl Place {
-    /// True if every node will do.
+    /// True if it has no constraint.
     #[must_use]
     pub fn is_anywhere(&self) -> bool {
         *self == Self::default()
@@ -315,13 +318,13 @@ const fn one() -> u32 {
     1
 }
 
-/// As serde asks.
+/// Signature for serde.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// As serde asks.
+/// Signature for serde.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_one(count: &u32) -> bool {
     *count == 1

@@ -1,11 +1,11 @@
-//! A node pool. Owns: what it is made of and how it is used, and how that is stored.
+//! A node pool. Owns: its settings, and their form in documents.
 
 use model::Fill;
 use serde::{Deserialize, Serialize};
 
 use crate::{PoolFractions, TimeSlicing};
 
-/// What network topologies are called as stored objects.
+/// Kind of the objects that hold network topologies.
 pub const TOPOLOGY: &str = "network-topology";
 
 /// A node pool to create.
@@ -13,29 +13,29 @@ pub const TOPOLOGY: &str = "network-topology";
 pub struct PoolSpec {
     /// Name, unique.
     pub name: String,
-    /// What it is made of and how it is used.
+    /// Node label and placement settings.
     pub settings: PoolSettings,
 }
 
-/// What a node pool is made of and how it is used.
+/// Node label and placement settings of a node pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct PoolSettings {
-    /// Key and value of the label that its nodes carry; none for `default`.
+    /// Key and value of the label that its nodes carry; `None` for `default`.
     pub label: Option<(String, String)>,
-    /// How nodes fill up with work that has GPUs.
+    /// Fill order of nodes for GPU work.
     pub gpu: Fill,
-    /// How nodes fill up with work that has none.
+    /// Fill order of nodes for CPU-only work.
     pub cpu: Fill,
-    /// How the GPUs of a node fill up with shares; none: as nodes with work that has GPUs.
+    /// Fill order of the GPUs of a node for shares; `None` for the order of nodes for GPU work.
     pub devices: Option<Fill>,
-    /// How long preemptible work that started there is left alone, in milliseconds.
+    /// Minimum runtime of preemptible work before it may be preempted, in milliseconds.
     pub min_runtime_ms: Option<u64>,
-    /// Id of the network topology by which its nodes are near or far.
+    /// Id of the network topology that gives the distance of its nodes.
     pub topology: Option<String>,
-    /// How workloads with a part of a GPU divide its compute time; none: as the server was started.
+    /// Time slicing of shared GPUs; `None` for the default of the server.
     pub time_slicing: Option<TimeSlicing>,
-    /// How parts of GPUs are kept; none: as the server was started.
+    /// Enforcement of parts of GPUs; `None` for the default of the server.
     pub fractions: Option<PoolFractions>,
 }
 
@@ -56,7 +56,7 @@ impl PoolSettings {
     }
 }
 
-/// The stored form.
+/// Form in documents.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Stored {
@@ -67,7 +67,7 @@ struct Stored {
     #[serde(skip_serializing_if = "Option::is_none")]
     devices_spread: Option<bool>,
     min_runtime_ms: Option<u64>,
-    /// The network topology, as an object that this one names: such an object is not deleted.
+    /// The network topology as a reference to an object: a referenced object is not deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

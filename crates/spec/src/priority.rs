@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::WorkloadKind;
 
-/// From this value on a workload is not preemptible unless it says so.
+/// Lowest value at which a workload is not preemptible by default.
 const NON_PREEMPTIBLE_FROM: u32 = 100;
 
 /// A priority class and its value. Stored documents name them `priority_class` and `priority`.
@@ -21,7 +21,7 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// The default of a kind of workload.
+    /// Default priority of a kind of workload.
     #[must_use]
     pub fn default_of(kind: WorkloadKind) -> Self {
         let (class, value) = match kind {
@@ -37,10 +37,10 @@ impl Priority {
         CLASSES.iter().map(|&(class, value)| Self { value, class: class.to_owned() })
     }
 
-    /// The class of this name.
+    /// Finds a class by its name.
     ///
     /// # Errors
-    /// There is none: the text lists those there are.
+    /// There is no such class: the text lists the known ones.
     pub fn named(name: &str) -> Result<Self, String> {
         Self::all().find(|one| one.class == name).ok_or_else(|| {
             let known: Vec<&str> = CLASSES.iter().map(|(known, _)| *known).collect();
@@ -48,7 +48,7 @@ impl Priority {
         })
     }
 
-    /// True if a workload of this class may be evicted when it does not say.
+    /// True if a workload of this class is preemptible by default.
     #[must_use]
     pub const fn is_preemptible(&self) -> bool {
         self.value < NON_PREEMPTIBLE_FROM

@@ -1,4 +1,4 @@
-//! A run of a pod: what it is started from, and what is seen of it.
+//! A run of a pod: its specification, and its observed state.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{Bounds, Container, Gang, PoolFractions, RegistryLogin, SecretPlace, TimeSlicing};
 
-/// Not a run key.
+/// Error of an invalid run key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is not a run key (<pod uuid>.<generation>)")]
 pub struct BadRunKey(String);
@@ -45,32 +45,32 @@ impl std::str::FromStr for RunKey {
 /// A share of one GPU of the node the run is placed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Index of the GPU on its node, as the node counts them.
+    /// Index of the GPU on its node.
     pub index: u32,
-    /// What the driver calls it (NVML UUID), or a `GPU-sim-…` name for a simulated one.
+    /// UUID that the driver gives the GPU (NVML), or a `GPU-sim-…` name for a simulated one.
     pub uuid: String,
-    /// True if the GPU exists only in the scheduler's books.
+    /// True if the GPU exists only in the scheduler.
     pub simulated: bool,
     /// Share granted, in thousandths of the device.
     pub millis: u64,
     /// Memory of the whole device, in bytes.
     pub memory_bytes: u64,
-    /// Its part of that, in bytes.
+    /// Its part of this memory, in bytes.
     pub memory: Bounds,
 }
 
-/// The label of a workload that says whether simulated GPUs have a driver for it: `true` or `false`.
+/// Label of a workload that decides whether simulated GPUs have a driver for it: `true` or `false`.
 pub const SIMULATED_DRIVER_LABEL: &str = "elastane/simulated-driver";
 
-/// The label of a workload whose part of a GPU has to have a limit that its user cannot work around.
+/// Label of a workload whose part of a GPU needs a limit that its user cannot work around.
 pub const GPU_LIMIT_LABEL: &str = "elastane/gpu-limit";
-/// Its one value.
+/// Its only value.
 pub const GPU_LIMIT_HARD: &str = "hard";
 
 /// Everything an engine needs to start a run; complete, so that starting needs no other source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSpec {
-    /// Which run.
+    /// Key of the run.
     pub key: RunKey,
     /// Name of the pod, unique in the project: `<workload>-<index>-<generation>`, or
     /// `<workload>-<role>-<index>` where pods have roles.
@@ -81,9 +81,9 @@ pub struct RunSpec {
     pub workload_id: Uuid,
     /// Name of the project.
     pub project_name: String,
-    /// Who submitted the workload, as the control plane records it.
+    /// Name of the submitter of the workload, as the control plane records it.
     pub submitted_by: String,
-    /// Which principal that was, for good; empty where it is not known.
+    /// Permanent id of this principal; empty where it is not known.
     pub submitter_id: String,
     /// Number of the pod among the workload's pods; the same after a restart.
     pub pod_index: u32,
@@ -91,15 +91,15 @@ pub struct RunSpec {
     pub node_name: String,
     /// GPUs granted; empty for CPU-only work.
     pub devices: Vec<Device>,
-    /// What the run before it had, in thousandths of a GPU, if the scheduler changed that since.
+    /// Share of the run before, in thousandths of a GPU, if the scheduler has changed it since.
     pub resized_from: Option<u64>,
-    /// True if simulated GPUs have a driver that programs find; none: as the image needs it.
+    /// True if simulated GPUs have a driver that programs find; `None` if the image decides.
     pub simulated_driver: Option<bool>,
     /// True if it starts with a part of a GPU only where its user cannot work around the limit.
     pub hard_limit: bool,
-    /// How its node pool divides the compute time of GPUs; none: as the engine was opened.
+    /// Time slicing of GPUs in its node pool; `None` for the default of the engine.
     pub time_slicing: Option<TimeSlicing>,
-    /// How its parts of GPUs are kept; none: as the server was started.
+    /// Enforcement of its parts of GPUs; `None` for the default of the server.
     pub fractions: Option<PoolFractions>,
     /// Container image, as the user named it.
     pub image: String,
@@ -111,43 +111,43 @@ pub struct RunSpec {
     pub env: BTreeMap<String, String>,
     /// Secret values. An engine keeps them no longer than the run needs.
     pub secrets: Vec<Secret>,
-    /// Working directory; none means the engine's choice.
+    /// Working directory; `None` for the engine's choice.
     pub working_dir: Option<PathBuf>,
-    /// How long a stopped run may take between SIGTERM and SIGKILL.
+    /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
     /// CPU request in thousandths of a core.
     pub cpu_millis: u64,
     /// Memory request in bytes.
     pub memory_bytes: u64,
-    /// The pods it works together with; none where it is on its own.
+    /// The pods it works together with; `None` for a pod on its own.
     pub gang: Option<Gang>,
-    /// True if the main process reads what an attached terminal sends; else it finds no input.
+    /// True if the main process reads the input of an attached terminal; else it has no input.
     pub stdin: bool,
     /// True if the main process has a terminal.
     pub tty: bool,
-    /// What it needs around it.
+    /// Its container settings.
     pub container: Container,
-    /// Who pulls its image; none = without a login.
+    /// Login to pull its image; `None` for a pull without login.
     pub registry: Option<RegistryLogin>,
 }
 
-/// A secret value and where a run finds it.
+/// A secret value and its location in the run.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// Where.
+    /// Location in the run.
     pub to: SecretPlace,
     /// The value.
     pub value: String,
 }
 
-/// Without the value.
+/// Leaves out the value.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secret({:?})", self.to)
     }
 }
 
-/// A part of a file system.
+/// An amount of disk space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiskRoom {
     /// Bytes.
@@ -164,29 +164,30 @@ impl DiskRoom {
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// The main process returned this code.
     Code(i32),
     /// The main process was killed by this signal.
     Signal(i32),
-    /// The run could not be started; the text says why.
+    /// The run could not be started; the text is the cause.
     CannotRun(String),
-    /// The machine could not start it at this moment, and perhaps can soon; the text says why.
+    /// The machine could not start the run at this moment, and perhaps can soon; the text is the
+    /// cause.
     NotStarted(String),
-    /// It was not started because its part of a GPU would not be kept; the text says why.
+    /// It was not started because its part of a GPU would not be enforced; the text is the cause.
     NotKept(String),
-    /// The kernel killed its main process because the run had more memory than it may.
+    /// The kernel killed its main process because the run used more memory than its limit.
     OutOfMemory,
-    /// It was killed because the disk of the state was almost full, and of all runs it had grown most:
-    /// by so many bytes and files.
+    /// It was killed because the disk of the state was almost full and it had grown the most of all
+    /// runs: by this space.
     OutOfDisk(DiskRoom),
-    /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).
+    /// The fate of the run is unknown: its supervisor vanished (a crash, a reboot).
     Lost,
 }
 
-/// The kind of an [`Exit`]: what is kept of it to decide by, beside words for people.
+/// Kind of an [`Exit`]: the part that decisions depend on, without the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitKind {
@@ -196,9 +197,9 @@ pub enum ExitKind {
     CannotRun,
     /// The machine could not start it at this moment.
     NotStarted,
-    /// Its part of a GPU would not be kept.
+    /// Its part of a GPU would not be enforced.
     NotKept,
-    /// It had more memory than it may.
+    /// It used more memory than its limit.
     OutOfMemory,
     /// The disk was almost full.
     OutOfDisk,
@@ -236,14 +237,14 @@ impl Exit {
     }
 }
 
-/// Where a run is.
+/// State of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunState {
     /// Accepted, no main process yet.
     Starting,
-    /// Accepted, and what it needs is being fetched: what, and how far, for people.
+    /// Accepted; its image or data is being fetched. The text describes the progress for users.
     Preparing(String),
-    /// Accepted, and its image cannot be pulled now: it is pulled again.
+    /// Accepted; its image cannot be pulled now, and the pull is retried.
     PullFailed(PullFailure),
     /// The main process runs.
     Running {
@@ -252,88 +253,90 @@ pub enum RunState {
         /// When it started.
         started_at: Instant,
     },
-    /// The main process runs on, and so many others were killed since it was seen last, because the
-    /// run had more memory than its limit.
+    /// The main process runs, and the kernel has killed this number of other processes since the
+    /// last observation, because the run used more memory than its limit.
     Struck(u64),
-    /// It runs on, and holds more memory of a GPU than it may.
+    /// It runs, and holds more memory of a GPU than it may.
     GpuOver(GpuOver),
-    /// It runs on, and what keeps its part of a GPU does not reach its program: why.
+    /// It runs, and the enforcement of its part of a GPU does not reach its program; the text is
+    /// the cause.
     GpuUnlimited(String),
-    /// It runs on, and there is news of its checkpoints.
+    /// It runs, and has reported about its checkpoints.
     Checkpoint(CheckpointNews),
     /// Every process of the run is gone.
     Exited {
-        /// How.
+        /// How it ended.
         exit: Exit,
-        /// When.
+        /// When it ended.
         at: Instant,
     },
 }
 
-/// What a run has reported of its checkpoints.
+/// Report of a run about its checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CheckpointNews {
-    /// One that was verified was written so many milliseconds ago.
+    /// A verified checkpoint was written.
     Saved {
-        /// How long ago.
+        /// Age of the checkpoint, in milliseconds.
         ago_ms: u64,
     },
-    /// The newest one is there no more.
+    /// The newest checkpoint no longer exists.
     Gone,
-    /// The run is to stop, and its next one is waited for, so many milliseconds at most.
+    /// The run is to stop, and its next checkpoint is awaited.
     Awaited {
-        /// How long at most.
+        /// Maximum wait, in milliseconds.
         within_ms: u64,
     },
 }
 
-/// A run holds more memory of a GPU than it may: its limit was lowered below that, or the driver shows
-/// more than what was granted.
+/// A run holds more memory of a GPU than it may: its limit was lowered below that, or the driver
+/// shows more than was granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuOver {
-    /// What the driver calls the GPU.
+    /// UUID that the driver gives the GPU.
     pub gpu: String,
     /// Bytes that it holds.
     pub held_bytes: u64,
     /// Bytes that it may hold.
     pub limit_bytes: u64,
-    /// The process that was ended for it, if one was.
+    /// Id of the process that was killed for it; `None` if none was.
     #[serde(default)]
     pub ended: Option<u32>,
 }
 
-/// A pull of an image that failed, and is tried again.
+/// A failed pull of an image that is retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullFailure {
-    /// Which image, and what the registry or the daemon said.
+    /// The image, and the error of the registry or the daemon.
     pub why: String,
-    /// How many pulls have failed.
+    /// Number of failed pulls.
     pub tries: u32,
-    /// How long until the next one.
+    /// Time until the next pull, in milliseconds.
     pub again_in_ms: u64,
 }
 
-/// What an engine saw: the newest state of one run. May come late, twice and out of order.
+/// An observation of an engine: the newest state of one run. May arrive late, twice and out of
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// Which run.
+    /// Key of the run.
     pub key: RunKey,
     /// Its state.
     pub state: RunState,
 }
 
-/// Where a run is, and what it was given there.
+/// The node of a run, and its GPU shares there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlace {
     /// Name of its node.
     pub node: String,
-    /// Its share of each of its GPUs, in thousandths, by what the driver calls them; none where
-    /// that is not known.
+    /// Its share of each of its GPUs, in thousandths, by the UUID that the driver gives the GPU;
+    /// `None` where it is not known.
     pub devices: Option<BTreeMap<String, u64>>,
 }
 
 impl RunPlace {
-    /// Where a run with this specification is.
+    /// Place of a run with this specification.
     #[must_use]
     pub fn of(spec: &RunSpec) -> Self {
         let shares = spec.devices.iter().map(|device| (device.uuid.clone(), device.millis));
@@ -344,32 +347,32 @@ impl RunPlace {
 /// A run in the list of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedRun {
-    /// Which run.
+    /// Key of the run.
     pub key: RunKey,
     /// Its state.
     pub state: RunState,
-    /// Where it is; none where that is not known, or it has ended.
+    /// Its place; `None` where it is not known, or the run has ended.
     #[serde(default)]
     pub place: Option<RunPlace>,
 }
 
-/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason
-/// to refuse the run: it starts, with a warning.
+/// The [`Limits`] of a run that an engine enforces. A limit that it cannot enforce does not stop
+/// the run: it starts, with a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsKept {
     /// CPU time.
     pub cpu: bool,
     /// Memory.
     pub memory: bool,
-    /// Why one is not, and what to do; empty where all are.
+    /// Cause of the missing limit, and the remedy; empty where all are enforced.
     pub why: String,
 }
 
 impl LimitsKept {
-    /// All of them.
+    /// All limits are enforced.
     pub const ALL: Self = Self { cpu: true, memory: true, why: String::new() };
 
-    /// What of it is not limited, in words; none where all is.
+    /// Resources without an enforced limit, in words; `None` where all are enforced.
     #[must_use]
     pub const fn missing(&self) -> Option<&'static str> {
         match (self.cpu, self.memory) {
@@ -381,17 +384,17 @@ impl LimitsKept {
     }
 }
 
-/// How a GPU is.
+/// Health of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuHealth {
-    /// Why it cannot be used; none if it can.
+    /// Cause why it cannot be used; `None` if it can.
     pub fault: Option<String>,
-    /// Processes of no run that compute on it and hold memory there, by process id; none where that
-    /// is not known now.
+    /// Processes of no run that compute on it and hold its memory, by process id; `None` where they
+    /// are not known now.
     pub foreign: Option<BTreeMap<u32, ForeignProcess>>,
 }
 
-/// A process that is none of a run.
+/// A process that belongs to no run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForeignProcess {
     /// The name of its program. Its arguments may hold secrets and are left out.

@@ -1,4 +1,4 @@
-//! What a workload that serves requests asks for.
+//! Specification of a workload that serves requests.
 
 mod wire;
 
@@ -10,81 +10,82 @@ use uuid::Uuid;
 use crate::invalid::Invalid;
 use wire::{AudienceWire, target, tool};
 
-/// Most replicas of one revision: the state has a record of each, running or not.
+/// Maximum number of replicas of one revision: the state has a record of each, running or not.
 pub const REPLICAS_MAX: u32 = 100;
 
-/// Whose revision a workload is.
+/// Inference and number of a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revision {
-    /// The inference.
+    /// Id of the inference.
     pub of: Uuid,
     /// Counts its revisions from 1.
     pub number: u32,
 }
 
-/// How an inference serves.
+/// Serving settings of an inference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Serving {
-    /// The requested port. Replicas share one machine, so each gets another one in
-    /// `PORT`.
+    /// The requested port. Replicas share one machine, so the actual port of each is in `PORT`.
     pub container_port: u16,
-    /// How many replicas.
+    /// Number of replicas, and how it changes.
     pub scaling: Scaling,
-    /// Most requests at one replica at a time; none = any number.
+    /// Maximum number of requests at one replica at a time; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_max: Option<u32>,
-    /// The first replica of a revision is ready in this time, or the revision has failed.
+    /// Deadline of the first ready replica of a revision, in milliseconds; a revision without one
+    /// by then has failed.
     pub start_ms_max: u64,
-    /// An answer begins in this time, waiting for a replica included.
+    /// Deadline of the first byte of a response, waiting for a replica included, in milliseconds.
     pub request_ms_max: u64,
     /// True if only this machine may send requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local_only: bool,
-    /// Who may send requests.
+    /// Users who may send requests.
     #[serde(flatten)]
     pub audience: Audience,
-    /// How a replica shows that it is ready.
+    /// Readiness probe of a replica.
     pub probe: Probe,
-    /// True if the only replica of the revision before may go before one of this is ready, if there is
-    /// no room for both.
+    /// True if the only replica of the revision before may stop before one of this is ready, if
+    /// there is no room for both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
 }
 
-/// How many replicas, and by what that is decided.
+/// Number of replicas, and the rules that change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scaling {
-    /// Never fewer; 0 = none while no request comes.
+    /// Minimum; 0 for none while no request arrives.
     pub replicas_min: u32,
-    /// Never more.
+    /// Maximum.
     pub replicas_max: u32,
-    /// How many a new revision begins with.
+    /// Number of replicas of a new revision.
     pub replicas_initial: u32,
-    /// How many the first request after a rest brings up.
+    /// Number of replicas that the first request starts after a scale-down to zero.
     pub replicas_activation: u32,
-    /// What one replica can take; none if there is nothing to decide but whether there is one.
+    /// Target load of one replica; `None` where the only decision is between none and one.
     #[serde(flatten, with = "target")]
     pub target: Option<Target>,
-    /// What was not needed for so long is given up.
+    /// A replica that was not needed for this many milliseconds is scaled down.
     pub window_ms: u64,
-    /// How much longer than `window_ms` what is no longer needed stays.
+    /// Additional time before a replica that is not needed is scaled down, in milliseconds.
     pub down_delay_ms: u64,
-    /// The same for the last replica.
+    /// Additional time before the last replica is scaled down, at least `down_delay_ms`, in
+    /// milliseconds.
     pub zero_retention_ms: u64,
 }
 
-/// What one replica can take.
+/// Target load of one replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// What is measured.
+    /// Metric of the load.
     pub metric: Metric,
     /// Requests at a time, requests per second, or milliseconds.
     pub threshold: u32,
-    /// The part of the threshold that is aimed at, thousandths of a percent.
+    /// Utilization of the threshold that is the target, in thousandths of a percent.
     pub percent_millis: u32,
 }
 
-/// What is measured to decide about replicas.
+/// Metric by which the number of replicas is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -92,7 +93,7 @@ pub enum Metric {
     Concurrency,
     /// Requests per second.
     Throughput,
-    /// Mean time until a request is answered whole.
+    /// Mean time until a response is complete.
     Latency,
 }
 
@@ -108,7 +109,7 @@ impl Metric {
     }
 }
 
-/// Who may send requests.
+/// Users who may send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "AudienceWire", into = "AudienceWire")]
 pub enum Audience {
@@ -125,10 +126,10 @@ pub enum Audience {
 pub struct ExposedUrl {
     /// The port.
     pub port: u16,
-    /// Who may open it.
+    /// Users who may open it.
     #[serde(flatten)]
     pub audience: Audience,
-    /// What it is called.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The type and the name of the tool behind it, kept and returned.
@@ -141,29 +142,30 @@ pub struct ExposedUrl {
 pub struct RelatedUrl {
     /// Its address.
     pub url: String,
-    /// What it is called.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of which tool it is.
+    /// Type of the tool that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_type: Option<String>,
 }
 
-/// How a replica shows that it is ready.
+/// Readiness probe of a replica.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// A path that answers a GET with a status of 200 to 399; none = it accepts connections.
+    /// Path that answers a GET with a status of 200 to 399; `None` if accepting connections is
+    /// enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// From the start of its process to the first look.
+    /// Time from the start of its process to the first probe, in milliseconds.
     pub first_ms: u64,
-    /// From one look to the next.
+    /// Time between two probes, in milliseconds.
     pub period_ms: u64,
-    /// Longest time a look may take.
+    /// Timeout of a probe, in milliseconds.
     pub wait_ms_max: u64,
-    /// So many looks in a row make it ready.
+    /// Number of successive successes that make it ready.
     pub successes: u32,
-    /// So many failures in a row make it not ready any more.
+    /// Number of successive failures that make it not ready.
     pub failures: u32,
 }
 
@@ -182,7 +184,7 @@ impl Default for Probe {
 }
 
 impl Serving {
-    /// Checks that the values go together.
+    /// Checks that the values are consistent.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         let Scaling { replicas_min: min, replicas_max: max, .. } = self.scaling;
         let refuse = |field, text: String| Err(Invalid::new(field, text));
@@ -224,7 +226,7 @@ impl Serving {
         }
     }
 
-    /// How many replicas a revision begins with when the one before it has so many.
+    /// Number of replicas that a revision begins with when the one before it has `now`.
     #[must_use]
     pub fn begin_with(&self, now: u32) -> u32 {
         let scaling = &self.scaling;

@@ -1,25 +1,25 @@
-//! How runs that share a GPU divide its compute time. Does not know about: who sees to it.
+//! Division of compute time between runs that share a GPU. Does not know about: how it is enforced.
 
 use serde::{Deserialize, Serialize};
 use units::GPU_MILLIS;
 
-/// How runs divide the compute time of a GPU.
+/// Division of the compute time of a GPU between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeSlicing {
-    /// They do not: the driver gives each what it takes.
+    /// No division: the driver gives each run what it takes.
     None,
-    /// Each has its share and never more.
+    /// Each run has its share and never more.
     Strict,
-    /// Each has its share, and of what others leave.
+    /// Each run has its share, and a part of the time that others leave idle.
     Fair,
 }
 
 impl TimeSlicing {
-    /// The one of this name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// Says which names there are.
+    /// The name is not known; the text lists the known ones.
     pub fn named(text: &str) -> Result<Self, String> {
         let found = [Self::None, Self::Strict, Self::Fair].into_iter().find(|m| m.name() == text);
         let wrong =
@@ -27,7 +27,7 @@ impl TimeSlicing {
         found.ok_or_else(wrong)
     }
 
-    /// The word for it in settings and in the API.
+    /// Name in settings and in the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,8 +37,8 @@ impl TimeSlicing {
         }
     }
 
-    /// What a run with a share of a GPU always has of its compute time, and the most that it has, both
-    /// in thousandths; none: that is not divided.
+    /// Guaranteed and maximum compute time of a run with a share of a GPU, both in thousandths;
+    /// `None` if compute time is not divided.
     #[must_use]
     pub const fn of_share(self, millis: u64) -> Option<(u64, u64)> {
         match self {
@@ -48,7 +48,7 @@ impl TimeSlicing {
         }
     }
 
-    /// What it means, in one sentence.
+    /// Description of the mode in one sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! Limits of what users can make. Owns: the one table of them (name, default, what is counted, what
-//! helps) and the words of a refusal. Does not know about: where each is counted.
+//! Limits of what users can create. Owns: the one table of them (name, default, what is counted,
+//! what helps) and the words of a refusal. Does not know about: where each is counted.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// A number of items.
     Count,
     /// Bytes.
     Bytes,
@@ -20,9 +20,9 @@ pub enum Unit {
 pub enum AtLimit {
     /// The request is refused, because of this field of it.
     RefusesField(&'static str),
-    /// The request is refused, because of what is there already.
+    /// The request is refused, because of the existing items.
     Refuses,
-    /// The oldest go.
+    /// The oldest items are dropped.
     DropsOldest,
 }
 
@@ -189,7 +189,7 @@ impl Unit {
         }
     }
 
-    /// A value as a setting has it.
+    /// Text of a value, as in a setting.
     #[must_use]
     pub fn text(self, value: u64) -> String {
         match self {
@@ -206,7 +206,7 @@ impl UserLimit {
         self.row().name
     }
 
-    /// The limit of this name.
+    /// Finds a limit by its name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|limit| limit.name() == name)
@@ -218,7 +218,7 @@ impl UserLimit {
         self.row().unit
     }
 
-    /// Its value where no setting says another.
+    /// Default value.
     #[must_use]
     pub const fn default(self) -> u64 {
         self.row().default
@@ -247,7 +247,7 @@ impl UserLimit {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UserLimits {
-    /// Those that differ from the default, by name.
+    /// Values that differ from the default, by name of the limit.
     set: BTreeMap<String, u64>,
 }
 
@@ -263,7 +263,7 @@ impl UserLimits {
         self.set.insert(limit.name().to_owned(), value);
     }
 
-    /// Checks that so much may be there, with what is asked for.
+    /// Checks an amount, the requested items included, against a limit.
     ///
     /// # Errors
     /// It is more than the limit.

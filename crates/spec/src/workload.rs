@@ -1,4 +1,4 @@
-//! What a workload asks for.
+//! Specification of a workload.
 
 mod steps;
 
@@ -13,22 +13,22 @@ use crate::{
     Restart, Revision, SecretUse, Serving, TopologyUse, WorkloadKind,
 };
 
-/// How often a failed pod is started again where nothing else is asked for.
+/// Default back-off limit.
 pub const BACKOFF_LIMIT_DEFAULT: u32 = 6;
 
-/// What a workload asks for. Complete: the same specification always means the same thing.
+/// Specification of a workload. Complete: equal specifications always have the same meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadSpec {
     /// Name, unique among the living workloads of the project.
     pub name: String,
-    /// What it is for.
+    /// Kind of the workload.
     pub kind: WorkloadKind,
-    /// Who asked.
+    /// Name of the submitter.
     pub submitted_by: String,
-    /// Which principal that was, for good; names may be used again. Empty where it is not known.
+    /// Permanent id of this principal; names may be used again. Empty where it is not known.
     #[serde(default)]
     pub submitter_id: String,
-    /// From where: `CLI`, `Control-plane`, `Other`.
+    /// Origin of the request: `CLI`, `Control-plane`, `Other`.
     pub source: String,
     /// Its pods, or the first set of them.
     #[serde(flatten)]
@@ -36,10 +36,10 @@ pub struct WorkloadSpec {
     /// Further sets of pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<PodSet>,
-    /// How its pods work together; none where each is on its own.
+    /// How its pods work together; `None` where each is on its own.
     #[serde(rename = "together", default, skip_serializing_if = "Option::is_none")]
     pub distributed: Option<DistributedSpec>,
-    /// How it serves requests; none if it does not.
+    /// How it serves requests; `None` if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<Serving>,
     /// Its ports that are opened in a browser.
@@ -48,28 +48,28 @@ pub struct WorkloadSpec {
     /// Pages elsewhere that belong to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_urls: Vec<RelatedUrl>,
-    /// Whose revision it is; none for what people submit.
+    /// The inference that it is a revision of; `None` for a submitted workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// True if the number of GPUs may be halved to fit and doubled to fill.
+    /// True if the number of GPUs may be halved to fit and doubled to use free GPUs.
     pub elastic: bool,
-    /// Which workloads of the project go first.
+    /// Priority among the workloads of the project.
     #[serde(flatten)]
     pub priority: Priority,
-    /// That of its pods above the minimum, where it is lower.
+    /// Priority of its pods above the minimum, where it is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_priority: Option<Priority>,
     /// True if it may be evicted for others.
     pub preemptible: bool,
-    /// How often a failed pod is started again.
+    /// Maximum number of restarts after failures of a pod.
     pub backoff_limit: u32,
-    /// Milliseconds after its end at which it is deleted; none = never.
+    /// Milliseconds after its end at which it is deleted; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_after_ms: Option<u64>,
     /// True if it is deleted, and not queued again, when it is evicted for others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delete_when_preempted: bool,
-    /// The command line it was submitted with, for people.
+    /// The command line it was submitted with, for users.
     pub command_line: Option<String>,
     /// The objects that values were taken from, `<kind>/<id>`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,37 +78,37 @@ pub struct WorkloadSpec {
     pub labels: BTreeMap<String, String>,
     /// Annotations, kept and returned.
     pub annotations: BTreeMap<String, String>,
-    /// Names of node pools, the best first; empty = those of its project, or else all.
+    /// Names of node pools, the best first; empty for those of its project, or else all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_pools: Vec<String>,
-    /// Types of nodes it may go to, which its project may restrict; empty = all.
+    /// Types of nodes it may run on, which its project may restrict; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_types: Vec<String>,
-    /// How close together its pods are to be. It is settled when it is submitted.
+    /// Topology constraint of its pods. It is resolved when the workload is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyUse>,
-    /// Groups of its sets of pods, those above before those in them.
+    /// Groups of its sets of pods, parents before their children.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
-    /// Fewest of its groups and sets that make sense together; none: all of them.
+    /// Minimum number of its groups and sets that can run together; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children_min: Option<u32>,
-    /// What holds it back: it is not considered before all of these are taken away.
+    /// Scheduling gates: the workload is not considered until all are removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
     /// Minimum wait before others may be stopped for it, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub preemption_delay_ms: u64,
-    /// Longest time it may run at a time, in milliseconds, where its project allows as much; none:
-    /// as long as its project allows.
+    /// Maximum runtime at a time, in milliseconds, where its project allows as much; `None` for the
+    /// maximum of its project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
-    /// The manifest it was submitted as, for people; JSON.
+    /// The manifest it was submitted as, for users; JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Arc<str>>,
 }
 
-/// As serde asks.
+/// Signature for serde.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -119,13 +119,13 @@ impl Document for WorkloadSpec {
     const STEPS: &'static [Step] = steps::STEPS;
 }
 
-/// Bytes of texts and their names.
+/// Bytes of names and values.
 fn bytes_of(texts: &BTreeMap<String, String>) -> u64 {
     texts.iter().map(|(name, text)| (name.len() + text.len()) as u64).sum()
 }
 
 impl WorkloadSpec {
-    /// A preemptible workload of the default priority that asks for no more than these pods, of an
+    /// A preemptible workload of the default priority that requests no more than these pods, of an
     /// unknown submitter.
     #[must_use]
     pub fn new(name: String, kind: WorkloadKind, pods: PodSet) -> Self {
@@ -165,14 +165,14 @@ impl WorkloadSpec {
         }
     }
 
-    /// The number of a group among all of them.
+    /// Index of a group by its name.
     #[must_use]
     pub fn group(&self, name: Option<&String>) -> Option<usize> {
         let name = name?;
         self.groups.iter().position(|group| group.name == *name)
     }
 
-    /// The sets of its pods, for change.
+    /// The sets of its pods, mutable.
     pub fn sets_mut(&mut self) -> impl Iterator<Item = &mut PodSet> {
         std::iter::once(&mut self.pods).chain(&mut self.more)
     }
@@ -182,12 +182,13 @@ impl WorkloadSpec {
         std::iter::once(&self.pods).chain(&self.more)
     }
 
-    /// What its pods get of credentials.
+    /// References of its pods to credentials.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretUse> {
         self.sets().flat_map(|set| &set.pod.secrets)
     }
 
-    /// Bytes of the environment variables of all roles, names and values. Groups of pods have the same.
+    /// Bytes of the environment variables of all roles, names and values. Groups of pods have the
+    /// same variables.
     #[must_use]
     pub fn environment_bytes(&self) -> u64 {
         let of_set = |set: &PodSet| (set.role.clone(), bytes_of(&set.pod.env));
@@ -200,14 +201,14 @@ impl WorkloadSpec {
         bytes_of(&self.labels) + bytes_of(&self.annotations)
     }
 
-    /// Length as JSON, in bytes: about what it takes in memory and in the database.
+    /// Length as JSON, in bytes: about its size in memory and in the database.
     #[must_use]
     pub fn json_bytes(&self) -> u64 {
         // A specification that has no form as JSON is not stored either.
         serde_json::to_vec(self).map_or(0, |text| text.len() as u64)
     }
 
-    /// The set of the pod with this number, and its number there.
+    /// The set of the pod with this number, and its number in the set.
     #[must_use]
     pub fn set_of(&self, number: usize) -> (&PodSet, usize) {
         let (mut at, mut left) = (&self.pods, number);
@@ -221,7 +222,7 @@ impl WorkloadSpec {
         (at, left)
     }
 
-    /// The number of a pod among those of its role.
+    /// Number of a pod in its role.
     #[must_use]
     pub fn number_in_role(&self, number: usize) -> u32 {
         let (set, mut own) = self.set_of(number);
@@ -237,7 +238,7 @@ impl WorkloadSpec {
         self.distributed.is_some_and(|together| together.framework == Framework::Lws)
     }
 
-    /// The numbers of the pods that begin and restart together: those of each group, or all.
+    /// Numbers of the pods that start and restart together: those of each group, or all.
     #[must_use]
     pub fn gangs(&self) -> Vec<Vec<usize>> {
         if !self.is_of_groups() {
@@ -255,7 +256,7 @@ impl WorkloadSpec {
         gangs
     }
 
-    /// The numbers of the pods that a pod begins and restarts with, itself included.
+    /// Numbers of the pods that start and restart with this pod, itself included.
     #[must_use]
     pub fn gang_with(&self, number: usize) -> Vec<usize> {
         let group = self.set_of(number).0.group.as_ref().filter(|_| self.is_of_groups());
@@ -270,25 +271,25 @@ impl WorkloadSpec {
         gang
     }
 
-    /// How many pods it has.
+    /// Number of pods.
     #[must_use]
     pub fn pod_count(&self) -> u32 {
         self.sets().map(|set| set.pods).fold(0, u32::saturating_add)
     }
 
-    /// The set of this role, if it has one.
+    /// The set of this role, if there is one.
     #[must_use]
     pub fn set_named(&self, role: &str) -> Option<&PodSet> {
         self.sets().find(|set| set.role == role)
     }
 
-    /// True if its pods are those of its revisions.
+    /// True if its pods belong to its revisions.
     #[must_use]
     pub const fn has_revisions(&self) -> bool {
         self.serving.is_some() && self.revision.is_none()
     }
 
-    /// The volumes of its project that it mounts.
+    /// Names of the project volumes that it mounts.
     pub fn volumes(&self) -> impl Iterator<Item = &str> {
         let mounts = self.sets().flat_map(|set| &set.pod.container.mounts);
         mounts.filter_map(|mount| match &mount.from {
@@ -297,9 +298,8 @@ impl WorkloadSpec {
         })
     }
 
-    /// True if so many failures as its back-off limit end it. A workspace that is to be started
-    /// again where it is holds its place for its user (reference A.5), and what always restarts
-    /// knows no failure.
+    /// True if as many failures as its back-off limit end it. A workspace that restarts in place
+    /// keeps its node for its user (reference A.5), and a pod that always restarts has no failure.
     #[must_use]
     pub fn gives_up(&self, restart: Restart) -> bool {
         match restart {

@@ -1,4 +1,4 @@
-//! What is stored is read for good.
+//! Documents of every version stay readable.
 
 use serde_json::Value;
 use spec::{WorkloadSpec, document};
@@ -24,7 +24,7 @@ fn documents_of_every_version_are_read_and_written_as_this_one_does() {
     }
 }
 
-/// What a document of this version says where the first one has `replaced`.
+/// Error of a document of this version in which the first text of `replaced` has become the second.
 fn refused(replaced: (&str, &str)) -> String {
     let text = documents()[1].to_string();
     assert!(text.contains(replaced.0), "{} is not in {text}", replaced.0);

@@ -1,5 +1,5 @@
-//! Reads ended workloads that left memory (archived). Owns: their orders, and that every question
-//! about them has an end: those of one name, a page, a count.
+//! Reads ended workloads that left memory (archived). Owns: their orders, and a bound on every
+//! query about them: those of one name, a page, a count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,14 +16,15 @@ use crate::statement::Statement;
 
 /// Most values of a list in one statement.
 const VALUES_MAX: usize = 256;
-/// The phase of those that failed, as the state writes it.
+/// Phase of failed workloads, as the state writes it.
 const FAILED: &str = "failed";
-/// None of them was deleted: what is to be deleted comes back before.
+/// Condition for archived workloads. None of them was deleted: a workload comes back from the
+/// archive before its deletion.
 const ARE: &str = "workloads.archived = 1";
 /// Most projects that are read one by one, each in order of an index, and merged.
 const MERGED_MAX: usize = 64;
 
-/// Those that are looked for.
+/// Archived workloads and their pods that the lookups name, by id, by project and name, or by pod.
 pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -> Result<Archived> {
     let (mut ids, mut pods) = (Vec::new(), Vec::new());
     let mut names: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -43,7 +44,8 @@ pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -
     }
     for (project, names) in &names {
         for names in names.chunks(VALUES_MAX) {
-            // As the index of living names has it, whatever is archived: SQLite would choose another.
+            // As the index of living names has it, whatever is archived: SQLite would choose
+            // another.
             let sql = format!(
                 "SELECT id FROM workloads WHERE deleted_at IS NULL AND project_id = $1
                  AND name IN ({})",
@@ -57,7 +59,7 @@ pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -
     with_ids(db, &ids, ARE).await
 }
 
-/// Those of these for which a condition holds.
+/// Workloads with these ids for which an SQL condition holds, in order of `seq`, and their pods.
 async fn with_ids(db: &mut Connection<'_>, ids: &[String], condition: &str) -> Result<Archived> {
     let mut workloads = BTreeMap::new();
     for ids in ids.chunks(VALUES_MAX) {
@@ -87,7 +89,7 @@ async fn pods_of(
     Ok(pods)
 }
 
-/// Those of these pods whose workloads are archived.
+/// Pods among `pods` whose workloads are archived.
 pub(crate) async fn pods(db: &mut Connection<'_>, pods: &[Uuid]) -> Result<BTreeSet<Uuid>> {
     let mut found = BTreeSet::new();
     for pods in pods.chunks(VALUES_MAX) {
@@ -103,7 +105,7 @@ pub(crate) async fn pods(db: &mut Connection<'_>, pods: &[Uuid]) -> Result<BTree
     Ok(found)
 }
 
-/// Whether the workloads of these pods were deleted.
+/// Pods that are stored, with `true` if the pod's workload was deleted.
 pub(crate) async fn deleted_pods(
     db: &mut Connection<'_>,
     pods: &[Uuid],
@@ -124,13 +126,13 @@ pub(crate) async fn deleted_pods(
     Ok(found)
 }
 
-/// Those of these workloads that were not deleted, archived or not.
+/// Workloads among `ids` that were not deleted, archived or not.
 pub(crate) async fn not_deleted(db: &mut Connection<'_>, ids: &[Uuid]) -> Result<Archived> {
     let ids: Vec<String> = ids.iter().map(Uuid::to_string).collect();
     with_ids(db, &ids, "deleted_at IS NULL").await
 }
 
-/// How many there are.
+/// Number of archived workloads that a filter selects.
 pub(crate) async fn count(db: &mut Connection<'_>, filter: &ArchivedFilter) -> Result<u64> {
     let mut sql = String::from("SELECT COUNT(*) AS n FROM workloads");
     let statement = Statement::new("count archived workloads", "");
@@ -188,8 +190,8 @@ pub(crate) async fn first(
     Ok(Archived { workloads, pods })
 }
 
-/// A page in the order of a filter. An index has the order for all and for one project; of some projects
-/// the first of each are merged.
+/// A page in the order of a filter. An index has the order for all and for one project; of some
+/// projects the first of each are merged.
 fn page<'a>(
     db: &Connection<'_>,
     what: &'static str,
@@ -274,7 +276,7 @@ fn selected<'a>(
     }
     let mut is_one_of = |column: &str, statement: &Statement<'_>, count: usize| {
         let values = numbered(statement.values.len() + 1, count);
-        // Nothing is one of none.
+        // An empty list selects nothing.
         let test =
             if count == 0 { " AND 1 = 0".into() } else { format!(" AND {column} IN ({values})") };
         sql.push_str(&test);

@@ -109,7 +109,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Runs a statement that reads more than may be held; `take` says whether it wants more.
+    /// Runs a statement that reads more than memory may hold; `take` returns `true` while it wants
+    /// more.
     pub(crate) async fn each(
         &mut self,
         statement: Statement<'_>,
@@ -144,7 +145,7 @@ impl Connection<'_> {
 }
 
 impl Row {
-    /// All of it.
+    /// All columns with their values.
     pub(crate) fn values(&self) -> Result<Vec<(String, Value<'static>)>> {
         match self {
             Self::Sqlite(row) => values!(row),

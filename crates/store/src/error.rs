@@ -1,10 +1,10 @@
-//! Why the store could not do what it was asked: one kind per thing a person can do about it.
+//! Errors of the store: one kind per remedy that a person has.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why the store failed.
+/// Error of the store.
 #[derive(Debug, Error)]
 pub enum Error {
     /// Another server owns the state directory.
@@ -24,9 +24,9 @@ pub enum Error {
          one a database of its own"
     )]
     InUse {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What the other server calls itself.
+        /// Name that the other server gives itself.
         holder: String,
     },
     /// Another server has written since the state was read.
@@ -35,7 +35,7 @@ pub enum Error {
          is read again"
     )]
     Overtaken {
-        /// Which.
+        /// Name of the database.
         database: String,
     },
     /// The database holds something else.
@@ -44,9 +44,9 @@ pub enum Error {
          one, made with `CREATE DATABASE elastane TEMPLATE template0 ENCODING 'UTF8'`"
     )]
     Foreign {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What is there.
+        /// Description of the foreign content.
         detail: String,
     },
     /// The way to the database is broken.
@@ -55,9 +55,9 @@ pub enum Error {
          only slow, its URL is wrong"
     )]
     Unreachable {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What was noticed.
+        /// Cause, as the connection reports it.
         cause: String,
     },
     /// The way to the database broke while it was writing.
@@ -66,30 +66,30 @@ pub enum Error {
          back, so check before you repeat the request"
     )]
     InDoubt {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What was noticed.
+        /// Cause, as the connection reports it.
         cause: String,
     },
-    /// It can be read only.
+    /// The database can only be read.
     #[error(
         "database {database} can only be read ({detail}); nothing was changed, make it writable and \
          retry"
     )]
     ReadOnly {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What it says.
+        /// Message of the database.
         detail: String,
     },
     /// The directory or a file in it cannot be used.
     #[error("cannot {what} {path}: {cause}; check that you own it and may write it")]
     Access {
-        /// What was tried.
+        /// Failed operation.
         what: &'static str,
-        /// On what.
+        /// Path that it failed on.
         path: PathBuf,
-        /// The cause.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
     /// The file is not a whole database.
@@ -98,9 +98,9 @@ pub enum Error {
          or move it away (with its -wal and -shm files) to start empty"
     )]
     Damaged {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What the check found.
+        /// Damage that the check found.
         detail: String,
     },
     /// A newer program wrote the database.
@@ -109,13 +109,13 @@ pub enum Error {
          was left as it is. Start {program}, or choose another --state-dir"
     )]
     Newer {
-        /// Which.
+        /// Name of the database.
         database: String,
         /// Version in the file.
         found: i64,
         /// Newest version this program knows.
         known: i64,
-        /// Which program knows it.
+        /// Program that knows this version.
         program: String,
     },
     /// A newer program wrote something in the database.
@@ -124,15 +124,15 @@ pub enum Error {
          to {known}; the database was left as it is. Start {program}, or choose another --state-dir"
     )]
     NewerDocument {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What is newer.
+        /// Document that is newer.
         what: String,
-        /// Its version.
+        /// Version of the document.
         found: u32,
         /// Newest version this program knows.
         known: u32,
-        /// Which program knows it.
+        /// Program that knows this version.
         program: String,
     },
     /// No space for the transaction; nothing of it was written.
@@ -140,25 +140,25 @@ pub enum Error {
         "the disk that holds {database} is full; nothing was changed, free some space and retry"
     )]
     Full {
-        /// Which.
+        /// Name of the database.
         database: String,
     },
-    /// A row that does not say what its column should.
+    /// A value that does not fit its column.
     #[error("row {row} holds `{value}`, which this program does not understand")]
     Row {
         /// Table and key.
         row: String,
-        /// What it holds.
+        /// Value of the column.
         value: String,
     },
-    /// Anything else the database refused.
+    /// The database refused for another reason.
     #[error("database {database}: could not {what}: {cause}")]
     Database {
-        /// Which.
+        /// Name of the database.
         database: String,
-        /// What was tried.
+        /// Failed operation.
         what: &'static str,
-        /// The cause.
+        /// Message of the database.
         cause: String,
     },
 }

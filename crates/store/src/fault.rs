@@ -1,12 +1,12 @@
-//! A failed statement, before its database is named, and what it means. Owns: which error a refusal of
-//! either database becomes, and which failures are transient.
+//! A failed statement, before its database is named, and what it means. Owns: which error a refusal
+//! of either database becomes, and which failures are transient.
 
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::Error;
 
-/// What went wrong, before the name of the database is known.
+/// Failure of a statement, before the name of the database is known.
 pub(crate) enum Fault {
     /// The database refused.
     Sql(&'static str, sqlx::Error),
@@ -22,9 +22,9 @@ pub(crate) enum Fault {
     Overtaken,
 }
 
-/// What SQLite says of a failure.
+/// Error that SQLite reports.
 pub(crate) struct Refusal {
-    /// Its primary code, <https://sqlite.org/rescode.html>; 0 if it is not SQLite's.
+    /// Primary code, <https://sqlite.org/rescode.html>; 0 if it is not SQLite's.
     pub(crate) code: u32,
     pub(crate) detail: String,
 }
@@ -57,8 +57,8 @@ impl Fault {
         }
     }
 
-    /// True if the session broke or could not be opened: another one may work. A session whose server
-    /// has not yet noticed that it broke still has the lock for a moment.
+    /// True if the session broke or could not be opened: another one may work. A session whose
+    /// server has not yet noticed that it broke still has the lock for a moment.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Sql(_, cause) => is_broken(cause),
@@ -78,7 +78,7 @@ impl Fault {
     }
 }
 
-/// True if the way to the database is broken, not what was asked of it.
+/// True if the connection to the database failed, false if the database refused the statement.
 pub(crate) fn is_broken(cause: &sqlx::Error) -> bool {
     match cause {
         sqlx::Error::Io(_)
@@ -108,7 +108,7 @@ impl Error {
         Self::from_kind(Kind::of(refusal), database, what, refusal.message().to_owned())
     }
 
-    /// Sorts what the writer of SQLite says by what can be done about it.
+    /// Sorts errors of the SQLite writer by their remedy.
     pub(crate) fn from_sqlite(database: &str, what: &'static str, refusal: Refusal) -> Self {
         let Refusal { code, detail } = refusal;
         Self::from_kind(Kind::of_sqlite(code), database.to_owned(), what, detail)
@@ -129,7 +129,7 @@ impl Error {
     }
 }
 
-/// What a refusal comes to.
+/// Category of a refusal: the [`Error`] that it becomes.
 enum Kind {
     Full,
     Damaged,

@@ -1,5 +1,5 @@
-//! What survives a restart: departments, projects, workloads, pods, other objects, the event log,
-//! credentials, audit.
+//! State that survives a restart: departments, projects, workloads, pods, other objects, the event
+//! log, credentials, audit.
 //!
 //! Owns: the state directory, the database in it, and its schema. Every [`Store::apply`] is one
 //! transaction: all of it is on disk, or none. Does not know what the rows mean, and who may

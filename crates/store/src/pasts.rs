@@ -1,5 +1,5 @@
-//! What decisions follow from beside the state of workloads. Owns: what it is of workloads that an
-//! earlier version wrote, which kept less.
+//! Pasts of workloads: the history that decisions depend on beside the state. Owns: how the past of
+//! a workload that an earlier version wrote follows from its pods.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) fn of_all(
     kept: Vec<(Uuid, WorkloadPast)>,
     pods: &[PodRow],
 ) -> BTreeMap<Uuid, WorkloadPast> {
-    // Of a version that did not keep it: what the pods in their places say.
+    // An earlier version did not store a past; it follows from the pods that are placed.
     let mut all = BTreeMap::<Uuid, WorkloadPast>::new();
     for pod in pods.iter().filter(|pod| pod.body.current.is_some()) {
         let past = all.entry(pod.workload_id).or_default();

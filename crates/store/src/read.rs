@@ -99,7 +99,7 @@ pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<
         let statement = Statement::new("read what was deleted", sql).at(filter.since);
         filter.id.into_iter().fold(statement, |statement, id| statement.text(id.to_string()))
     };
-    // By an expression: for the column SQLite would read all workloads in its order.
+    // Ordered by an expression: for the column SQLite would read all workloads in its order.
     let workloads = statement(format!("SELECT * FROM workloads WHERE {those} ORDER BY seq + 0"));
     let pods = statement(format!(
         "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
@@ -118,7 +118,7 @@ pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<
     })
 }
 
-/// When the workload was deleted after which just so many others were; none if there are fewer.
+/// Time of the deletion that `others` later ones followed; `None` if there are fewer.
 pub(crate) async fn deleted_before(
     db: &mut Connection<'_>,
     others: u64,
@@ -139,7 +139,7 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
     })
 }
 
-/// How many archived workloads there are of each project, kind and phase.
+/// Number of archived workloads of each project, kind and phase.
 async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
     let sql = "SELECT * FROM archived_counts WHERE n > 0 ORDER BY project_id, kind, phase";
     let statement = Statement::new("count archived workloads", sql);
@@ -320,7 +320,8 @@ pub(crate) async fn newest(db: &mut Connection<'_>, log: Log) -> Result<u64> {
     Ok(rows.into_iter().next().unwrap_or(0))
 }
 
-/// What was held from a moment to another, exactly, and what was used in the hours that begin there.
+/// GPU time held from `from` until `until`, exactly, and used in the hours that begin in that time;
+/// a row for each project, owner and model.
 pub(crate) async fn ledger(
     db: &mut Connection<'_>,
     from: Instant,
@@ -396,7 +397,8 @@ pub(crate) async fn samples(
     .await
 }
 
-/// When the first and the last step so long began, of those that did not begin before.
+/// Start of the first and of the last step of this length, among those that begin at `from` or
+/// later.
 pub(crate) async fn samples_between(
     db: &mut Connection<'_>,
     step_ms: u64,
@@ -425,11 +427,11 @@ pub(crate) async fn credentials(db: &mut Connection<'_>) -> Result<Vec<Credentia
     .await
 }
 
-/// How many audit rows there are, whichever page of them is asked for.
+/// Number of audit rows within the times of a filter; its limit and offset are ignored.
 pub(crate) async fn audit_count(db: &mut Connection<'_>, filter: &AuditFilter) -> Result<u64> {
     let count = |r: &Reading<'_>| r.number("n");
     let rows = match (filter.from, filter.until) {
-        // All of them the database counts without looking at each.
+        // The database counts all rows without reading each.
         (None, None) => read(db, "audit", "SELECT COUNT(*) AS n FROM audit", count).await?,
         (from, until) => {
             let sql = "SELECT COUNT(*) AS n FROM audit WHERE at >= $1 AND at < $2";
@@ -447,7 +449,7 @@ pub(crate) async fn audit(
 ) -> Result<Vec<(u64, AuditRow)>> {
     let (limit, offset) = (u64::from(filter.limit), u64::from(filter.offset));
     let rows = match (filter.from, filter.until) {
-        // Else the index by time would be read, and all of it put in order again.
+        // The index by time would need all of it sorted again.
         (None, None) => {
             let sql = "SELECT * FROM audit ORDER BY seq DESC LIMIT $1 OFFSET $2";
             Statement::new("read", sql)

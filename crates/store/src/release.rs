@@ -27,7 +27,7 @@ pub(crate) async fn read(db: &mut Connection<'_>) -> Result<Option<String>> {
     Ok(rows.first().map(|row| row.text("value")).transpose()?.flatten())
 }
 
-/// Its numbers; what follows them does not count.
+/// Numbers of a release; the text after them does not count.
 fn order(release: &str) -> Vec<u64> {
     let number = |part: &str| {
         let digits = part.split(|c: char| !c.is_ascii_digit()).next();
@@ -36,7 +36,7 @@ fn order(release: &str) -> Vec<u64> {
     release.split('.').take(3).map(number).collect()
 }
 
-/// What to start, in words.
+/// Name of the program to start, for messages.
 pub(crate) fn name(noted: Option<&str>) -> String {
     match noted {
         Some(release) if order(release) > order(OWN) => {

@@ -47,7 +47,7 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// The version that made it.
     pub(crate) since: i64,
-    /// Which rows are worth keeping.
+    /// SQL condition for the rows that a backup keeps; empty for all.
     pub(crate) only: &'static str,
     pub(crate) order: &'static str,
 }
@@ -79,14 +79,14 @@ pub(crate) const TABLES: [Table; 15] = [
 /// The newest version this program knows.
 pub(crate) const NEWEST: i64 = STEPS[STEPS.len() - 1].version;
 
-/// Whose words.
+/// SQL dialect.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// The rows of `meta` that a new database begins with: who it is, and since when.
+/// The rows of `meta` of a new database: id of the cluster and time of creation.
 pub(crate) fn identity() -> [(&'static str, String); 2] {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     [("cluster_uuid", Uuid::new_v4().to_string()), ("created_at", now.to_string())]

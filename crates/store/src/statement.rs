@@ -11,7 +11,7 @@ use units::Instant;
 
 use crate::fault::{Fault, Result};
 
-/// What a column holds: a whole number or a text, or nothing of that kind.
+/// Value of a column: a whole number or a text; `None` is NULL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Int(Option<i64>),
@@ -21,9 +21,9 @@ pub(crate) enum Value<'a> {
 /// SQL with its values.
 #[derive(Debug)]
 pub(crate) struct Statement<'a> {
-    /// What it does, for the message when it fails.
+    /// Name of the operation, for the message when it fails.
     pub(crate) what: &'static str,
-    /// Only fixed pieces; every value is bound.
+    /// Text made of fixed pieces only; every value is bound.
     pub(crate) sql: Cow<'static, str>,
     pub(crate) values: Vec<Value<'a>>,
     /// True if it is a fault if not every row is changed.
@@ -31,12 +31,12 @@ pub(crate) struct Statement<'a> {
     rows: Option<Rows>,
 }
 
-/// What makes a statement one of several rows: `sql`, a list of values for each row, `tail`.
+/// Shape of a statement that writes several rows: `sql`, a list of values for each row, `tail`.
 #[derive(Debug, Clone, Copy)]
 struct Rows {
     count: usize,
     tail: &'static str,
-    /// How many of the first values tell rows apart; 0 = no two can be the same.
+    /// How many of the first values identify a row; 0 if no two rows can be equal.
     key: usize,
 }
 
@@ -48,8 +48,9 @@ impl<'a> Statement<'a> {
         Self { what, sql: sql.into(), values: Vec::new(), must_hit: false, rows: None }
     }
 
-    /// One that can write several rows at once: `head`, a list of values for each row, `tail`. The
-    /// first `key` values tell rows apart; a database writes no row twice in a statement.
+    /// A statement that can write several rows at once: `head`, a list of values for each row,
+    /// `tail`. The first `key` values identify a row; a database writes no row twice in a
+    /// statement.
     pub(crate) fn rows(
         what: &'static str,
         head: &'static str,
@@ -75,7 +76,7 @@ impl<'a> Statement<'a> {
         Ok(())
     }
 
-    /// The same in statements of 1, 2, 4, … rows, so that a database sees few different texts.
+    /// The statement as statements of 1, 2, 4, … rows, so that a database sees few different texts.
     pub(crate) fn pieces(mut self) -> Vec<Self> {
         let Some(rows) = self.rows else { return vec![self] };
         let width = self.values.len() / rows.count;
@@ -90,7 +91,7 @@ impl<'a> Statement<'a> {
         pieces
     }
 
-    /// How many rows it writes.
+    /// Number of rows that it writes.
     pub(crate) fn count(&self) -> u64 {
         self.rows.map_or(1, |rows| rows.count as u64)
     }
@@ -167,7 +168,7 @@ impl<'a> Statement<'a> {
         Ok(self.text(document::write_value(body).map_err(no_json)?))
     }
 
-    /// What a workload asks for, after the columns it is searched by.
+    /// Adds the name and the specification of a workload.
     pub(crate) fn spec(self, spec: &'a WorkloadSpec) -> Result<Self> {
         self.text(&spec.name).document(spec)
     }

@@ -30,13 +30,13 @@ pub(crate) struct Shared {
     _lock: Lock,
 }
 
-/// Where the rows are to be.
+/// Database for the rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Database {
-    /// In a file of the state directory.
+    /// A file in the state directory.
     #[default]
     Sqlite,
-    /// In a PostgreSQL server.
+    /// A PostgreSQL server.
     Postgres(PostgresUrl),
 }
 
@@ -51,7 +51,7 @@ impl std::str::FromStr for Database {
     }
 }
 
-/// Where the rows are.
+/// Open database.
 pub(crate) enum Back {
     Sqlite(Sqlite),
     Postgres(Postgres),
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Where its database is, for people.
+    /// Name of its database, for people.
     #[must_use]
     pub fn place(&self) -> String {
         self.shared.back.place()
@@ -85,19 +85,18 @@ impl Store {
         Ok(Self { shared: Arc::new(Shared { back, _lock: lock }) })
     }
 
-    /// The same, with the rows in a file of the directory.
+    /// Opens the store with its rows in a file of the directory.
     ///
     /// # Errors
-    /// As of [`Self::open_in`].
+    /// See [`Self::open_in`].
     pub async fn open(dir: &Path) -> Result<Self, Error> {
         Self::open_in(dir, &Database::Sqlite).await
     }
 
     /// Writes all changes, in order, in one transaction.
     ///
-    /// # Errors
-    /// Nothing was written; only with [`Error::InDoubt`] that is not known, and what [`Self::load`]
-    /// says counts. [`Error::Full`] goes away when there is space.
+    /// Nothing was written; with [`Error::InDoubt`] alone that is unknown, and [`Self::load`] shows
+    /// the outcome. [`Error::Full`] goes away when there is space.
     pub async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
         match &self.shared.back {
             Back::Sqlite(db) => db.apply(changes).await,
@@ -105,11 +104,11 @@ impl Store {
         }
     }
 
-    /// Makes room within the files of the database, some MiB, so that transactions go on for a while
-    /// when its disk is full. Nothing to do for a database server.
+    /// Makes room within the files of the database, some MiB, so that transactions go on for a
+    /// while when its disk is full. Nothing to do for a database server.
     ///
     /// # Errors
-    /// There is no room; what is there is whole.
+    /// There is no room; the files stay whole.
     pub async fn keep_room(&self) -> Result<(), Error> {
         match &self.shared.back {
             Back::Sqlite(db) => db.keep_room().await,
@@ -146,7 +145,7 @@ impl Store {
         read::past(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
     }
 
-    /// When the workload was deleted after which just so many others were; none if there are fewer.
+    /// Time of the deletion that `others` later ones followed; `None` if there are fewer.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -166,7 +165,7 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Those of these pods whose workloads are archived.
+    /// Pods among `pods` whose workloads are archived.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -176,7 +175,8 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Whether the workloads of these pods were deleted; pods that are not stored are left out.
+    /// Pods that are stored, with `true` if the pod's workload was deleted; other pods are left
+    /// out.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -186,7 +186,7 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Those of these workloads that were not deleted, archived or not.
+    /// Workloads among `ids` that were not deleted, archived or not.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -196,7 +196,7 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// How many archived workloads a filter selects.
+    /// Number of archived workloads that a filter selects.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -206,7 +206,7 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Where archived workloads are in their order, without the first of them.
+    /// Places of archived workloads in the order of the filter, without the first `skip`.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -235,7 +235,7 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// All clients that may ask for tokens.
+    /// All clients that may get tokens.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -253,7 +253,8 @@ impl Store {
         read::audit(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
     }
 
-    /// How many rows of the audit log there are, whichever page of them is asked for.
+    /// Number of rows of the audit log within the times of a filter; its limit and offset are
+    /// ignored.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -291,8 +292,8 @@ impl Store {
         Ok(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
-    /// hours that begin in that time; a row for each project, owner and model.
+    /// GPU time held from `from` until `until`, exactly, and measured and used in the hours that
+    /// begin in that time; a row for each project, owner and model.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -302,7 +303,7 @@ impl Store {
         rows.map_err(|fault| self.named(fault))
     }
 
-    /// What was measured, the oldest first.
+    /// Samples that a filter selects, the oldest first.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -311,8 +312,8 @@ impl Store {
         read::samples(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
     }
 
-    /// When the first and the last step so long began that did not begin before `from`; none if
-    /// there is no such sample.
+    /// Start of the first and of the last step of this length, among those that begin at `from` or
+    /// later; `None` if there is no such sample.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -20,12 +20,12 @@ use crate::PostgresUrl;
 /// PostgreSQL refuses to run as root; then it runs as this user, which every Linux has.
 const NOBODY: u32 = 65_534;
 
-/// Why tests are left out.
+/// Reason of skipped tests.
 const NONE: &str = "no PostgreSQL: initdb was not found";
 /// The name of the shared server among fixtures.
 const SHARED: &str = "postgresql";
-/// Stops the server in `$0` and deletes its directory when its input ends, or the process `$2` where
-/// there is one.
+/// Stops the server in `$0` and deletes its directory when its input ends, or the process `$2`
+/// where there is one.
 const KEEPER: &str = r#"if [ "$2" ]; then tail --pid="$2" -f /dev/null; else cat > /dev/null; fi
 "$1" -D "$0/data" -m immediate stop; rm -rf "$0""#;
 /// Makes a self-signed certificate.
@@ -62,8 +62,8 @@ pub struct PgServer {
 }
 
 impl PgServer {
-    /// The one server that all tests share; none, and a line that says so, on a machine without
-    /// PostgreSQL.
+    /// The one server that all tests share; `None`, and a line that reports it, on a machine
+    /// without PostgreSQL.
     ///
     /// # Panics
     /// It is installed and cannot be started.
@@ -132,7 +132,8 @@ impl PgServer {
     }
 
     /// Makes it listen on a port of this machine, with a certificate of its own for `localhost`:
-    /// the port and the certificate. None, and a line that says so, on a machine without `openssl`.
+    /// returns the port and the certificate. `None`, and a line that reports it, on a machine
+    /// without `openssl`.
     ///
     /// # Panics
     /// It cannot be done.
@@ -184,7 +185,7 @@ impl PgServer {
         db.close().await.unwrap();
     }
 
-    /// Where a database is.
+    /// URL of a database.
     ///
     /// # Panics
     /// Never, if the name needs no quotes.
@@ -193,13 +194,13 @@ impl PgServer {
         self.text(database).parse().unwrap()
     }
 
-    /// Where its socket is.
+    /// Directory of its socket.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The same as text.
+    /// The URL as text.
     #[must_use]
     pub fn text(&self, database: &str) -> String {
         format!("postgres:///{database}?host={}&user=elastane", self.dir.display())
@@ -214,7 +215,7 @@ impl PgServer {
     }
 }
 
-/// Where `initdb` and `pg_ctl` are.
+/// Directory of `initdb` and `pg_ctl`.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();

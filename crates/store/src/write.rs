@@ -13,7 +13,7 @@ use records::{
     WorkloadRow, WorkloadState,
 };
 
-/// The name of the row of `meta` that says how the state is dated.
+/// Key of the row of `meta` with the offset of the wall clock.
 pub(crate) const CLOCK: &str = "clock";
 
 /// The statements that write these changes: rows of the same table together, as a database may be a
@@ -33,9 +33,9 @@ pub(crate) fn statements(changes: &[Change]) -> Result<Vec<Statement<'_>>> {
     Ok(all.into_iter().flat_map(Statement::pieces).collect())
 }
 
-/// What is written last, so that the rest stands together: pasts and pods come after their
-/// workloads, and nothing refers to a log. The rest keeps its order: a name may be given up and taken in one
-/// batch.
+/// Place of a change in its batch; changes with the same place keep their order: a name may be
+/// given up and taken in one batch. Pasts and pods come after their workloads, and logs, which
+/// nothing refers to, come last.
 const fn turn(change: &Change) -> u8 {
     match change {
         Change::WorkloadPast(..) => 1,
@@ -156,7 +156,7 @@ fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
 }
 
 fn workload_state(id: Uuid, now: &WorkloadState) -> Result<Statement<'_>> {
-    // Both databases call the columns of a list of values so.
+    // Both databases name the columns of a list of values like this.
     let statement = Statement::rows(
         "change a workload",
         "UPDATE workloads SET phase = now.column2, phase_since = now.column3,
@@ -249,7 +249,7 @@ fn audit_row(row: &AuditRow) -> Result<Statement<'_>> {
     .document(&row.detail)
 }
 
-/// The name of the row of `meta` that says from where on a log is kept.
+/// Key of the row of `meta` with the first position that a log keeps.
 const fn kept_from(log: Log) -> &'static str {
     match log {
         Log::Events => "events_from",

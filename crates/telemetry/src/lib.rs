@@ -1,8 +1,8 @@
-//! What is measured, and what was: series, counts by group, the ledger of usage, and the gauges
+//! Measurements, current and past: series, counts by group, the ledger of usage, and the gauges
 //! that Prometheus scrapes.
 //!
-//! Owns: their routes, the log line and the latency of each request, and the log. Does not know about: how
-//! anything is measured (`control`), and which routes there are.
+//! Owns: their routes, the log line and the latency of each request, and the log. Does not know
+//! about: how anything is measured (`control`), and which routes there are.
 
 mod log;
 mod metrics;
@@ -22,18 +22,18 @@ pub use log::Log;
 pub use monitoring::{Routes, Watcher, trace};
 pub use routes::routes;
 
-/// What is measured.
+/// Routes of the measurements, and the metrics of Prometheus.
 pub struct Telemetry {
     backend: Backend,
     origins: Origins,
-    /// What Prometheus scrapes.
+    /// Metrics that Prometheus scrapes.
     monitor: Monitor,
     /// Scrapes being answered at a time.
     scraping: Arc<Semaphore>,
 }
 
 impl Telemetry {
-    /// Of a server that is reached there.
+    /// Measurements of a server that is reached at these addresses.
     #[must_use]
     pub fn new(backend: Backend, origins: Origins) -> Self {
         let monitor = Monitor::new(&backend.control, backend.clock.clone());

@@ -1,5 +1,5 @@
-//! The log of the server. Owns: that a line which cannot be written is counted and dropped, and
-//! that whoever logs never waits for a reader. Does not know about: what is logged.
+//! The log of the server. Owns: a line which cannot be written is counted and dropped; a logging
+//! thread never waits for a reader. Does not know about: the contents of the log.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +56,7 @@ impl Log {
     pub fn finish(&self) {
         let (ended, end) = sync_channel(1);
         if self.lines.try_send(Message::End(ended)).is_ok() {
-            // What a reader has not taken by then is lost with the process.
+            // Lines that a reader has not taken by then are lost with the process.
             let _written = end.recv_timeout(FAREWELL_MAX);
         }
     }
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with room for this number of bytes.
     #[derive(Clone, Default)]
     struct Disk(Arc<Mutex<(usize, Vec<u8>)>>);
 

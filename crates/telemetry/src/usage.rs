@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api_types::{GpuPrices, GpuUsageRow, Micros};
 use records::LedgerRow;
 
-/// What rows can be grouped by.
+/// Property that rows are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum UsageGrouping {
     Project,
@@ -15,11 +15,11 @@ pub(crate) enum UsageGrouping {
 }
 
 impl UsageGrouping {
-    /// With their words.
+    /// All groupings with their words.
     pub(crate) const ALL: [(&'static str, Self); 3] =
         [("project", Self::Project), ("user", Self::User), ("model", Self::Model)];
 
-    /// Its word.
+    /// Word of the grouping.
     pub(crate) fn word(self) -> &'static str {
         Self::ALL.into_iter().find(|(_, by)| *by == self).map_or("", |(word, _)| word)
     }
@@ -79,7 +79,7 @@ fn hours(amount: u128) -> Micros {
     micros(amount / IN_A_MICRO_HOUR)
 }
 
-/// Of MiB times milliseconds.
+/// Gibibyte hours of an amount in MiB times milliseconds.
 fn gib_hours(amount: u128) -> Micros {
     micros(amount * 1000 / 1024 / IN_A_MICRO_HOUR)
 }
@@ -91,7 +91,7 @@ fn micros(amount: u128) -> Micros {
 /// Project, user and model, as far as they are distinguished.
 type Group<'a> = (Option<u64>, Option<&'a str>, Option<&'a str>);
 
-/// The rows told apart as asked for, and all together. `name` is what a living project is called.
+/// The rows by group, and their sum. `name` gives the name of a living project.
 pub(crate) fn rows(
     ledger: &[LedgerRow],
     by: &BTreeSet<UsageGrouping>,

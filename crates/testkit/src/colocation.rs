@@ -1,5 +1,5 @@
-//! Whether pods that must not be together are apart, and those that must be together came to be.
-//! Owns: those invariants, computed from labels and places alone.
+//! Checks of pod affinity: pods with anti-affinity are apart, and new pods with affinity are
+//! together with others. Owns: those invariants, computed from labels and places alone.
 
 use model::{Cluster, Node, PodId, PodTerm};
 
@@ -35,7 +35,7 @@ fn newcomer(cluster: &Cluster, id: PodId, stopped_any: bool) {
         assert!(!avoids(own, theirs), "{name} came to those that it must not be with");
         assert!(!avoids(theirs, own), "{name} came to those that must not be with it");
     }
-    // Those that it came to may have been stopped afterwards, or, if they came in the same
+    // The pods that it joined may have been stopped afterwards, or, if they came in the same
     // decision, have lost their place again: then they wait.
     for term in own.pod_affinity.iter().filter(|_| !stopped_any) {
         let meets = |other| {

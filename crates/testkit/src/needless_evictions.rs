@@ -1,6 +1,6 @@
-//! Whether what was stopped for others had to be. Owns: that invariant, computed from places, limits
-//! and labels alone: what still has room where it was, beside all that is there afterwards, was
-//! stopped for nothing.
+//! Check that evictions were necessary. Owns: that invariant, computed from places, limits and
+//! labels alone: an evicted workload that still has room where it was, beside all that is there
+//! afterwards, was evicted needlessly.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn could_stay(after: &Cluster, id: WorkloadId, pods: &[(PodId, &Placement)]) -> 
         u32::try_from(of_set.count()).unwrap_or(u32::MAX)
     };
     let whole = row.enough(|set| row.pod_sets[set].placed + back(set));
-    // Where it may be then depends on where its other pods are.
+    // Its allowed nodes depend on those of its other pods.
     if !whole || row.spec.has_topology() {
         return false;
     }

@@ -28,7 +28,7 @@ pub(crate) struct Submit {
     pub(crate) task_priority: u32,
 }
 
-/// How close together pods belong, as a script says it: names and labels.
+/// Colocation of pods in a script: names and labels.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Near {
     /// `net` if not said.
@@ -122,7 +122,7 @@ impl Submit {
         }
     }
 
-    /// The workload it stands for.
+    /// Specification of the workload that the command submits.
     pub(crate) fn spec(&self, queue: QueueId, seq: u64, now: Instant) -> WorkloadSpec {
         WorkloadSpec {
             priority: self.priority.unwrap_or(if self.interactive { 100 } else { 50 }),
@@ -207,7 +207,7 @@ fn submit(words: &[&str]) -> Submit {
     result
 }
 
-/// The flags that say where pods may go.
+/// Applies a flag that limits the nodes of pods.
 fn constrain(constraints: &mut Constraints, flag: &str, value: &str) {
     match flag {
         "--on" => constraints.selector.extend([pair(value)]),
@@ -253,7 +253,7 @@ pub(crate) fn divided(text: &str) -> Vec<Divided> {
     each.collect()
 }
 
-/// What a GPU is divided into; nothing where it is whole.
+/// Instances that a GPU is divided into; empty for a whole GPU.
 #[derive(Clone, Default)]
 pub(crate) struct Divided {
     pub(crate) mig: Vec<model::MigProfile>,

@@ -1,5 +1,5 @@
 //! One state, some actions, the state after: for rules that are written as tables. Owns: reading
-//! the state from a few lines and telling what became of every pod in one.
+//! the state from a few lines and writing the outcome of every pod in one.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const CORES: u64 = 100;
 pub struct Table {
     /// The state.
     pub cluster: Cluster,
-    /// The knobs.
+    /// Settings of the scheduler.
     pub policy: Policy,
     /// Now.
     pub now: Instant,
@@ -154,7 +154,7 @@ impl Table {
                     };
                     let current = Some(self.place(pod, nodes[node], gpu));
                     let releasing = place.starts_with('!');
-                    // What is being stopped at the start does not come back.
+                    // Pods that are being stopped at the start do not come back.
                     self.cluster.set_wants(pod, !releasing);
                     let binding = PodBinding { current, releasing, next: None };
                     self.cluster.set_binding(pod, binding);
@@ -163,7 +163,7 @@ impl Table {
         }
     }
 
-    /// The first devices with room, or the one named and those after it.
+    /// The first devices with room, or the named one and those after it.
     fn place(&self, pod: model::PodId, node: NodeId, gpu: Option<u32>) -> Placement {
         let row = &self.cluster.nodes()[node];
         let set = self.cluster.pods()[pod].set as usize;
@@ -179,12 +179,12 @@ impl Table {
         Placement { node, devices: devices.into_iter().collect() }
     }
 
-    /// One cycle of these actions, or of all of the policy's if none is named. Tells where every
-    /// pod is then: `n1` runs, `n1!` is being stopped, `>n1` has a place there that is still being
+    /// One cycle of these actions, or of all of the policy's if none is named. Returns the state of
+    /// every pod: `n1` runs, `n1!` is being stopped, `>n1` has a place there that is still being
     /// freed, `n1>n2` both, `.` waits, `x` has ended, `+` well; shares with the GPU: `n1#0`.
     ///
     /// # Panics
-    /// When an invariant is broken or an action is not known.
+    /// When an invariant is broken or an action is unknown.
     pub fn run(&mut self, actions: &str) -> String {
         let usual = self.policy.actions.clone();
         if !actions.is_empty() {
@@ -197,7 +197,7 @@ impl Table {
         self.told()
     }
 
-    /// What was being stopped is gone.
+    /// Removes the pods that are being stopped.
     pub fn gone(&mut self) {
         for pod in self.cluster.pods().ids().collect::<Vec<_>>() {
             if self.cluster.pods()[pod].binding.releasing {

@@ -35,10 +35,10 @@ pub fn table_of_texts<'a>(
     table
 }
 
-/// Words that stand for no term of the field, in any of these texts.
+/// Asserts that these texts use no words without a meaning in the field.
 ///
 /// # Panics
-/// There is one.
+/// One of the texts has such a word.
 pub fn assert_plain(texts: &str) {
     let lines = texts.lines().filter(|line| line.starts_with(' '));
     let texts: Vec<_> = lines.map(str::to_lowercase).collect();

@@ -1,14 +1,14 @@
-//! Whether the causes of stops are so. Owns: that invariant: for whom something was stopped has a place
-//! afterwards that it did not have before, the right that is named follows from the numbers beside it,
-//! and as much work is lost as clocks say.
+//! Check of the causes of evictions. Owns: that invariant: the beneficiary of an eviction has a
+//! place afterwards that it did not have before, the stated right follows from the numbers beside
+//! it, and the lost work agrees with the clocks.
 
 use model::{Cluster, WorkloadId};
 use reasons::{Cause, Lost, Strategy, WorkloadRef};
 use sched::{Plan, Step};
 use units::Instant;
 
-/// Checks the causes that a plan names, made at `now` of the cluster `before`; `after` is the cluster
-/// with it carried out.
+/// Checks the causes that a plan names, made at `now` of the cluster `before`; `after` is the
+/// cluster with it carried out.
 ///
 /// # Panics
 /// When one of them is not so.
@@ -55,7 +55,7 @@ fn fault(
             (to + requested > most).then_some("the winner may not have as much")
         }
         Cause::Preempted { beneficiary, priority, beneficiary_priority, .. } => {
-            // What cannot be preempted has a right to the quota.
+            // A workload that cannot be preempted has a right to the quota.
             let least = beneficiary_priority
                 + u32::from(!before.workloads()[beneficiary.id].spec.preemptible);
             (*priority >= least).then_some("it is as important")

@@ -1,4 +1,4 @@
-//! A cluster under a scheduler, with an engine that obeys at once unless told to be slow.
+//! A cluster under a scheduler, with an engine that obeys at once unless a test makes it slow.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const GIB: u64 = 1 << 30;
 pub struct World {
     /// The state.
     pub cluster: Cluster,
-    /// The knobs.
+    /// Settings of the scheduler.
     pub policy: Policy,
     /// Now.
     pub now: Instant,
@@ -28,9 +28,9 @@ pub struct World {
     /// True if stopped pods stay until `gone`.
     pub slow: bool,
     usage: Option<UsageLedger>,
-    /// What is known from earlier decisions.
+    /// Memory of earlier decisions.
     memory: sched::Memory,
-    /// Why workloads wait, as the plans have said it one after the other.
+    /// Reasons why workloads wait, from the plans one after the other.
     told: BTreeMap<WorkloadId, Waits>,
     /// True if each step is followed by one decision only, not by as many as it takes to rest.
     pub only_cycle: bool,
@@ -43,9 +43,9 @@ pub struct World {
 
 impl World {
     /// Nodes as `name:gpus[:cores]` (16 GiB per GPU, 100 cores and 1 TiB if not said; GPUs divided
-    /// into MIG instances as `2+3g.40gb,1g.10gb*4`, two whole and one of five, or as `/4,2*2` into a half
-    /// and two quarters, for those who ask for parts) and projects as
-    /// `name:quota[:limit]`, all in one department without quota.
+    /// into MIG instances as `2+3g.40gb,1g.10gb*4`, two whole and one of five, or as `/4,2*2` into
+    /// a half and two quarters, for those who ask for parts) and projects as `name:quota[:limit]`,
+    /// all in one department without quota.
     ///
     /// # Panics
     /// On anything it cannot read: it is a test's own text.
@@ -110,15 +110,16 @@ impl World {
     }
 
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
-    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`,
-    /// `weight PROJECT[@POOL] N` (over quota), `queue [PARENT/]NAME:QUOTA[:LIMIT]`, `wait MS`, `slow`,
-    /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (foreign processes use it),
-    /// `lose-gpu NODE INDEX` (what runs there is stopped, too), `return-gpu NODE INDEX`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
-    /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
-    /// `min-runtime PROJECT[@POOL] MS`,
-    /// `topology NAME LABEL…` (coarse to fine; the first is called `net`),
-    /// `lose WORKLOAD INDEX` (that pod ended and will not come back).
+    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`,
+    /// `limit PROJECT[@POOL] N`, `weight PROJECT[@POOL] N` (over quota),
+    /// `queue [PARENT/]NAME:QUOTA[:LIMIT]`, `wait MS`, `slow`, `gone` (what was being stopped is
+    /// gone now), `cordon NODE`, `uncordon NODE`, `ungate WORKLOAD [INDEX]`, `drain NODE`,
+    /// `lose-node NODE`, `take-gpu NODE INDEX` (foreign processes use it), `lose-gpu NODE INDEX`
+    /// (what runs there is stopped, too), `return-gpu NODE INDEX`, `add-node NAME:GPUS[:CORES]`,
+    /// `checkpoint NAME…` (saved its progress just now), `restarts NAME N`,
+    /// `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`, `min-runtime PROJECT[@POOL] MS`,
+    /// `topology NAME LABEL…` (coarse to fine; the first is called `net`), `lose WORKLOAD INDEX`
+    /// (that pod ended and will not come back).
     ///
     /// # Panics
     /// On a step it cannot read, and when an invariant of the model is broken.
@@ -260,7 +261,7 @@ impl World {
         };
         for (id, workload) in self.cluster.workloads().iter() {
             let started = running(before, id) == 0 && running(&self.cluster, id) > 0;
-            // What lost pods for good has a grace, and may be moved in it.
+            // A gang that lost pods for good has a grace period, and may be moved in it.
             let lost = workload.pods.iter().any(|&pod| !self.cluster.pods()[pod].wants);
             let whole = lost || self.cluster.runs(id);
             assert!(!started || whole, "gang {} started in part", workload.spec.name);
@@ -428,7 +429,7 @@ impl World {
         self.cluster.queue_in(self.queues[project], pool)
     }
 
-    /// What each GPU holds: `n1[a2 a2] n2[a1 .]`; shares as `frac05:0.5`.
+    /// Contents of each GPU: `n1[a2 a2] n2[a1 .]`; shares as `frac05:0.5`.
     #[must_use]
     pub fn gpus(&self) -> String {
         let nodes = self.cluster.nodes().iter().map(|(id, node)| {
@@ -466,7 +467,7 @@ impl World {
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// Why a workload waits: codes and texts, one per line.
+    /// Reasons why a workload waits: codes and texts, one per line.
     #[must_use]
     pub fn why(&self, name: &str) -> String {
         let reasons = self.plan.pending.get(&self.names[name]);
@@ -489,14 +490,14 @@ impl World {
         sched::diagnose(&self.cluster, self.id(name), self.now, &self.policy)
     }
 
-    /// The same in words, one line each.
+    /// The diagnosis of a workload in words, one line each.
     #[must_use]
     pub fn diagnosed(&self, name: &str) -> String {
         let lines = self.diagnosis(name).map(|diagnosis| diagnosis.lines(self.now));
         lines.into_iter().flatten().map(|line| format!("{line}\n")).collect()
     }
 
-    /// What would let a workload start, one change per line.
+    /// Changes that would let a workload start, one per line.
     #[must_use]
     pub fn advice(&self, name: &str) -> String {
         let advice = self.diagnosis(name).map(|diagnosis| diagnosis.advice);
@@ -523,7 +524,7 @@ impl World {
         self.cluster.workloads()[self.id(name)].placed > 0
     }
 
-    /// What was stopped in the last step of the script, and why, one per line.
+    /// Workloads that the last step of the script stopped, and the causes, one per line.
     #[must_use]
     pub fn stopped(&self) -> String {
         self.stopped.iter().map(|line| format!("{line}\n")).collect()

@@ -1,14 +1,14 @@
-//! When a training last saved its progress. Owns: from what its master says to what the scheduler
-//! gets to know, and how often. Does not know about: what is in a checkpoint.
+//! Checkpoint times of a training. Owns: the reports to the scheduler from the status of the
+//! master, and their rate. Does not know about: the contents of a checkpoint.
 
 use std::time::Duration;
 
-/// Between two notes to the scheduler, which counts lost work in minutes: each is a row of the
-/// database.
+/// Minimum time between two reports to the scheduler, which counts lost work in minutes: each is a
+/// row of the database.
 const NOTE_EVERY: Duration = Duration::from_secs(10);
 
-/// A moment: what has passed since some start, by which time is counted, and the machine's clock, which
-/// may be set.
+/// A moment: the monotonic time since some start, and the time of the machine's clock, which may be
+/// set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) passed: Duration,
@@ -18,17 +18,17 @@ pub(crate) struct Moment {
 /// The checkpoints of one training.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
-    /// The newest version of which there is one.
+    /// Newest version that has a checkpoint.
     version: Option<u64>,
-    /// When that was seen first.
+    /// When this version was first seen; `None` for the first version seen, whose age is not known.
     saved: Option<Moment>,
     noted: Option<Duration>,
     is_new: bool,
 }
 
 impl Checkpoints {
-    /// The master has a checkpoint of this version. Returns how long ago it was saved, in milliseconds,
-    /// if the scheduler is to know. When the one was saved that is seen first is not known.
+    /// Records that the master has a checkpoint of this version. Returns its age in milliseconds if
+    /// a report to the scheduler is due. The age of the version that is seen first is not known.
     pub(crate) fn see(&mut self, version: u64, now: Moment) -> Option<u64> {
         let before = self.version.replace(version);
         if before.is_some_and(|before| before != version) {
@@ -43,7 +43,7 @@ impl Checkpoints {
         Some(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// When the newest one was saved, by the machine's clock.
+    /// Time of the newest checkpoint by the machine's clock, in milliseconds.
     pub(crate) fn saved_ms(&self) -> Option<u64> {
         self.saved.map(|saved| saved.wall_ms)
     }
@@ -53,7 +53,7 @@ impl Checkpoints {
 mod tests {
     use super::*;
 
-    /// After so many milliseconds, with the clock ahead of them by an hour.
+    /// The moment after `ms` milliseconds, with the clock an hour ahead.
     fn at(ms: u64) -> Moment {
         set(ms, 3_600_000)
     }

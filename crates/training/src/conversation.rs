@@ -1,5 +1,5 @@
-//! The conversation with one master. Owns: reaching it, what it gets to know of its pods, and what
-//! its answers mean for readers. Does not know about: when it is asked.
+//! The conversation with one master. Owns: the connection, the events of pods that it gets, and its
+//! progress for readers. Does not know about: the times of requests.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ use tonic::transport::{Channel, Uri};
 use uuid::Uuid;
 use view::{PodState, View, WorkloadView};
 
-/// A master that does not answer for so long is asked again.
+/// Timeout of a request to a master.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) type Master = MasterClient<InterceptedService<Channel, Sign>>;
@@ -30,18 +30,18 @@ pub(crate) struct MasterRun {
     generation: u32,
     name: String,
     port: u16,
-    /// The object that is the token of its job.
+    /// Key of the object that holds the token of its job.
     pub(crate) token: String,
 }
 
 impl MasterRun {
-    /// That of a workload, if it is a training whose master runs.
+    /// The run of a workload's master, if it is a training whose master runs.
     pub(crate) fn of(workload: &WorkloadView) -> Option<Self> {
         let framework = workload.spec.distributed?.framework;
         let is_master = |index: &usize| workload.spec.set_of(*index).0.role == MASTER;
         let index = (0..workload.pods.len()).find(is_master)?;
         let pod = &workload.pods[index];
-        // One that is being stopped still answers, and its workers leave.
+        // A master that is being stopped still answers, and its workers leave.
         let runs = matches!(pod.state, PodState::Running | PodState::Terminating);
         (framework == Framework::ElasticDl && runs).then_some(())?;
         let (name, port) = (pod.name.clone(), pod.port?);
@@ -50,13 +50,13 @@ impl MasterRun {
         Some(Self { workload: workload.id, pod, generation, name, port, token })
     }
 
-    /// True if it is the present one.
+    /// True if it is the present run.
     pub(crate) fn is_in(&self, view: &View) -> bool {
         let workload = view.workloads.get(&self.workload);
         workload.and_then(|workload| Self::of(workload)).is_some_and(|now| now == *self)
     }
 
-    /// The way to it: a port on which a process of this run listens, and no other's.
+    /// Connects to it: to a port on which only a process of this run listens.
     pub(crate) fn connect(&self, control: &control::Handle, token: &str) -> Option<Master> {
         let credentials = Credentials::new(token)?;
         let (control, run) = (control.clone(), self.clone());
@@ -73,8 +73,8 @@ impl MasterRun {
     }
 }
 
-/// What a master does not know of its pods. `workers` is what it said before the workload was looked
-/// at, so each of them had a place then, or has lost it since.
+/// Events that a master does not know of its pods. `workers` is older than the view of the
+/// workload, so each of them was placed before, or has lost its place since.
 pub(crate) fn news(workload: &WorkloadView, workers: &[WorkerStatus]) -> Vec<Event> {
     workers.iter().filter_map(|worker| news_of(workload, worker)).collect()
 }
@@ -89,16 +89,16 @@ fn news_of(workload: &WorkloadView, worker: &WorkerStatus) -> Option<Event> {
             let within_ms = workload.spec.set_of(index?).0.pod.grace_ms;
             Some(Event::PodLeaves(PodLeaves { pod, within_ms }))
         }
-        // One that has lost its place comes again under another name.
+        // A pod that has lost its place is relaunched under another name.
         _ => Some(Event::PodGone(PodGone { pod, ..PodGone::default() })),
     }
 }
 
-/// What a training does, for readers.
+/// Progress of a training, for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) job: JobTraining,
-    /// By name.
+    /// Worker pods by name.
     pub(crate) pods: BTreeMap<String, PodTraining>,
 }
 
@@ -128,7 +128,7 @@ impl Progress {
     }
 }
 
-/// The processes of a pod are shown as one: its rank is that of the first of them.
+/// Adds a process to its pod: the processes of a pod are shown as one, with the rank of the first.
 fn add(pod: &mut PodTraining, process: &PodTraining) {
     pod.rank = pod.rank.min(process.rank);
     pod.tasks.extend(&process.tasks);
@@ -137,7 +137,8 @@ fn add(pod: &mut PodTraining, process: &PodTraining) {
     pod.leaving |= process.leaving;
 }
 
-/// Workers that train each for itself have ranks by age, as those of a world have.
+/// Status of a worker process. Workers that train independently have ranks by age, like those of a
+/// world.
 fn of_worker(number: u32, worker: &WorkerStatus) -> PodTraining {
     let report = worker.report.unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]

@@ -1,21 +1,21 @@
-//! When a training hangs. Owns: what a step is, and how long none may come. Does not know about: what
-//! follows from it.
+//! Hangs of a training. Owns: the definition of a step, and the maximum time without one. Does not
+//! know about: the consequences.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use elastic_proto::v1::{JobPhase, StatusReply};
 
-/// So long a training may make no step.
+/// Maximum time without a step.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What grows with each step.
+/// Counters that grow with each step.
 #[derive(Debug, Clone, Default)]
 struct Steps {
     records: u64,
     tasks: u64,
     generation: u64,
-    /// By worker: one that comes or goes makes none.
+    /// Steps by worker id: a worker that comes or goes makes none.
     of_workers: BTreeMap<u32, u64>,
 }
 
@@ -32,8 +32,8 @@ impl Steps {
         }
     }
 
-    /// True if a step was made since then. What it had counted of a worker that is away for a moment
-    /// is kept.
+    /// Updates the counters; true if a step was made. The count of a worker that is absent for a
+    /// moment is kept.
     fn advance(&mut self, now: Self) -> bool {
         let counted = |of: &Self| (of.records, of.tasks, of.generation);
         let mut made = counted(self) != counted(&now);
@@ -55,8 +55,8 @@ pub(crate) struct Hangs {
 }
 
 impl Hangs {
-    /// What its master says, so long after some start. Returns for how long its workers have made no
-    /// step, once, if that is too long.
+    /// Records the status of a master at a time since some start. Returns how long its workers have
+    /// made no step, once, if that is too long.
     pub(crate) fn see(&mut self, status: &StatusReply, passed: Duration) -> Option<Duration> {
         let now = Steps::of(status);
         let (steps, since) = self.last.get_or_insert_with(|| (now.clone(), passed));
@@ -64,7 +64,7 @@ impl Hangs {
             (*since, self.is_reported) = (passed, false);
             return None;
         }
-        // One without workers waits for them; the events of their pods say why.
+        // A training without workers waits for them; the events of their pods have the reason.
         if status.phase() != JobPhase::Running || status.workers.is_empty() {
             *since = passed;
             return None;

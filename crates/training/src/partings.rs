@@ -1,20 +1,20 @@
-//! Workers that did not reach each other. Owns: that each pair is reported once. Does not know about: what
-//! follows from it.
+//! Workers that did not reach each other. Owns: that each pair is reported once. Does not know
+//! about: the consequences.
 
 use std::collections::BTreeSet;
 
 use elastic_proto::v1::{Parting, StatusReply};
 
-/// Those of one training.
+/// Reported pairs of one training.
 #[derive(Debug, Default)]
 pub(crate) struct Partings {
-    /// The workers that the master named last, once it has said something.
+    /// Ids of the workers in the last status of the master; `None` before the first.
     known: Option<BTreeSet<u32>>,
 }
 
 impl Partings {
-    /// What its master says. Returns those that are new. What the master knew at first was reported before,
-    /// or happened while no server was there.
+    /// Records the status of a master. Returns its new pairs. Those of the first status were
+    /// reported before, or happened while no server was running.
     pub(crate) fn see<'a>(&mut self, status: &'a StatusReply) -> Vec<&'a Parting> {
         let named = status.partings.iter().map(|parting| parting.worker_id).collect();
         let Some(known) = self.known.replace(named) else { return Vec::new() };

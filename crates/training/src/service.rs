@@ -1,5 +1,5 @@
-//! All trainings. Owns: following each as long as its master runs, and what each said last. Does not
-//! know about: what is said.
+//! All trainings. Owns: following each as long as its master runs, and the last status of each.
+//! Does not know about: the contents of the status.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,9 @@ use crate::conversation::{Master, MasterRun, Progress, news};
 use crate::hangs::Hangs;
 use crate::partings::Partings;
 
-/// Between two looks at a training of which nothing is heard.
+/// Time between two requests to a master without events.
 const EVERY: Duration = Duration::from_secs(1);
-/// The value of a job's token.
+/// Key of the value of a job's token.
 const TOKEN: &str = "token";
 
 /// Follows the trainings of a server.
@@ -39,30 +39,30 @@ impl std::fmt::Debug for Service {
 /// A training that is followed.
 struct Followed {
     task: JoinHandle<()>,
-    /// Something happened to it.
+    /// Notified after an event of the training.
     wake: Arc<Notify>,
 }
 
 impl Service {
-    /// For the trainings of this dispatcher, whose tokens are opened so.
+    /// A service for the trainings of this dispatcher; `unseal` opens their tokens.
     #[must_use]
     pub fn new(control: control::Handle, unseal: control::Unseal) -> Arc<Self> {
         Arc::new(Self { control, unseal, known: Mutex::default() })
     }
 
-    /// How far a training is; none while that is not known.
+    /// Progress of a training; `None` while it is not known.
     #[must_use]
     pub fn job(&self, workload: Uuid) -> Option<JobTraining> {
         self.lock().get(&workload).map(|known| known.job.clone())
     }
 
-    /// What a pod of a training does; none while that is not known, or it is no worker.
+    /// Progress of a worker pod of a training; `None` while it is not known, or for other pods.
     #[must_use]
     pub fn pod(&self, workload: Uuid, name: &str) -> Option<PodTraining> {
         self.lock().get(&workload)?.pods.get(name).cloned()
     }
 
-    /// Follows all trainings until the dispatcher is gone.
+    /// Follows all trainings until the dispatcher ends.
     pub async fn run(self: Arc<Self>) {
         let mut events = self.control.subscribe();
         let mut followed = BTreeMap::new();
@@ -72,7 +72,7 @@ impl Service {
                 Ok(event) => {
                     event.workload_id.into_iter().for_each(|id| self.look(id, &mut followed));
                 }
-                // What was missed is in the state, too.
+                // Missed events are in the state, too.
                 Err(RecvError::Lagged(_)) => self.look_at_all(&mut followed),
                 Err(RecvError::Closed) => return,
             }
@@ -102,7 +102,7 @@ impl Service {
         }
     }
 
-    /// Talks with a master as long as it runs, and with the next one after it.
+    /// Talks to a master as long as it runs, and then to the next one.
     async fn follow(self: Arc<Self>, first: MasterRun, wake: Arc<Notify>) {
         let (id, mut next) = (first.workload, Some(first));
         while let Some(run) = next {
@@ -138,10 +138,10 @@ impl Service {
                         self.say_parting(run.workload, parting).await;
                     }
                 }
-                // It does not listen yet, or not any more.
+                // It does not listen yet, or no longer.
                 Err(error) => tracing::debug!(workload = %run.workload, %error, "no answer"),
             }
-            // An answer costs the master little; a burst of events costs it one.
+            // An answer costs the master little; a burst of events causes only one.
             tokio::select! {
                 () = tokio::time::sleep(EVERY) => {}
                 () = wake.notified() => {}
@@ -149,13 +149,13 @@ impl Service {
         }
     }
 
-    /// Says what has become of pods since the master last knew.
+    /// Sends the events of pods that the master does not know yet.
     async fn tell(&self, run: &MasterRun, master: &mut Master, status: &StatusReply) {
         let view = self.control.view();
         let Some(workload) = view.workloads.get(&run.workload) else { return };
         for event in news(workload, &status.workers) {
             let told = master.tell(TellRequest { event: Some(event) }).await;
-            // The next look says it again.
+            // The next round sends it again.
             if let Err(error) = told {
                 tracing::debug!(workload = %run.workload, %error, "a master was not told");
             }
@@ -194,7 +194,7 @@ impl Service {
         }
     }
 
-    /// What no panic leaves half-done: each holder changes one entry.
+    /// Ignores poisoning: no panic leaves the map inconsistent, as each holder changes one entry.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Uuid, Progress>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

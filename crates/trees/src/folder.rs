@@ -1,5 +1,5 @@
-//! Folders by handle. Owns: opening and moving one although its owner closed it. Does not know
-//! about what is in it.
+//! Folders by handle. Owns: opening and moving a folder although its owner removed the permissions.
+//! Does not know about: the entries of a folder.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -14,28 +14,28 @@ use rustix::path::Arg;
 
 /// Bytes of names that are read at once: some hundred entries.
 const BUFFER_BYTES: usize = 8 << 10;
-/// What the owner needs to read and change a folder.
+/// Permissions that the owner needs to read and change a folder.
 const OWNERS_RIGHTS: u32 = 0o700;
 
-/// Flags of every folder that is opened: never by a link.
+/// Flags for opening a folder: never through a link.
 pub(crate) const FOLDER: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::RDONLY).union(OFlags::CLOEXEC);
 
-/// Opens a folder, and gives its owner all rights on it first if the owner lacks one.
+/// Opens a folder, after giving its owner all rights on it where the owner lacks one.
 pub(crate) fn open_up(parent: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
     let pinned = openat(parent, name, FOLDER | OFlags::PATH, Mode::empty())?;
     let mode = fstat(&pinned)?.st_mode;
     if mode & OWNERS_RIGHTS != OWNERS_RIGHTS {
-        // Through the handle: a path may lead elsewhere by now. Of another user's folder this
-        // fails, and then opening says why.
+        // Through the handle: a path may lead elsewhere by now. This fails for another user's
+        // folder, and then opening returns the cause.
         let handle = format!("/proc/self/fd/{}", pinned.as_raw_fd());
         let _refused = chmod(handle, Mode::from_raw_mode(mode | OWNERS_RIGHTS));
     }
     openat(&pinned, c".", FOLDER, Mode::empty())
 }
 
-/// Moves an entry, also a folder that its owner has closed: it is written to when its parent
-/// changes.
+/// Moves an entry, also a folder without permissions for its owner: a move to another parent writes
+/// to it.
 pub(crate) fn move_entry(
     (from, name): (BorrowedFd<'_>, impl Arg + Copy),
     (to, new): (BorrowedFd<'_>, impl Arg + Copy),
@@ -49,7 +49,7 @@ pub(crate) fn move_entry(
     }
 }
 
-/// A piece of the entries of a folder.
+/// State after reading a piece of the entries of a folder.
 pub(crate) enum Piece {
     /// There may be more.
     Read,
@@ -57,8 +57,8 @@ pub(crate) enum Piece {
     End,
 }
 
-/// Calls `each` with the name and kind of the next entries of a folder, from where reading it has
-/// come to, until it breaks: then reading goes on after that entry.
+/// Calls `each` with the name and kind of the next entries of a folder, from the current read
+/// position, until it breaks: then reading continues after that entry.
 pub(crate) fn read_piece<E: From<Errno>>(
     folder: impl AsFd,
     mut each: impl FnMut(&CStr, FileType) -> Result<ControlFlow<()>, E>,
@@ -82,12 +82,12 @@ pub(crate) fn read_piece<E: From<Errno>>(
     Ok(piece)
 }
 
-/// Has the next piece be the first one.
+/// Resets the read position: the next piece is the first one.
 pub(crate) fn rewind(folder: impl AsFd) -> Result<(), Errno> {
     seek(folder, SeekFrom::Start(0)).map(drop)
 }
 
-/// What an entry is, also where the file system does not say it in the list.
+/// Kind of an entry, also where the file system does not return it in the list.
 pub(crate) fn kind_of(folder: impl AsFd, name: &CStr, listed: FileType) -> Result<FileType, Errno> {
     if listed != FileType::Unknown {
         return Ok(listed);

@@ -1,8 +1,9 @@
-//! Folder trees that other people made: deep, wide, closed, with links and names of any bytes.
+//! Folder trees that other users made: deep, wide, without permissions, with links and names of any
+//! bytes.
 //!
-//! Owns: walking and deleting them without recursion, with a few open files however deep they are,
-//! and never through a link or into a mount. Does not know about: whose trees they are, and when
-//! they may go.
+//! Owns: walking and deleting them without recursion, with a few open files at any depth, and never
+//! through a link or into a mount. Does not know about: the owner of a tree, and when it may be
+//! deleted.
 
 mod folder;
 mod names;

@@ -1,4 +1,4 @@
-//! Names that nothing in a folder has yet. Owns: that they cannot be guessed. Does not know about
+//! Unused names for entries of folders. Owns: that they cannot be guessed. Does not know about:
 //! folders.
 
 use std::ffi::CString;
@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 /// A source of names.
 #[derive(Debug)]
 pub(crate) struct FreshNames {
-    /// Somebody who could guess it would put all names there first.
+    /// Random: with a known prefix another user could take all names first.
     prefix: u64,
     next: u64,
 }

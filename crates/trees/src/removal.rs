@@ -1,9 +1,8 @@
-//! Deleting a tree, as much of it as there is time for. Owns: the order, in which every moment
-//! leaves a smaller tree that is deleted in the same way. Does not know about: when it goes on.
+//! Deleting a tree, as much of it as there is time for. Owns: the order, in which every step leaves
+//! a smaller tree that is deleted in the same way. Does not know about: when the next step runs.
 //!
 //! A tree is flattened while it is deleted: the folders in a folder move up to the top under fresh
-//! names. So nothing is deeper than two folders when it is reached, and nothing has to be
-//! remembered.
+//! names. So nothing is deeper than two folders when it is reached, and no state has to be kept.
 //!
 //! ```text
 //! top/a/b/c      a is not empty: what is in it is deleted, its folder b moves up, and a goes
@@ -25,7 +24,7 @@ use rustix::path::Arg;
 use crate::folder::{Piece, move_entry, open_up, read_piece, rewind};
 use crate::names::FreshNames;
 
-/// How far a removal has come.
+/// Result of a step of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing is left.
@@ -34,14 +33,14 @@ pub enum Progress {
     More,
 }
 
-/// Goes on for so long.
+/// Returns a condition that holds for this time from now.
 pub fn within(time: Duration) -> impl Fn() -> bool {
     let end = Instant::now() + time;
     move || Instant::now() < end
 }
 
-/// Deletes a file, a link, or a folder with everything in it, as long as `goes_on`, which is asked
-/// before every entry. What it leaves is deleted by the same call. An absent path is no error.
+/// Deletes a file, a link, or a folder with everything in it, as long as `goes_on`, which is called
+/// before every entry. The next call with the path deletes the rest. An absent path is no error.
 ///
 /// # Errors
 /// Something cannot be deleted; everything else is.
@@ -59,7 +58,7 @@ pub fn remove(path: &Path, goes_on: &dyn Fn() -> bool) -> io::Result<Progress> {
     }
 }
 
-/// Whether an entry that was to be deleted is there.
+/// Progress after deleting an entry: an absent one is done, a folder with entries has more.
 fn gone(done: Result<(), Errno>) -> Result<Progress, Errno> {
     match done {
         Ok(()) | Err(Errno::NOENT) => Ok(Progress::Done),
@@ -84,10 +83,10 @@ fn delete(
     })
 }
 
-/// Why something cannot be deleted.
+/// Error of deleting an entry.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Its name, which is its owner's business; empty: the folder around it.
+    /// Name of the entry, which only its owner may see; empty for the folder around it.
     pub(crate) name: CString,
     pub(crate) errno: Errno,
 }
@@ -108,20 +107,20 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// What came of the entries of a folder, from where reading it had come to, to the last.
+/// Result of reading the entries of a folder from the current read position to the last.
 #[derive(Debug, Default)]
 struct Pass {
     found: bool,
-    /// Something was deleted or moved up.
+    /// An entry was deleted or moved up.
     advanced: bool,
-    /// Why the first of those that stay does.
+    /// Error of the first entry that could not be deleted.
     failed: Option<Failure>,
-    /// It ended before the last entry.
+    /// The pass ended before the last entry.
     cut_off: bool,
 }
 
 impl Pass {
-    /// Calls `act` with every entry, which says what came of it.
+    /// Calls `act` with every entry and records its result.
     fn over(
         folder: &OwnedFd,
         goes_on: &dyn Fn() -> bool,
@@ -170,11 +169,11 @@ impl Emptying {
         Self { top, names: FreshNames::default() }
     }
 
-    /// Deletes as long as `goes_on`. The next step goes on after the entry at which this one ended,
-    /// so one that grows does not hold up the others.
+    /// Deletes as long as `goes_on`. The next step continues after the entry at which this one
+    /// ended, so a folder that grows does not hold up the others.
     ///
     /// # Errors
-    /// Only what cannot be deleted is left: why the first of it cannot.
+    /// Error of the first remaining entry, if only entries that cannot be deleted are left.
     pub(crate) fn step(&mut self, goes_on: &dyn Fn() -> bool) -> Result<Progress, Failure> {
         let mut from_the_first = false;
         loop {
@@ -198,14 +197,14 @@ impl Emptying {
             if delete(top, name, kind)? == Progress::Done {
                 return Ok(());
             }
-            // It has entries and can nevertheless be asked to go: it is no mount point.
+            // A directory that fails with "not empty" and not with "busy" is no mount point.
             let folder = match open_up(top, name) {
                 Err(Errno::NOENT) => return Ok(()),
                 opened => opened?,
             };
             let mut advances = true;
             while advances && !pass.cut_off {
-                // Some file systems leave entries out of a list while others are deleted.
+                // Some file systems omit entries from a list while others are deleted.
                 let inner = move_up(&folder, top, names, goes_on)?;
                 advances = inner.advanced;
                 pass.absorb(inner);
@@ -219,7 +218,7 @@ impl Emptying {
     }
 }
 
-/// Deletes what is in a folder, and moves the folders in it to the top.
+/// Deletes the entries of a folder except for folders, which move to the top.
 fn move_up(
     folder: &OwnedFd,
     top: &OwnedFd,

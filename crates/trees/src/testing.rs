@@ -1,5 +1,5 @@
 //! Trees for tests, and tests in a process of their own. Owns: deep trees, and limits, accounts and
-//! mounts that would disturb other tests. Does not know about any test.
+//! mounts that would disturb other tests. Does not know about: any test.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -13,19 +13,19 @@ use tempfile::TempDir;
 
 use crate::folder::FOLDER;
 
-/// More than a recursion survives, and than a path can name.
+/// Depth that exceeds any recursion and any path length.
 pub(crate) const DEEP: usize = 16_000;
-/// An account that is not root's and owns nothing.
+/// User id of an account that is not root's and owns nothing.
 pub(crate) const NOBODY: u32 = 65_534;
 const CHILD: &str = "ELASTANE_TREES_CHILD";
 
-/// A folder for a test: in memory where that can be, as some disks take milliseconds for each
-/// folder that goes.
+/// A folder for a test, in memory where possible, as some disks take milliseconds to delete each
+/// folder.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Makes folders in each other; the innermost has a file.
+/// Creates nested folders; the innermost has a file.
 pub(crate) fn deep(top: &Path, levels: usize) {
     fs::create_dir(top).unwrap();
     let mut at: OwnedFd = openat(CWD, top, FOLDER, Mode::empty()).unwrap();
@@ -36,7 +36,7 @@ pub(crate) fn deep(top: &Path, levels: usize) {
     mkdirat(&at, c"last", Mode::RWXU).unwrap();
 }
 
-/// The program of this test, to run it alone; none: this is that process.
+/// A command that runs only this test; `None` in the process of that command.
 pub(crate) fn alone(test: &str) -> Option<Command> {
     if std::env::var(CHILD).is_ok_and(|child| child == test) {
         return None;
@@ -46,14 +46,14 @@ pub(crate) fn alone(test: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Runs a test alone, which must pass.
+/// Runs a command of [`alone`], which must succeed.
 pub(crate) fn passes(mut command: Command) {
     let done = command.output().unwrap();
     let told = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(done.status.success() && told[0].contains("1 passed"), "{}", told.concat());
 }
 
-/// A command in a mount namespace of its own, after a script of the shell in a folder; none: this
+/// A command in a mount namespace of its own, after a shell script in a folder; `None` where this
 /// machine lets no test mount anything.
 pub(crate) fn after_mounts(script: &str, folder: &Path, command: &Command) -> Option<Command> {
     let own = |then: &str| {
@@ -79,11 +79,11 @@ pub(crate) fn as_nobody(mut command: Command) -> Command {
     command
 }
 
-/// Leaves this process few more files than those that are open now.
+/// Limits this process to few more files than those that are open now.
 pub(crate) fn limit_open_files(more: u64) {
     let open = fs::read_dir("/proc/self/fd").unwrap();
     let highest = open.filter_map(|fd| fd.unwrap().file_name().to_str()?.parse::<u64>().ok()).max();
-    // The highest one was that of the list itself.
+    // The highest one belonged to the list itself.
     let most = highest.unwrap() + more;
     setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(most) }).unwrap();
 }

@@ -1,5 +1,5 @@
-//! Trash: folders whose contents are deleted in the background. Owns: the thread that does it, a
-//! second at a time, and what it could not delete yet. Does not know about: what is thrown away.
+//! Trash: folders whose contents are deleted in the background. Owns: the thread that deletes them,
+//! a second at a time, and the failures. Does not know about: what is moved there.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -20,31 +20,31 @@ use crate::folder::{FOLDER, Piece, move_entry, open_up, read_piece};
 use crate::names::FreshNames;
 use crate::removal::{Emptying, Failure, Progress};
 
-/// How long one folder is worked at before the others get their turn.
+/// Time for one folder before the thread continues with the next.
 const STEP: Duration = Duration::from_secs(1);
-/// The pause after which it is tried again to delete what could not be deleted, doubled each time.
+/// Pause before a retry after a failure, doubled each time.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(300);
-/// Deleting yields to whatever else there is to do, and is not starved by it.
+/// Low priority: deleting yields to other work without starving.
 const NICE: i32 = 10;
-/// It calls nothing deep.
+/// The thread has no deep calls.
 const STACK_BYTES: usize = 256 << 10;
-/// Entries that are counted at most.
+/// Maximum number of entries that are counted.
 pub const COUNTED_MAX: u64 = 1000;
 
-/// What is still to be deleted in one of the folders.
+/// Entries of one folder that are still to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The folder.
     pub folder: PathBuf,
     /// Folders and files in it, at most [`COUNTED_MAX`].
     pub entries: u64,
-    /// Why they could not be deleted so far, without their names; none: they are being deleted.
+    /// Error of the last try, without the names of entries; `None` while they are being deleted.
     pub why: Option<String>,
 }
 
-/// Folders for what is to be deleted, one on each file system, and the thread that empties them.
-/// What it leaves when it ends, the next one deletes.
+/// Folders for entries to delete, one on each file system, and the thread that empties them. The
+/// next instance deletes what this one leaves.
 #[derive(Debug, Default)]
 pub struct Trash {
     shared: Arc<Shared>,
@@ -60,17 +60,17 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Why the contents could not be deleted when it was last tried, by folder.
+    /// Error of the last try to empty each folder; `None` where there was none.
     folders: BTreeMap<PathBuf, Option<String>>,
     names: FreshNames,
-    /// Something was thrown away that the thread has not seen.
+    /// Entries were discarded that the thread has not seen.
     is_new: bool,
     /// The thread has nothing to do.
     is_idle: bool,
 }
 
 impl Trash {
-    /// Adds a folder, which is made if it is not there. What is in it is deleted.
+    /// Adds a folder, which is created if absent. Its contents are deleted.
     ///
     /// # Errors
     /// It cannot be made, or no thread can be started.
@@ -87,8 +87,8 @@ impl Trash {
         Ok(())
     }
 
-    /// Moves something to the folder on its file system; it is deleted soon. An absent path is no
-    /// error.
+    /// Moves a file or folder to the trash folder on its file system; it is deleted soon. An absent
+    /// path is no error.
     ///
     /// # Errors
     /// It cannot be moved, or there is no folder on its file system.
@@ -119,7 +119,7 @@ impl Trash {
         Ok(())
     }
 
-    /// Has the thread look whether something is there that others have moved there.
+    /// Makes the thread look for entries that others have moved to the folders.
     pub fn wake(&self) {
         let mut state = self.shared.state();
         (state.is_new, state.is_idle) = (true, false);
@@ -134,7 +134,7 @@ impl Trash {
         }
     }
 
-    /// What is still to be deleted, by folder; nothing of those that are empty.
+    /// Entries that are still to be deleted, by folder; empty folders are left out.
     pub fn leftovers(&self) -> Vec<Leftover> {
         let folders = self.shared.state().folders.clone();
         let left = |(folder, why): (PathBuf, Option<String>)| {
@@ -149,7 +149,7 @@ impl Trash {
         self.shared.ended.store(true, Ordering::Relaxed);
         self.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A panic in it was reported when it happened.
+        // A panic in the thread was reported when it happened.
         let _ended = thread.map(JoinHandle::join);
     }
 }
@@ -161,7 +161,7 @@ impl Drop for Trash {
 }
 
 impl Shared {
-    /// Nothing panics while it holds the lock.
+    /// No code panics while it holds the lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -184,9 +184,9 @@ impl Shared {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// The thread.
+    /// Body of the thread.
     fn work(&self) {
-        // Of this thread alone. Without it deleting is only less polite.
+        // Sets the priority of this thread only. A failure only means that deleting yields less.
         let _impolite = setpriority_process(None, NICE);
         let (mut open, mut pause) = (BTreeMap::new(), None);
         while !self.has_ended() {
@@ -214,8 +214,8 @@ impl Shared {
         }
     }
 
-    /// Works at a folder; it stays among the open ones while there is more to do. False: what is
-    /// left cannot be deleted now.
+    /// Empties a folder for [`STEP`]; it stays open while there is more to do. False if the rest
+    /// cannot be deleted now.
     fn turn(&self, folder: &Path, open: &mut BTreeMap<PathBuf, Emptying>) -> bool {
         let end = Instant::now() + STEP;
         let goes_on = || !self.has_ended() && Instant::now() < end;
@@ -247,7 +247,7 @@ fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// The entries of a folder, at most [`COUNTED_MAX`].
+/// Number of entries of a folder, at most [`COUNTED_MAX`].
 fn count(folder: &Path) -> u64 {
     let Ok(folder) = openat(CWD, folder, FOLDER, rustix::fs::Mode::empty()) else { return 0 };
     let mut entries = 0;

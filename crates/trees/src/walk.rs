@@ -1,5 +1,5 @@
 //! Walking a tree. Owns: that it takes two open files and no recursion, and goes through no link
-//! and into no other file system. Does not know about: what is done with what it comes by.
+//! and into no other file system. Does not know about: what the visitor does with the entries.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -16,22 +16,22 @@ use rustix::path::Arg;
 
 use crate::folder::{FOLDER, Piece, kind_of, read_piece};
 
-/// Something in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     /// The folder.
     pub parent: BorrowedFd<'a>,
     /// Its name there.
     pub name: &'a CStr,
-    /// What it was when the folder was read.
+    /// Its kind when the folder was read.
     pub kind: FileType,
 }
 
 impl Entry<'_> {
-    /// What is known of it; of a link, not of what it leads to.
+    /// Its metadata; for a link those of the link itself.
     ///
     /// # Errors
-    /// It is gone.
+    /// The entry no longer exists.
     pub fn stat(&self) -> io::Result<Stat> {
         Ok(statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -39,58 +39,58 @@ impl Entry<'_> {
     /// Opens it, never through a link.
     ///
     /// # Errors
-    /// It is gone, is a link now, or cannot be opened so.
+    /// The entry no longer exists, is a link now, or cannot be opened with these flags.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self.parent, self.name, flags, Mode::empty())?)
     }
 }
 
-/// Where a walk goes on.
+/// The next step of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// With what is in this entry, if it is a folder.
+    /// The entries of this entry, if it is a folder.
     Into,
-    /// With the next entry.
+    /// The next entry.
     Past,
-    /// Nowhere.
+    /// End of the walk.
     End,
 }
 
-/// What is done with what a walk comes by.
+/// Callbacks of a walk.
 pub trait Visitor {
-    /// Any entry.
+    /// Called for any entry.
     ///
     /// # Errors
-    /// They end the walk.
+    /// Errors end the walk.
     fn visit(&mut self, entry: Entry<'_>) -> io::Result<Next>;
 
-    /// A folder before anything in it, some time after it was visited.
+    /// Called for a folder before its entries, some time after it was visited.
     ///
     /// # Errors
-    /// They end the walk.
+    /// Errors end the walk.
     fn enter(&mut self, _folder: Entry<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    /// A folder that the walk was in, after everything in it.
+    /// Called for a folder after its entries.
     ///
     /// # Errors
-    /// They end the walk.
+    /// Errors end the walk.
     fn leave(&mut self, _folder: Entry<'_>) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Opens a folder to walk it; `parent`: what its path is relative to.
+/// Opens a folder to walk it; its path is relative to `parent`.
 ///
 /// # Errors
-/// It is none, or a link, or cannot be read.
+/// It is no folder, or a link, or cannot be read.
 pub fn open(parent: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     Ok(openat(parent, path, FOLDER, Mode::empty())?)
 }
 
-/// Which folder it is.
+/// Device and inode of a folder.
 fn identity(folder: &OwnedFd) -> Result<(u64, u64), Errno> {
     let about = fstat(folder)?;
     Ok((about.st_dev, about.st_ino))
@@ -99,16 +99,16 @@ fn identity(folder: &OwnedFd) -> Result<(u64, u64), Errno> {
 /// A folder on the way to the current one.
 struct Level {
     identity: (u64, u64),
-    /// Where reading it goes on.
+    /// Read position at which reading continues.
     position: u64,
-    /// Folders of the piece that was read of it, which the walk was not in.
+    /// Folders of the last piece read that the walk has not entered yet.
     ahead: Vec<CString>,
-    /// The one in which it is.
+    /// Name of the subfolder that the walk is in.
     name: CString,
 }
 
-/// Visits everything in a folder. What vanishes meanwhile, becomes a link, or is another file
-/// system, is not entered.
+/// Visits all entries of a folder. An entry that vanishes meanwhile, becomes a link, or is another
+/// file system, is not entered.
 ///
 /// # Errors
 /// The visitor's; a folder cannot be read, or was moved elsewhere while the walk was in it.
@@ -142,12 +142,12 @@ pub fn walk(folder: OwnedFd, visitor: &mut impl Visitor) -> io::Result<()> {
     }
 }
 
-/// What came of looking at a piece of a folder.
+/// Result of reading a piece of a folder.
 enum Look {
     Read,
-    /// There is no more in it.
+    /// The folder has no more entries.
     Through,
-    /// The visitor wants no more.
+    /// The visitor ended the walk.
     Ended,
 }
 
@@ -179,11 +179,11 @@ fn look(
     })
 }
 
-/// None: there is no folder of this name on this file system now.
+/// Opens a subfolder; `None` if no folder of this name is on this file system now.
 fn enter(parent: &OwnedFd, name: &CStr) -> Result<Option<OwnedFd>, Errno> {
     let only_here = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
     let opened = match openat2(parent, name, FOLDER, Mode::empty(), only_here) {
-        // Linux before 5.6, or a filter of system calls that does not know it.
+        // Linux before 5.6, or a system call filter without `openat2`.
         Err(Errno::NOSYS | Errno::PERM) => {
             let opened = openat(parent, name, FOLDER, Mode::empty())?;
             match identity(&opened)?.0 == identity(parent)?.0 {

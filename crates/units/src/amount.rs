@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Thousandths in one whole GPU (or CPU core).
 pub const GPU_MILLIS: u64 = 1000;
 
-/// Why an amount was refused. The text names what is allowed.
+/// Error of an amount. The text names what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
     /// Not a number at all.

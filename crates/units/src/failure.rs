@@ -1,5 +1,5 @@
-//! What kind of failure an error is, for the interfaces that answer with it. Owns: the kinds.
-//! Does not know about: which status an interface gives to each.
+//! Classes of errors, for the interfaces that return them. Owns: the kinds. Does not know about:
+//! the status that an interface gives to each.
 
 use std::fmt::Display;
 
@@ -8,25 +8,25 @@ use std::fmt::Display;
 pub enum Failure<'a> {
     /// A value is not allowed.
     Invalid {
-        /// Which field.
+        /// Name of the field.
         field: &'a str,
     },
-    /// There is no such thing.
+    /// The named object does not exist.
     NotFound {
-        /// `project`, `workload`, `pod`.
+        /// Noun of the object: `project`, `workload`, `pod`.
         what: &'a str,
-        /// As asked for.
+        /// Name in the request.
         name: &'a str,
     },
-    /// It does not go together with what is there.
+    /// The request conflicts with the current state.
     Conflict,
-    /// Not now.
+    /// The request cannot be served now.
     Unavailable,
-    /// A fault of this program or of its surroundings.
+    /// A fault of this program or of its environment.
     Internal,
 }
 
-/// An error whose kind is known. Its text says what is wrong and what to do.
+/// An error with a kind. Its text names the fault and the remedy.
 pub trait Classify: Display {
     /// Its kind.
     fn failure(&self) -> Failure<'_>;

@@ -1,23 +1,22 @@
 //! Dense typed indices and the tables they index. Owns: ids that cost eight bytes and cannot be
-//! mixed up, neither with those of another table nor with that of a row that was there before.
-//! Refuses to know what a row is.
+//! confused with those of another table or of a removed row. Does not know about: the rows.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An index into a [`Table`] of `T`: a place, and how many rows were there before.
+/// An index into a [`Table`] of `T`: a slot, and the number of rows that were there before.
 pub struct Idx<T>(u32, u32, PhantomData<fn() -> T>);
 
 impl<T> Idx<T> {
-    /// The index of the first row at place `raw`.
+    /// The index of the first row at slot `raw`.
     #[must_use]
     pub const fn new(raw: u32) -> Self {
         Self(raw, 0, PhantomData)
     }
 
-    /// The place, which is that of one living row.
+    /// Number of the slot, which at most one living row has.
     #[must_use]
     pub const fn raw(self) -> u32 {
         self.0
@@ -72,8 +71,8 @@ impl<T> fmt::Debug for Idx<T> {
     }
 }
 
-/// A table with dense ids. The place of a removed row is given out again, lowest first, so that the
-/// same history always yields the same ids; its id is not.
+/// A table with dense ids. The slot of a removed row is used again, lowest first, so that the same
+/// history always yields the same ids; its id is not.
 #[derive(Debug, Clone)]
 pub struct Table<T> {
     places: Vec<Place<T>>,
@@ -83,7 +82,7 @@ pub struct Table<T> {
 #[derive(Debug, Clone)]
 struct Place<T> {
     row: Option<T>,
-    /// How many rows were here before.
+    /// Number of rows that were here before.
     generation: u32,
 }
 
@@ -125,7 +124,7 @@ impl<T> Table<T> {
         self.places.get(id.at()).filter(|place| place.generation == id.1)?.row.as_ref()
     }
 
-    /// The row for change, if it is alive.
+    /// The row, mutable, if it is alive.
     pub fn get_mut(&mut self, id: Idx<T>) -> Option<&mut T> {
         self.places.get_mut(id.at()).filter(|place| place.generation == id.1)?.row.as_mut()
     }
@@ -143,7 +142,7 @@ impl<T> Table<T> {
         places.map(|(raw, place)| Idx(raw, place.generation, PhantomData))
     }
 
-    /// How many rows are alive.
+    /// Number of living rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()

@@ -1,8 +1,8 @@
 //! The rule for labels, as Kubernetes has it: one rule, one error text.
 
-/// Longest name or value, in characters.
+/// Maximum length of a name or value, in characters.
 const PART_CHARS_MAX: usize = 63;
-/// Longest prefix of a key, in characters.
+/// Maximum length of the prefix of a key, in characters.
 const PREFIX_CHARS_MAX: usize = 253;
 
 fn is_plain(text: &str, others: &str) -> bool {
@@ -15,7 +15,7 @@ fn is_plain(text: &str, others: &str) -> bool {
 /// Checks key and value of a label: `zone`, `run.ai/type`.
 ///
 /// # Errors
-/// Says what is allowed.
+/// The text says what is allowed.
 pub fn check_label(key: &str, value: &str) -> Result<(), String> {
     let (prefix, name) = key.rsplit_once('/').map_or((None, key), |(p, n)| (Some(p), n));
     let prefix_fits = prefix.is_none_or(|p| p.len() <= PREFIX_CHARS_MAX && is_plain(p, "-."));
@@ -38,7 +38,7 @@ pub fn check_label(key: &str, value: &str) -> Result<(), String> {
 /// Reads labels written like `zone=a,run.ai/type=big`.
 ///
 /// # Errors
-/// Says which part is none, and how they are written.
+/// The text names the invalid part and the syntax.
 pub fn parse_labels(text: &str) -> Result<std::collections::BTreeMap<String, String>, String> {
     let pair = |part: &str| {
         let Some((key, value)) = part.split_once('=') else {

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// Longest name, in characters (Run:ai: DNS-1035 label, room left for pod suffixes).
+/// Maximum length of a name, in characters (Run:ai: DNS-1035 label, room left for pod suffixes).
 pub const NAME_CHARS_MAX: usize = 49;
 
-/// So much of a word is repeated in a message.
+/// Maximum length at which a message repeats a word, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Why a name was refused.
+/// Error of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "name `{shown}` is not allowed: {fault}; a name is 1 to {max} lower-case letters, digits \
@@ -19,14 +19,14 @@ const SHOWN_CHARS_MAX: usize = 60;
 pub struct NameError {
     /// The name as typed.
     pub name: String,
-    /// What is wrong with it.
+    /// The broken part of the rule.
     pub fault: &'static str,
 }
 
 /// Checks a project or workload name.
 ///
 /// # Errors
-/// Says which part of the rule the name breaks.
+/// The text says which part of the rule the name breaks.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     let fault = if name.is_empty() {
         "it is empty"
@@ -44,8 +44,7 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     Err(NameError { name: name.to_owned(), fault })
 }
 
-/// Words from outside as a message repeats them: on one line, escaped, and cut where a reader has
-/// seen enough to know them again.
+/// External text as a message repeats it: on one line, escaped, and truncated.
 #[must_use]
 pub fn shown(typed: &str) -> String {
     let mut chars = typed.chars();
@@ -63,14 +62,14 @@ pub fn shown(typed: &str) -> String {
     shown
 }
 
-/// Text as it stands in HTML and SVG, in an element and in an attribute.
+/// Escapes text for HTML and SVG, in an element and in an attribute.
 #[must_use]
 pub fn markup(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Marks that turn the direction of the text behind them, and line ends that are no control.
+/// Direction marks, and line separators that are no control characters.
 const fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }

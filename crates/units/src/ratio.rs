@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// `part / whole` with the conventions of share comparison: over a whole of nothing, nothing is
-/// zero and anything is infinite.
+/// `part / whole` with the conventions of share comparison: with a whole of zero, a part of zero is
+/// zero and any other part is infinite.
 #[derive(Debug, Clone, Copy)]
 pub struct Ratio {
     part: u64,
@@ -22,9 +22,8 @@ impl Ratio {
 }
 
 impl Ratio {
-    /// The ratio to about one part in sixteen, as a number that only compares: for orders that
-    /// are not to change with every small step. More than any ratio of finite parts is the
-    /// largest number.
+    /// The ratio to about one part in sixteen, as a number for comparisons: for orders that should
+    /// not change with every small step. Infinite ratios give the largest number.
     #[must_use]
     pub fn coarse(self) -> u64 {
         const BITS: u32 = 5;
@@ -41,7 +40,7 @@ impl Ratio {
 impl Ord for Ratio {
     fn cmp(&self, other: &Self) -> Ordering {
         if self.whole == 0 && other.whole == 0 {
-            // Both infinite: a larger part is no "more" infinite.
+            // Both infinite: a larger part is not greater.
             return Ordering::Equal;
         }
         let left = u128::from(self.part) * u128::from(other.whole);

@@ -19,8 +19,8 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Gpu, Self::Cpu, Self::Memory];
 
-    /// The smallest amount in which left-over capacity is shared out: GPUs go in whole ones
-    /// (scheduling reference, fair share), the others as they are counted.
+    /// The smallest amount in which unclaimed capacity is divided: one GPU (scheduling reference,
+    /// fair share), one thousandth of a core, one byte.
     #[must_use]
     pub const fn share_unit(self) -> u64 {
         match self {
@@ -42,9 +42,9 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Nothing.
+    /// All zero.
     pub const ZERO: Self = Self { gpu_millis: 0, cpu_millis: 0, memory_bytes: 0 };
-    /// More than any machine has: the stand-in for "no limit".
+    /// Larger than any machine: stands for "no limit".
     pub const UNLIMITED: Self =
         Self { gpu_millis: u64::MAX, cpu_millis: u64::MAX, memory_bytes: u64::MAX };
 
@@ -109,7 +109,7 @@ impl IndexMut<Kind> for Resources {
     }
 }
 
-/// Addition stops at the largest number: an amount that large is a limit, not a count.
+/// Addition saturates: an amount that large is a limit, not a count.
 impl Add for Resources {
     type Output = Self;
     #[inline]
@@ -125,10 +125,10 @@ impl AddAssign for Resources {
     }
 }
 
-/// Subtraction of what was added before.
+/// Subtracts an amount that was added before.
 ///
 /// # Panics
-/// When more is taken than is there: an accounting bug, better stopped than carried on.
+/// When the result would be negative: an accounting bug must not go on unnoticed.
 impl Sub for Resources {
     type Output = Self;
     #[inline]

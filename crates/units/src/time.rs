@@ -1,4 +1,4 @@
-//! Points in time as integers, handed in from outside. Owns no clock.
+//! Points in time as integers, passed in by the caller. Owns no clock.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What can be the matter with a GPU.
+//! Faults of GPUs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,32 +9,32 @@ use serde::{Deserialize, Serialize};
 use spec::{ForeignProcess, RunKey};
 use units::{format_bytes, format_millis};
 
-/// A GPU does not work any more.
+/// Code of a GPU that does not work any more.
 pub const GPU_LOST: Code = Code { code: "E207", name: "GpuLost" };
-/// A GPU is used by processes that belong to no run.
+/// Code of a GPU with processes that belong to no run.
 pub const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
-/// A GPU is held by a run that should not exist.
+/// Code of a GPU that is held by a run that should not exist.
 pub const GPU_HELD: Code = Code { code: "E214", name: "GpuHeld" };
 
-/// What is the matter with a GPU.
+/// Fault of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GpuFault {
-    /// It does not work, and why.
+    /// It does not work, for this reason.
     Lost(String),
-    /// Processes of no run hold memory of it, by process id.
+    /// Processes of no run hold memory of it; by process id.
     Taken(BTreeMap<u32, ForeignProcess>),
-    /// Runs hold it that should not exist any more.
+    /// Runs that should not exist any more hold it.
     Held(Vec<Holder>),
 }
 
-/// A run that holds a GPU and should not exist any more.
+/// A run that should not exist any more and holds a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Which run.
+    /// Key of the run.
     pub run: RunKey,
-    /// Its main process.
+    /// Process id of its main process, if known.
     pub pid: Option<u32>,
-    /// Its share of the GPU, in thousandths; none where it is not known which GPUs it has.
+    /// Its share of the GPU in thousandths; `None` if its GPUs are not known.
     pub share_millis: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// What is the matter with real GPUs, by what the driver calls them.
+/// Faults of real GPUs, by the UUID that the driver gives them.
 pub type GpuFaults = Arc<BTreeMap<String, GpuFault>>;
 
 impl GpuFault {
@@ -65,13 +65,13 @@ impl GpuFault {
         }
     }
 
-    /// True if it does not work any more.
+    /// True if the GPU does not work any more.
     #[must_use]
     pub const fn is_loss(&self) -> bool {
         matches!(self, Self::Lost(_))
     }
 
-    /// True if a run holds it that should not exist any more.
+    /// True if runs that should not exist any more hold it.
     #[must_use]
     pub const fn is_held(&self) -> bool {
         matches!(self, Self::Held(_))

@@ -1,9 +1,8 @@
-//! What readers may see of the state: immutable snapshots, replaced as a whole after every
-//! decision. Readers never wait for the dispatcher. A copy of a view shares what has not changed
-//! since.
+//! Visible state for readers: immutable snapshots, replaced as a whole after every decision.
+//! Readers never wait for the dispatcher. A copy of a view shares the unchanged parts.
 //!
-//! Owns: what is shown of workloads, departments, projects, nodes and objects, and the maps in
-//! which they are. Does not know about: how a view is made, and how it is shown on the wire.
+//! Owns: the visible fields of workloads, departments, projects, nodes and objects, and the maps
+//! that hold them. Does not know about: how a view is built, and its wire form.
 
 mod gpu_fault;
 mod node;
@@ -28,7 +27,7 @@ pub use pending::{Membership, PendingClasses, PendingReason, ReasonView};
 pub use shared_map::SharedMap;
 pub use workload::{Phase, PodState, PodView, WorkloadView};
 
-/// The whole visible state at one moment.
+/// A snapshot of the visible state.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// Number of the last event that is part of this view.
@@ -39,33 +38,33 @@ pub struct View {
     pub projects: SharedMap<u64, Arc<ProjectView>>,
     /// Workloads that are not deleted, by id, without archived ones.
     pub workloads: SharedMap<Uuid, Arc<WorkloadView>>,
-    /// The revisions of inferences, by id. Each is shown like a workload.
+    /// The revisions of inferences, by id. Each has the form of a workload.
     pub revisions: SharedMap<Uuid, Arc<WorkloadView>>,
-    /// What classes of workloads wait for.
+    /// Pending reasons of classes of workloads.
     pub pending: PendingClasses,
-    /// Inferences, and workloads with ports that are opened in a browser, by the name of their
-    /// project and their own: every request to one is by these.
+    /// Inferences, and workloads with ports that are opened in a browser, by the names of the
+    /// project and of the workload: every request to one is routed by these.
     pub by_name: SharedMap<(String, String), Uuid>,
-    /// How many workloads are archived: ended ones that only the database has.
+    /// Numbers of archived workloads: ended ones that only the database has.
     pub archived: Arc<BTreeMap<ArchivedKey, u64>>,
-    /// What the scheduler does not need: users, rules, assets, ….
+    /// Objects that the scheduler does not need: users, rules, assets, ….
     pub objects: Objects,
     /// Nodes in their order.
     pub nodes: Vec<Arc<NodeView>>,
     /// Node pools, `default` first, then in order of creation.
     pub pools: Vec<Arc<PoolView>>,
-    /// How the cluster is used as a whole.
+    /// Capacity of the cluster.
     pub capacity: Resources,
 }
 
 impl View {
-    /// How many workloads are archived.
+    /// Number of archived workloads.
     #[must_use]
     pub fn archived_count(&self) -> u64 {
         self.archived.values().sum()
     }
 
-    /// Why a workload waits; empty when it does not.
+    /// Pending reasons of a workload; empty if it does not wait.
     #[must_use]
     pub fn why(&self, workload: &WorkloadView) -> Vec<ReasonView> {
         self.pending.in_full(&workload.pending)
@@ -77,7 +76,7 @@ impl View {
         self.named(project, name).filter(|workload| workload.spec.has_revisions())
     }
 
-    /// The workload of this name in the project of that name, if requests come to it by name.
+    /// The workload of this name in the project of that name, if requests are routed to it by name.
     #[must_use]
     pub fn named(&self, project: &str, name: &str) -> Option<&Arc<WorkloadView>> {
         let id = self.by_name.get(&(project.to_owned(), name.to_owned()))?;
@@ -90,9 +89,9 @@ impl View {
 pub struct Event {
     /// Position in the log, from 1, without gaps for a reader.
     pub seq: u64,
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// What happened: `Submitted`, `Scheduled`, `Started`, `Evicted`, `PhaseChanged`, ….
+    /// Kind of event: `Submitted`, `Scheduled`, `Started`, `Evicted`, `PhaseChanged`, ….
     pub kind: String,
     /// True if it is a warning.
     pub warning: bool,
@@ -113,7 +112,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The row of the log, with the project that may read it.
+    /// The log row, with the project whose users may read it.
     #[must_use]
     pub fn row(&self, project_id: Option<u64>) -> EventRow {
         EventRow {

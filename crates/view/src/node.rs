@@ -10,16 +10,16 @@ use uuid::Uuid;
 
 use crate::gpu_fault::GpuFault;
 
-/// A node and how it stands.
+/// A node with its settings and usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeView {
-    /// As it came.
+    /// Specification as reported.
     pub spec: Arc<NodeSpec>,
     /// Name.
     pub name: String,
-    /// What the GPUs are: product name, or `simulated`.
+    /// Product name of the GPUs, or `simulated`.
     pub gpu_type: String,
-    /// True if its GPUs exist only in the books.
+    /// True if its GPUs are simulated.
     pub simulated: bool,
     /// Memory of each GPU in bytes.
     pub gpu_memory_bytes: Vec<u64>,
@@ -27,8 +27,7 @@ pub struct NodeView {
     pub gpu_used_millis: Vec<u64>,
     /// The pods on each GPU, in the order of the model.
     pub gpu_pods: Vec<Vec<GpuPod>>,
-    /// What is the matter with its GPUs, by their numbers: those are out of service, and no part of
-    /// the capacity.
+    /// Faults of its GPUs, by index: these are out of service, and not part of the capacity.
     pub gpu_faults: BTreeMap<u32, GpuFault>,
     /// Capacity.
     pub capacity: Resources,
@@ -36,24 +35,24 @@ pub struct NodeView {
     pub used: Resources,
     /// Name of its pool.
     pub pool: String,
-    /// How that divides the compute time of GPUs; none: as the server was started.
+    /// Time slicing of its pool; `None` = default of the server.
     pub time_slicing: Option<TimeSlicing>,
-    /// How that keeps parts of GPUs; none: as the server was started.
+    /// Enforcement of GPU fractions in its pool; `None` = default of the server.
     pub fractions: Option<PoolFractions>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its taints.
     pub taints: Vec<Taint>,
-    /// Whether new pods may come.
+    /// Admission of new pods: enabled, cordoned or draining.
     pub scheduling: Scheduling,
-    /// When it was added.
+    /// Time of creation.
     pub created_at: Instant,
 }
 
 /// A pod that holds a GPU or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuPod {
-    /// Its workload; of a replica its revision.
+    /// Its workload, or the revision of a replica.
     pub workload_id: Uuid,
     /// Its id.
     pub pod_id: Uuid,
@@ -61,44 +60,44 @@ pub struct GpuPod {
     pub millis: u64,
 }
 
-/// A GPU of a node and how it stands. Two are equal if they look the same.
+/// A GPU of a node with its usage. Two are equal if all visible values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuView<'a> {
     /// Name of its node.
     pub node: &'a str,
-    /// Its number there.
+    /// Its index on the node.
     pub index: u32,
-    /// What the driver calls it.
+    /// UUID that the driver gives the GPU.
     pub uuid: &'a str,
     /// Product name, or `simulated`.
     pub gpu_type: &'a str,
-    /// True if it exists only in the books.
+    /// True if it is simulated.
     pub simulated: bool,
     /// Name of the pool of its node.
     pub pool: &'a str,
-    /// How that divides the compute time of GPUs; none: as the server was started.
+    /// Time slicing of that pool; `None` = default of the server.
     pub time_slicing: Option<TimeSlicing>,
-    /// How that keeps parts of GPUs; none: as the server was started.
+    /// Enforcement of GPU fractions in that pool; `None` = default of the server.
     pub fractions: Option<PoolFractions>,
     /// Its memory in bytes.
     pub memory_bytes: u64,
     /// Thousandths in use.
     pub used_millis: u64,
-    /// The MIG instance that it is, where those are given out for parts of GPUs.
+    /// Its MIG instance, if instances are allocated for GPU fractions.
     pub instance: Option<&'a Instance>,
-    /// Why it is out of service, if it is.
+    /// Fault that puts it out of service.
     pub fault: Option<&'a GpuFault>,
     /// The pods on it.
     pub pods: &'a [GpuPod],
 }
 
 impl NodeView {
-    /// Thousandths of a GPU that pods may have of each of its GPUs together.
+    /// Total share that pods may have of each of its GPUs, in thousandths.
     pub fn capacities(&self) -> impl Iterator<Item = u64> {
         self.spec.gpus.iter().map(NodeGpu::capacity_millis)
     }
 
-    /// A GPU, by its number.
+    /// A GPU, by its index.
     #[must_use]
     pub fn gpu(&self, index: u32) -> Option<GpuView<'_>> {
         let at = index as usize;
@@ -125,25 +124,25 @@ impl NodeView {
     }
 }
 
-/// A node pool and how it stands.
+/// A node pool with its settings and nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolView {
     /// Id.
     pub id: String,
     /// Name.
     pub name: String,
-    /// What it is made of and how it is used.
+    /// Node label and placement settings.
     pub settings: spec::PoolSettings,
-    /// Its nodes.
+    /// Names of its nodes.
     pub nodes: Vec<String>,
-    /// What they have.
+    /// Capacity of its nodes.
     pub capacity: Resources,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Instant,
-    /// By whom.
+    /// User who created it.
     pub created_by: String,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Instant,
-    /// By whom.
+    /// User who made the last change.
     pub updated_by: String,
 }

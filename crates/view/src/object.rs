@@ -1,5 +1,5 @@
-//! An object: a document that the scheduler does not need. Does not know about: what is in one; the
-//! sender has checked that.
+//! An object: a document that the scheduler does not need. Does not know about: its content, which
+//! the sender has validated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,24 +14,24 @@ use units::Instant;
 
 use crate::shared_map::SharedMap;
 
-/// The part of a body that ends with the object; what is left of a deleted one is history.
+/// Field of a body that is removed with the object; the rest of a deleted object is history.
 pub const SECRETS: &str = "secrets";
-/// The part of a body that names other objects, `["<kind>/<id>"]`. They must be there, in a scope
-/// around the object's, and are not deleted as long as it names them.
+/// Field of a body with the keys of other objects, `["<kind>/<id>"]`. They must exist, in a scope
+/// around the object's, and cannot be deleted while it refers to them.
 pub const NAMES: &str = "names";
 
-/// Whose an object is.
+/// Scope of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
-    /// The program's own.
+    /// The program itself.
     System,
-    /// Of the whole installation.
+    /// The whole installation.
     Tenant,
-    /// Of the cluster.
+    /// The cluster.
     Cluster,
-    /// Of a department; ends with it.
+    /// A department, by id; its objects are deleted with it.
     Department(u64),
-    /// Of a project; ends with it.
+    /// A project, by id; its objects are deleted with it.
     Project(u64),
 }
 
@@ -63,65 +63,65 @@ impl FromStr for Scope {
     }
 }
 
-/// A text that is no scope.
+/// Error for a text that is not a scope.
 #[derive(Debug, Error)]
 #[error("`{0}` is no scope")]
 pub struct UnknownScope(String);
 
-/// A living object.
+/// An object that is not deleted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Object {
-    /// Number in order of creation, over all kinds; never given out twice.
+    /// Number in order of creation, over all kinds; never reused.
     pub seq: u64,
-    /// What it is: `user`, `access-rule`, ….
+    /// Kind: `user`, `access-rule`, ….
     pub kind: Arc<str>,
     /// Id, unique in its kind.
     pub id: String,
-    /// Whose it is.
+    /// Scope that it belongs to.
     pub scope: Scope,
-    /// The object it ends with, `user/<id>`; empty for none.
+    /// Object that it is deleted with, `user/<id>`; empty for none.
     pub owner: String,
-    /// Name, unique among the living of the kind, scope and owner.
+    /// Name, unique among the current objects of the kind, scope and owner.
     pub name: String,
     /// Everything else, in the storage type of its kind.
     pub body: Value,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Instant,
-    /// By whom.
+    /// User who created it.
     pub created_by: String,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Instant,
-    /// By whom.
+    /// User who made the last change.
     pub updated_by: String,
 }
 
-/// Without the body, which may hold hashes of secrets.
+/// Prints it without the body, which may hold hashes of secrets.
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({} {} {} of {})", self.kind, self.id, self.name, self.scope)
     }
 }
 
-/// The living objects by kind and id. Parts that did not change are shared with the ones before.
+/// The current objects by kind and id. Unchanged parts are shared with earlier copies.
 #[derive(Debug, Clone, Default)]
 pub struct Objects(BTreeMap<Arc<str>, Arc<ObjectsById>>);
 
-/// The living objects of one kind, by id.
+/// The current objects of one kind, by id.
 pub type ObjectsById = SharedMap<String, Arc<Object>>;
 
 impl Objects {
-    /// Those of a kind; the same allocation until one of them changes.
+    /// The objects of a kind; the allocation stays the same until one of them changes.
     #[must_use]
     pub fn shelf(&self, kind: &str) -> Option<&Arc<ObjectsById>> {
         self.0.get(kind)
     }
 
-    /// Every kind of which there was ever one.
+    /// Every kind that has ever had an object.
     pub fn kinds(&self) -> impl Iterator<Item = &Arc<str>> {
         self.0.keys()
     }
 
-    /// Those of a kind, in order of creation.
+    /// The objects of a kind, in order of creation.
     #[must_use]
     pub fn all(&self, kind: &str) -> Vec<Arc<Object>> {
         let mut all: Vec<_> = self.shelf(kind).into_iter().flat_map(|s| s.values()).collect();
@@ -129,13 +129,13 @@ impl Objects {
         all.into_iter().cloned().collect()
     }
 
-    /// The one with this id.
+    /// The object with this id.
     #[must_use]
     pub fn get(&self, kind: &str, id: &str) -> Option<&Arc<Object>> {
         self.shelf(kind)?.get(id)
     }
 
-    /// The one with this name in a scope, of those without an owner.
+    /// The object with this name in a scope, among those without an owner.
     #[must_use]
     pub fn named(&self, kind: &str, scope: Scope, name: &str) -> Option<&Arc<Object>> {
         let is =
@@ -143,42 +143,42 @@ impl Objects {
         self.shelf(kind)?.values().find(is)
     }
 
-    /// Adds one, or puts it in place of the one with its id.
+    /// Adds an object, or replaces the one with its id.
     pub fn put(&mut self, object: Arc<Object>) {
         let shelf = self.0.entry(object.kind.clone()).or_default();
         Arc::make_mut(shelf).insert(object.id.clone(), object);
     }
 
-    /// Takes one out.
+    /// Removes an object.
     pub fn remove(&mut self, object: &Object) {
         if let Some(shelf) = self.0.get_mut(&object.kind) {
             Arc::make_mut(shelf).remove(&object.id);
         }
     }
 
-    /// All of them, kind by kind.
+    /// All objects, kind by kind.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.0.values().flat_map(|shelf| shelf.values())
     }
 }
 
 impl Object {
-    /// The keys of the objects it names.
+    /// The keys of the objects that it refers to.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.body.get(NAMES).and_then(Value::as_array);
         names.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The kind and id of it as an owner.
+    /// Kind and id, in the form of an owner.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{}/{}", self.kind, self.id)
     }
 
-    /// From what is stored.
+    /// Converts a stored row to an object.
     ///
     /// # Errors
-    /// It is in no scope.
+    /// The scope of the row is invalid.
     pub fn from_row(row: ObjectRow) -> Result<Self, UnknownScope> {
         Ok(Self {
             seq: row.seq,
@@ -195,7 +195,7 @@ impl Object {
         })
     }
 
-    /// As it is stored.
+    /// Converts the object to the row to store.
     #[must_use]
     pub fn row(&self, deleted_at: Option<Instant>) -> Change {
         Change::Object(Box::new(ObjectRow {

@@ -5,92 +5,93 @@ use std::sync::Arc;
 use spec::{NodeTypes, Rules, Share};
 use units::{Instant, Resources};
 
-/// A department and how it stands, or what a project has in common with one.
+/// A department with its usage, or the values that a project has in common with one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrgUnit {
-    /// Id, shown as a string of digits at the API.
+    /// Id, shown as a string of digits in the API.
     pub id: u64,
     /// Name, unique.
     pub name: String,
     /// Free text.
     pub description: String,
-    /// Who created it.
+    /// User who created it.
     pub created_by: String,
-    /// When.
+    /// Time of creation.
     pub created_at: Instant,
-    /// Who changed it last.
+    /// User who made the last change.
     pub updated_by: String,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Instant,
-    /// How long its workloads may run.
+    /// Maximum run and idle times of its workloads.
     pub rules: Rules,
-    /// Node pools of workloads that name none, the best first; empty = those of whom it belongs to.
+    /// Default node pools of workloads, the best first; empty = those of the parent.
     pub default_pools: Vec<String>,
-    /// Which nodes its workloads may go to.
+    /// Allowed types of nodes for its workloads.
     pub node_types: NodeTypes,
-    /// How it stands in all pools together.
+    /// Resources and fair share in all pools together.
     pub status: QueueStatus,
-    /// What it has in each node pool, in the order of [`View::pools`].
+    /// Share and usage in each node pool, in the order of [`View::pools`].
     pub pools: Vec<PoolShare>,
 }
 
 impl OrgUnit {
-    /// What it is entitled to in the node pool `default`.
+    /// Its share in the node pool `default`.
     #[must_use]
     pub fn share(&self) -> Share {
         self.pools.first().map_or(Share::USUAL, |pool| pool.share)
     }
 }
 
-/// What a department or a project has in a node pool.
+/// Share and usage of a department or a project in a node pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolShare {
     /// Id of the pool.
     pub id: Arc<str>,
     /// Name of the pool.
     pub name: Arc<str>,
-    /// What it is entitled to there.
+    /// Quota, limits and weight in the pool.
     pub share: Share,
-    /// What it would be entitled to there, had it been given nothing.
+    /// Default share in the pool, if none were set.
     pub usual: Share,
-    /// How it stands there.
+    /// Resources and fair share in the pool.
     pub status: QueueStatus,
 }
 
-/// What a department or a project holds, asks for and is entitled to.
+/// Allocated and requested resources, and fair share of a department or a project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueStatus {
-    /// What its workloads hold now.
+    /// Resources allocated to its workloads.
     pub allocated: Resources,
-    /// The part of it that cannot be preempted.
+    /// Part of the allocated resources that cannot be preempted.
     pub allocated_non_preemptible: Resources,
-    /// What its workloads ask for, running and pending.
+    /// Resources requested by its workloads, running and pending.
     pub requested: Resources,
-    /// What it is entitled to now, quota and over-quota part together.
+    /// Current fair share: quota and over-quota part together.
     pub fair_share: Resources,
-    /// What it used recently, if that matters.
+    /// Recent usage; `None` if fair share does not depend on it, or for several pools together.
     pub usage: Option<model::Usage>,
 }
 
-/// A project and how it stands.
+/// A project with its usage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectView {
-    /// What a department has as well.
+    /// Values that a department has as well.
     pub unit: OrgUnit,
     /// Id of its department.
     pub department_id: u64,
     /// Name of its department.
     pub department_name: String,
-    /// The rules that apply, with those of its department.
+    /// Effective rules, with those of its department.
     pub effective_rules: Rules,
-    /// The node pools that apply, with those of its department; empty = all.
+    /// Effective default node pools, with those of its department; empty = all.
     pub effective_pools: Vec<String>,
-    /// The types of nodes that apply, with those of its department.
+    /// Effective types of nodes, with those of its department.
     pub effective_types: NodeTypes,
 }
 
 impl ProjectView {
-    /// In words, where its quota is above what its department, which divides its own, can give it.
+    /// Text about quotas above those of the department, which divides its own; `None` if there are
+    /// none.
     #[must_use]
     pub fn above(&self, department: &OrgUnit) -> Option<String> {
         let both = self.unit.pools.iter().zip(&department.pools);
@@ -98,8 +99,8 @@ impl ProjectView {
     }
 }
 
-/// In words, where a project is given more in pools than its department has: the name of a pool,
-/// the share of the project, and that of the department.
+/// Text about quotas of a project above those of its department, by pool; `None` if there are none.
+/// The items are the name of a pool, the share of the project, and that of the department.
 #[must_use]
 pub fn above<'a>(
     department: &str,

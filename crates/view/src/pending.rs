@@ -1,5 +1,6 @@
-//! Why workloads wait. Owns: that what a class of workloads waits for is there once, however many
-//! they are. Does not know about: what makes a class, and when its reasons change.
+//! Pending reasons of workloads. Owns: that the reasons of a class of workloads are stored once,
+//! however many they are. Does not know about: the definition of a class, and when its reasons
+//! change.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,40 +11,40 @@ use uuid::Uuid;
 
 use crate::SharedMap;
 
-/// A coded reason with its text, as shown to people.
+/// A coded reason with its text for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonView {
-    /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md`
-    /// explains.
+    /// Stable code: `P…` for pending, `E…` for evictions; explained in
+    /// `docs/reference/codes/<code>.md`.
     pub code: Cow<'static, str>,
     /// One sentence with the numbers.
     pub message: Arc<str>,
-    /// When it began to apply, or happened.
+    /// Start time of the reason, or time of the event.
     pub at: Instant,
 }
 
-/// A reason of a workload, or that it waits for what its class waits for.
+/// A reason of a workload, or its membership in a class whose reasons it shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingReason {
     /// A reason of its own.
     Own(ReasonView),
-    /// What all of its class wait for.
+    /// The reasons of its class.
     OfClass(Membership),
 }
 
-/// That a workload is of a class.
+/// Membership of a workload in a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
-    /// Which one.
+    /// Id of the class.
     pub class: ClassId,
-    /// Since when.
+    /// Start of the membership.
     pub since: Instant,
-    /// Codes of reasons that it had before as well, and since when.
+    /// Codes of reasons that it had before as well, with their start times.
     pub earlier: Arc<[(Cow<'static, str>, Instant)]>,
 }
 
 impl PendingReason {
-    /// True if it waits for the scheduler by it.
+    /// True if the workload waits for the scheduler.
     #[must_use]
     pub fn is_about_a_place(&self) -> bool {
         match self {
@@ -52,7 +53,7 @@ impl PendingReason {
         }
     }
 
-    /// The reason, if it is its own.
+    /// The workload's own reason; `None` for a membership.
     #[must_use]
     pub const fn own(&self) -> Option<&ReasonView> {
         match self {
@@ -61,7 +62,7 @@ impl PendingReason {
         }
     }
 
-    /// The class it waits with, if it does.
+    /// The class of a membership; `None` for the workload's own reason.
     #[must_use]
     pub const fn class(&self) -> Option<ClassId> {
         match self {
@@ -72,7 +73,7 @@ impl PendingReason {
 }
 
 impl Membership {
-    /// When a reason of the class began to apply to this member.
+    /// Start time of a reason of the class for this member.
     fn since(&self, why: &ReasonView) -> Instant {
         if why.at > self.since {
             return why.at;
@@ -82,7 +83,7 @@ impl Membership {
     }
 }
 
-/// What classes of workloads wait for, and who is of each. A copy shares what has not changed since.
+/// Pending reasons and members of classes of workloads. A copy shares the unchanged parts.
 #[derive(Debug, Clone, Default)]
 pub struct PendingClasses {
     reasons: SharedMap<ClassId, Arc<[ReasonView]>>,
@@ -90,7 +91,7 @@ pub struct PendingClasses {
 }
 
 impl PendingClasses {
-    /// What a class waits for, each since the class does; none if there is no such class.
+    /// The reasons of a class, with their start times for the class; `None` without such a class.
     #[must_use]
     pub fn reasons(&self, class: ClassId) -> Option<&Arc<[ReasonView]>> {
         self.reasons.get(&class)
@@ -101,18 +102,18 @@ impl PendingClasses {
         self.members.get(&class).into_iter().flat_map(SharedMap::keys).copied()
     }
 
-    /// All that are of a class.
+    /// All members of all classes.
     pub fn all_members(&self) -> impl Iterator<Item = (ClassId, Uuid)> {
         let of_each = self.members.iter();
         of_each.flat_map(|(class, members)| members.keys().map(|id| (*class, *id)))
     }
 
-    /// A class waits for this.
+    /// Sets the reasons of a class.
     pub fn set(&mut self, class: ClassId, reasons: Arc<[ReasonView]>) {
         self.reasons.insert(class, reasons);
     }
 
-    /// A workload is of a class.
+    /// Adds a workload to a class.
     pub fn join(&mut self, class: ClassId, id: Uuid) {
         if let Some(members) = self.members.get_mut(&class) {
             members.insert(id, ());
@@ -121,7 +122,7 @@ impl PendingClasses {
         }
     }
 
-    /// A workload is of a class no more, which ends with the last of it.
+    /// Removes a workload from a class; the last one removes the class.
     pub fn leave(&mut self, class: ClassId, id: Uuid) {
         let Some(members) = self.members.get_mut(&class) else { return };
         members.remove(&id);
@@ -131,7 +132,7 @@ impl PendingClasses {
         }
     }
 
-    /// Reasons of a workload, each with when it began to apply to it.
+    /// Reasons of a workload, with their start times for it.
     pub fn each<'a>(
         &'a self,
         pending: &'a [PendingReason],
@@ -147,14 +148,14 @@ impl PendingClasses {
         })
     }
 
-    /// Reasons of a workload, in full.
+    /// Reasons of a workload, with text and start times for it.
     #[must_use]
     pub fn in_full(&self, pending: &[PendingReason]) -> Vec<ReasonView> {
         self.each(pending).map(|(why, at)| ReasonView { at, ..why.clone() }).collect()
     }
 
-    /// The classes that wait for something else than before, are new or are gone: whether each was
-    /// there, and whether it is.
+    /// The classes whose reasons have changed, new ones and removed ones: true if the class existed
+    /// before, and true if it exists now.
     pub fn diff<'a>(
         before: &'a Self,
         now: &'a Self,

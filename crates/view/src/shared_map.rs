@@ -1,4 +1,4 @@
-//! An ordered map of which a copy costs little. Owns: that copies share what has not changed since.
+//! An ordered map with cheap copies. Owns: that copies share unchanged parts.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -6,18 +6,18 @@ use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// Most entries of a part. A change copies one part, and the first one in a copy of the map counts
-/// the parts: with 100,000 entries both are some microseconds. A copy without a change costs
-/// nothing.
+/// Maximum number of entries of a part. A change copies one part, and the first change of a copy
+/// also copies the list of parts: with 100,000 entries both take some microseconds. A copy without
+/// a change costs nothing.
 const PART_MAX: usize = 128;
 
-/// The entries of a map, in parts of which each is shared or not.
+/// The entries of a map, in parts that copies share.
 type Parts<K, V> = Vec<Arc<Vec<(K, V)>>>;
 
-/// An ordered map in parts, which copies share until one of them changes: what readers see is
-/// replaced after every decision, and only what changed is to be paid for.
+/// An ordered map in parts, which copies share until one of them changes: the view is replaced
+/// after every decision, at the cost of the change only.
 pub struct SharedMap<K, V> {
-    /// None is empty, and all keys of one are below those of the next.
+    /// No part is empty, and all keys of a part are below those of the next.
     parts: Arc<Parts<K, V>>,
     len: usize,
 }
@@ -47,13 +47,13 @@ impl<K: PartialEq, V: PartialEq> PartialEq for SharedMap<K, V> {
 }
 
 impl<K, V> SharedMap<K, V> {
-    /// How many entries there are.
+    /// Number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there are none.
+    /// True if there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -76,7 +76,8 @@ impl<K, V> SharedMap<K, V> {
 }
 
 impl<K: Ord, V> SharedMap<K, V> {
-    /// The part that a key is in, or would be, and its number there: of itself, or of the next.
+    /// Index of the part that has a key, or would have it, and the index of the key in it, or of
+    /// its successor.
     fn place<Q: Ord + ?Sized>(&self, key: &Q) -> (usize, Result<usize, usize>)
     where
         K: Borrow<Q>,
@@ -114,7 +115,8 @@ impl<K: Ord, V> SharedMap<K, V> {
 
 impl<K: Ord, V: PartialEq> SharedMap<K, V> {
     /// The keys whose values differ between two maps, in order, with the value before and the value
-    /// now. Parts that the maps share are skipped, so of a copy this costs what was changed in it.
+    /// now. Parts that the maps share are skipped, so the cost depends on the changes since the
+    /// copy.
     pub fn diff<'a>(
         before: &'a Self,
         now: &'a Self,
@@ -150,10 +152,10 @@ impl<K: Ord, V: PartialEq> SharedMap<K, V> {
     }
 }
 
-/// A place in the entries of a map.
+/// A position in the entries of a map.
 struct Cursor<'a, K, V> {
     parts: &'a [Arc<Vec<(K, V)>>],
-    /// Number of the next entry in the first part.
+    /// Index of the next entry in the first part.
     number: usize,
 }
 
@@ -167,7 +169,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         self.parts.first()?.get(self.number)
     }
 
-    /// The next entry; the place is behind it afterwards.
+    /// The next entry; advances the position.
     fn take(&mut self) -> Option<(&'a K, &'a V)> {
         let part = self.parts.first()?;
         let (key, value) = part.get(self.number)?;
@@ -178,7 +180,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         Some((key, value))
     }
 
-    /// True if both are at the beginning of a part that both maps have.
+    /// True if both are at the start of a part that both maps share.
     fn shared_part(&self, other: &Self) -> bool {
         let both = self.parts.first().zip(other.parts.first());
         self.number == 0
@@ -198,14 +200,14 @@ impl<K: Ord + Borrow<Q>, Q: Ord + ?Sized, V> Index<&Q> for SharedMap<K, V> {
     type Output = V;
 
     /// # Panics
-    /// Without an entry, as any map does.
+    /// There is no entry for the key, as with any map.
     fn index(&self, key: &Q) -> &V {
         self.get(key).expect("an entry for the key")
     }
 }
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
-    /// Gives a key a value; answers the one it had.
+    /// Sets the value of a key; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (at, found) = self.place(&key);
         let parts = Arc::make_mut(&mut self.parts);
@@ -226,7 +228,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         if part.len() < PART_MAX {
             Arc::make_mut(part).insert(number, (key, value));
         } else if is_last && number == PART_MAX {
-            // Keys that grow, as those of workloads do, leave full parts behind.
+            // Ascending keys, as those of workloads, leave full parts behind.
             parts.push(Arc::new(vec![(key, value)]));
         } else {
             let part = Arc::make_mut(part);
@@ -237,7 +239,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         None
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutable.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -248,7 +250,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Some(&mut Arc::make_mut(part).get_mut(number)?.1)
     }
 
-    /// Takes a key away; answers the value it had.
+    /// Removes a key; returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -350,7 +352,7 @@ mod tests {
         }
     }
 
-    /// A value that counts how often it is compared.
+    /// A value that counts its comparisons.
     #[derive(Clone)]
     struct Counted(u32, Arc<AtomicUsize>);
 

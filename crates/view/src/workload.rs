@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{PendingReason, ReasonView};
 
-/// Phases as the REST API names them (reference C.5).
+/// Phases with the names of the REST API (reference C.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Waits for the scheduler, or for resources that are being released for it.
@@ -16,41 +16,41 @@ pub enum Phase {
     Initializing,
     /// Runs.
     Running,
-    /// Runs with fewer pods than it asks for.
+    /// Runs with fewer pods than requested.
     Degraded,
-    /// Serves, while a newer revision of it is on its way.
+    /// Serves, while a newer revision is being started.
     Updating,
     /// Being suspended.
     Stopping,
     /// Suspended.
     Stopped,
-    /// Resumed, not yet looked at.
+    /// Resumed, not yet considered by the scheduler.
     Resuming,
-    /// Being stopped for good.
+    /// Being deleted.
     Deleting,
-    /// Ended well.
+    /// Succeeded.
     Completed,
-    /// Ended badly, retries used up.
+    /// Failed, without retries left.
     Failed,
 }
 
 impl Phase {
-    /// True if a workload in it has been given places.
+    /// True if a workload in this phase has places.
     #[must_use]
     pub const fn holds(self) -> bool {
         matches!(self, Self::Initializing | Self::Running | Self::Degraded)
     }
 }
 
-/// A workload and how it stands.
+/// A workload with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadView {
     /// Id.
     pub id: Uuid,
     /// Number in order of creation.
     pub seq: u64,
-    /// Its place in what the scheduler sees, until it has ended; of an inference the newest
-    /// revision's.
+    /// Its id in the scheduler's model, until it has ended; for an inference, that of the newest
+    /// revision.
     pub model: Option<model::WorkloadId>,
     /// Id of its project.
     pub project_id: u64,
@@ -58,83 +58,82 @@ pub struct WorkloadView {
     pub project_name: String,
     /// Id of the department of its project.
     pub department_id: u64,
-    /// Its name.
+    /// Name of that department.
     pub department_name: String,
-    /// What is requested.
+    /// Specification as requested.
     pub spec: Arc<spec::WorkloadSpec>,
-    /// When it was accepted.
+    /// Time of submission.
     pub created_at: Instant,
     /// Phase.
     pub phase: Phase,
-    /// When it entered the phase.
+    /// Start of the phase.
     pub phase_since: Instant,
-    /// When it ended.
+    /// End of the workload.
     pub completed_at: Option<Instant>,
-    /// When the last of it was gone after it was deleted.
+    /// Time at which a deleted workload was completely removed.
     pub deleted_at: Option<Instant>,
-    /// Resources it holds now.
+    /// Allocated resources.
     pub allocated: Resources,
-    /// Resources it asked for.
+    /// Requested resources.
     pub requested: Resources,
-    /// True if any of what it holds is above its project's quota.
+    /// True if part of its allocation is over its project's quota.
     pub over_quota: bool,
-    /// Its pods; of an inference those of its revisions that are wanted or still there.
+    /// Its pods; of an inference, those of all revisions that are wanted or still exist.
     pub pods: Vec<PodView>,
-    /// Its revisions, the oldest first, if it is an inference.
+    /// Ids of the revisions of an inference, the oldest first.
     pub revisions: Vec<Uuid>,
-    /// Why it waits; empty when it does not. [`View::why`](crate::View::why) has it in full.
+    /// Pending reasons; empty if it does not wait. [`View::why`](crate::View::why) has their texts.
     pub pending: Arc<[PendingReason]>,
-    /// Its last eviction, move or resize, and for whom.
+    /// Its last eviction, move or resize, with the beneficiary.
     pub last_eviction: Option<ReasonView>,
-    /// When it last saved its progress, as it reported.
+    /// Time of the last checkpoint that it reported.
     pub checkpointed_at: Option<Instant>,
-    /// Since when its work would be lost if it were stopped: its start, or its last checkpoint. None
-    /// while it has no place.
+    /// Start of the work that a stop would lose: its start, or its last checkpoint. `None` while it
+    /// has no place.
     pub unsaved_since: Option<Instant>,
-    /// How often it was started again after a failure.
+    /// Number of restarts after failures.
     pub restarts: u32,
-    /// What it failed of, if it did; of an inference what its newest revision did.
+    /// Reason of its failure, if it failed; for an inference, that of the newest revision.
     pub failure: Option<String>,
-    /// The kind of that end.
+    /// Kind of that failure.
     pub failure_kind: Option<spec::ExitKind>,
-    /// Name of the node pool it is in; none while it has no place.
+    /// Name of its node pool; `None` while it has no place.
     pub pool: Option<String>,
-    /// Milliseconds it has waited, and run, up to `phase_since`.
+    /// Waiting time in milliseconds, up to `phase_since`.
     pub waited_ms: u64,
-    /// See `waited_ms`.
+    /// Run time in milliseconds, up to `phase_since`.
     pub ran_ms: u64,
 }
 
 impl WorkloadView {
-    /// True if it waits for the scheduler. What keeps a pod from starting or serving in its place
-    /// is no such reason.
+    /// True if it waits for the scheduler. A condition that keeps a placed pod from starting or
+    /// serving does not count.
     #[must_use]
     pub fn waits_for_a_place(&self) -> bool {
         self.pending.iter().any(PendingReason::is_about_a_place)
     }
 }
 
-/// A pod and how it stands.
+/// A pod with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodView {
-    /// Id; the same for all runs of this pod.
+    /// Id, common to all runs of this pod.
     pub id: Uuid,
-    /// Since when there is this run of it: since its workload was submitted, or it was placed
-    /// again.
+    /// Start of this run of the pod: submission of its workload, or a later placement.
     pub created_at: Instant,
-    /// Number among the workload's pods.
+    /// Index among the workload's pods.
     pub index: u32,
-    /// Which run; 0 before the first.
+    /// Number of its run; 0 before the first.
     pub generation: u32,
-    /// How many runs there were before under the same name.
+    /// Number of earlier runs under this name.
     pub restarts: u32,
     /// Name.
     pub name: String,
-    /// The revision it belongs to, if it is a replica.
+    /// Revision of a replica.
     pub revision: Option<Uuid>,
-    /// The port it was given, if it was.
+    /// Its port, if it has one.
     pub port: Option<u16>,
-    /// True if it is to run: replicas come and go.
+    /// True if it should run: replicas are added and removed.
     pub wanted: bool,
     /// State.
     pub state: PodState,
@@ -142,18 +141,18 @@ pub struct PodView {
     pub node_name: Option<String>,
     /// GPU index on the node and share in thousandths.
     pub gpus: Vec<(u32, u64)>,
-    /// When this run was placed.
+    /// Time at which this run was placed.
     pub placed_at: Option<Instant>,
-    /// Since when its workload has held places without a break.
+    /// Start of the period in which its workload has held places without interruption.
     pub held_since: Option<Instant>,
-    /// When its process started.
+    /// Start of its process.
     pub started_at: Option<Instant>,
-    /// How its last run ended.
+    /// End of its last run.
     pub last_exit: Option<String>,
-    /// When its process, which has ended, is started again: in the place that it keeps, or, if it
-    /// failed and gave its place up, at the earliest.
+    /// Time at which its ended process is restarted: in its place if it keeps it, or, after a
+    /// failure that released the place, at the earliest.
     pub restart_at: Option<Instant>,
-    /// What keeps its run from starting, or from serving.
+    /// Condition that keeps its run from starting, or from serving.
     pub condition: Option<ReasonView>,
 }
 
@@ -162,7 +161,7 @@ pub struct PodView {
 pub enum PodState {
     /// Waits for a place.
     Pending,
-    /// Its turn has not come: others of its workload run first.
+    /// Waits until other pods of its workload have run.
     Later,
     /// Has a place that is being freed for it.
     Reserved,
@@ -172,13 +171,13 @@ pub enum PodState {
     Running,
     /// Being stopped.
     Terminating,
-    /// Ended well.
+    /// Succeeded.
     Succeeded,
-    /// Ended badly.
+    /// Failed.
     Failed,
     /// Suspended.
     Suspended,
-    /// It had not ended when its workload was deleted.
+    /// Not ended when its workload was deleted.
     Gone,
 }
 

@@ -51,7 +51,7 @@ def custom_model():
 
 def words(images):
     """The words of images of 28 x 28 pixels, 0 to 255, as numbers of shape [images, 64]."""
-    # They are images of 8 x 8 pixels, each made 3 x 3, with an edge of 2.
+    # The images of 8 x 8 pixels were each made 3 x 3, with an edge of 2.
     small = images.reshape(-1, 28, 28)[:, 3:26:3, 3:26:3].reshape(-1, 64)
     brightness = np.rint(small * 16 / 255).astype(np.uint64)
     return (np.arange(64, dtype=np.uint64) * np.uint64(17) + brightness) * SPREAD

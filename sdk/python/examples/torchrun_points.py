@@ -2,9 +2,9 @@
 
     torchrun sdk/python/examples/torchrun_points.py --folder /shared/points
 
-It learns whether points are inside of a circle. After each step rank 0 writes a checkpoint into `--folder`,
-which all workers can read; when the workers are others than before, all begin again from it. The global
-minibatch stays as it is where the workers divide it, so the result does not depend on how many there were;
+It learns whether points are inside of a circle. After each step rank 0 writes a checkpoint into
+`--folder`, which all workers can read; when the workers change, all restart from it. The global
+minibatch keeps its size if the workers divide it, so the result does not depend on their number;
 else it is a little larger, and the learning rate follows it.
 """
 

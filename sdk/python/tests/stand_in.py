@@ -1,8 +1,8 @@
 """A small master and parameter server for tests of the worker, in this process.
 
 It hands out tasks, judges pushes by their numbers, keeps a model with plain gradient descent, and
-rejects what was computed on an older version.
-The real ones are programs of Rust; tests with them are the system tests of the repository.
+rejects gradients computed on an older version. The real ones are programs of Rust; tests with them
+are the system tests of the repository.
 """
 
 import threading
@@ -67,7 +67,7 @@ class Job:
         self.reject_next = self.lose_next_reply = 0
         self.on_push = lambda job: None
         self.server = None
-        # What is between it and its workers.
+        # Proxy between it and its workers.
         self.through = None
         self.port = 0
         self.start()

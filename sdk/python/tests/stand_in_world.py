@@ -1,5 +1,5 @@
 """A small master of workers that add up their gradients, for tests: worlds, and the calls of the
-first worker. What it keeps of tasks is that of `stand_in`."""
+first worker. Its tasks are those of `stand_in`."""
 
 import grpc
 from stand_in import Abort, Job
@@ -22,7 +22,7 @@ class WorldJob(Job):
         self.members, self.hosts, self.world = [], {}, 0
         # A pod to which no other can connect, and who has said so: worker, the other, for how long.
         self.apart, self.unreached = "", []
-        # Those who leave for that.
+        # Workers that leave for that.
         self.parted = set()
         self.first_size, self.checkpoint_steps = first_size, checkpoint_steps
         self.instance, self.restored, self.checkpoints = None, 0, {}
@@ -71,7 +71,7 @@ class WorldJob(Job):
                 self.world += 1
                 self.changed.notify_all()
 
-    # What the first worker calls.
+    # Calls of the first worker.
 
     def Attend(self, request):
         is_lost = self.instance not in (None, request.instance) and not self.is_done

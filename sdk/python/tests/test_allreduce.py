@@ -179,7 +179,7 @@ def test_one_that_cannot_be_connected_to_is_named_and_the_others_go_on_without_i
     job.apart = "worker-1"
     workers = [start_worker(job, f"worker-{n}") for n in range(2)]
     with job.lock:
-        # After a second meeting: it is how long they have failed, not one of them.
+        # After a second meeting: the time since the first failure counts, not one attempt.
         assert job.changed.wait_for(lambda: job.unreached and job.unreached[-1][2] > 9_000, 120)
         numbers = {pod: number for number, pod in job.workers.items()}
         pairs = {(one, other) for one, other, _ in job.unreached}
@@ -187,7 +187,7 @@ def test_one_that_cannot_be_connected_to_is_named_and_the_others_go_on_without_i
         assert job.version == 0
         job.parted.add(numbers["worker-1"])
         job.leaving.add(numbers["worker-1"])
-    # 143 would say nothing against it, and so another would begin each time.
+    # 143 would count as a normal end, and so another worker would start each time.
     assert workers[1].wait(60) == 3, said(workers[1])
     assert job.left[numbers["worker-1"]][0] == pb.LEAVE_REASON_PREEMPTED
     assert workers[0].wait(120) == 0, said(workers[0])
@@ -252,7 +252,7 @@ def test_workers_of_keras_learn_digits_and_one_may_be_lost(make_job, start_worke
     job = make_job(arguments=arguments, epochs=3, first_size=2)
     workers = [start_worker(job, f"worker-{n}") for n in range(2)]
     with job.lock:
-        # TensorFlow begins slowly.
+        # TensorFlow starts slowly.
         assert job.changed.wait_for(lambda: job.version >= 20, 240), said(workers[0])
         (number,) = [id for id, pod in job.workers.items() if pod == "worker-0"]
     workers[0].kill()
@@ -261,5 +261,5 @@ def test_workers_of_keras_learn_digits_and_one_may_be_lost(make_job, start_worke
     assert workers[1].wait(240) == 0, said(workers[1])
     assert number not in job.left and len(job.left) == 1
     total, weight = job.metrics["accuracy"]
-    # What moves beside the gradients, such as the means of a normalisation, counts as well.
+    # Values that move beside the gradients, such as the means of a normalisation, count as well.
     assert weight == 297 and total / weight >= 0.9, total / weight

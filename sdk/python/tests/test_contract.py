@@ -127,7 +127,7 @@ def test_metrics_add_up(tmp_path):
 
 
 def numeric_gradient(backend, batch, name, index):
-    """Of the loss by one number of a parameter, by two small steps."""
+    """Derivative of the loss by one number of a parameter, from two small steps."""
     losses = []
     for sign in (1, -1):
         parameters = {n: v.copy() for n, v in backend.parameters().items()}

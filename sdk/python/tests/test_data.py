@@ -107,7 +107,7 @@ def test_snappy_refuses_damage():
             pass
     with pytest.raises(snappy.SnappyError, match="before its block"):
         snappy.decompress_block(b"\x04\x0d\x09")
-    # CRC-32C of "123456789" is 0xe3069283; masked as the framing format says.
+    # CRC-32C of "123456789" is 0xe3069283; masked as in the framing format.
     crc = 0xE3069283
     assert (
         snappy.masked_crc32c(b"123456789")

@@ -147,7 +147,7 @@ def test_a_refusal_of_one_server_ends_the_calls_to_the_others(fails):
             if self is servers[fails]:
                 assert is_waiting.wait(20)
                 raise CallError("PullRows", grpc.StatusCode.INVALID_ARGUMENT, "no such table")
-            # One that is away: the call is repeated until nothing needs it any more.
+            # An absent server: the call is repeated until nothing needs it any more.
             is_waiting.set()
             for _ in range(2000):
                 if interrupted():
@@ -275,7 +275,7 @@ def test_the_published_layer_of_keras(tmp_path):
         step = check_gradient(found, batch, tables[name], 2, 1)
     assert len(step.gradients) == 2
     before = found.predict(batch)
-    # What is exported has the rows in it.
+    # The exported model has the rows in it.
     for table in tables.values():
         known = np.array([1, 2, 4, 2**64 - 1], np.uint64)
         rows = table.source.rows(table, known)

@@ -87,7 +87,7 @@ def test_the_others_hand_back_when_one_leaves_for_itself(make_job, start_worker)
 
 
 class Process:
-    """One that ends by itself if it is the first, and else only when it is killed."""
+    """A process that ends by itself if it is the first, and else only when it is killed."""
 
     killed = threading.Event()
 
@@ -110,7 +110,7 @@ def test_a_master_that_does_not_answer_holds_up_no_other(monkeypatch):
     before, told = signal.getsignal(signal.SIGTERM), []
 
     def gone(name):
-        # It answers only after the other was killed.
+        # The master answers only after the other was killed.
         told.append((name, Process.killed.wait(20)))
 
     try:
@@ -134,11 +134,11 @@ def test_the_others_hand_back_when_one_is_killed(make_job, start_worker, tmp_pat
     with job.lock:
         assert job.changed.wait_for(lambda: job.version >= 5, 60)
     os.kill(of_agent(pod)[1], signal.SIGKILL)
-    # As a shell says it, so that the engine knows one that had too little memory.
+    # The exit code of a shell, so that the engine recognises a process with too little memory.
     assert pod.wait(120) == 137, said(pod)
     assert job.lost == ["pod/1"]
     assert [reason for reason, _ in job.left.values()] == [pb.LEAVE_REASON_PREEMPTED]
-    # The other pod does not wait for what is gone.
+    # The other pod does not wait for the lost one.
     assert other.wait(120) == 0, said(other)
     trained = [n for epoch, _, n in job.visited if epoch == 0]
     assert set(trained) == set(range(RECORDS))
@@ -150,7 +150,7 @@ def test_one_that_fails_ends_the_pod_with_its_code(make_job, start_worker, tmp_p
     wrong = tmp_path / "wrong.py"
     with open(os.path.join(EXAMPLES, "digits_numpy.py")) as file:
         text = file.read()
-    # Not before the other one has begun, which has nothing to leave else.
+    # Not before the other process has begun: it has nothing to leave before.
     go = tmp_path / "go"
     fails = f'''
 import os
@@ -168,7 +168,7 @@ while os.environ["LOCAL_RANK"] != "0":
     go.touch()
     assert worker.wait(300) == 1, said(worker)
     assert "[1] AssertionError: no model" in said(worker)
-    # It has said so itself, with the trace.
+    # The process has reported it itself, with the trace.
     assert job.lost == []
     reasons = {reason for reason, _ in job.left.values()}
     assert reasons == {pb.LEAVE_REASON_CODE_ERROR, pb.LEAVE_REASON_PREEMPTED}

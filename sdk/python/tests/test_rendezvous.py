@@ -1,4 +1,5 @@
-"""The rendezvous of `torchrun` at the server, with a server of this file that says what it is to say."""
+"""The rendezvous of `torchrun` at the server, with a server of this file whose answers are
+scripted."""
 
 import json
 import socket

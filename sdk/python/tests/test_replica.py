@@ -78,7 +78,7 @@ def test_a_checkpoint_has_all_of_a_model(tmp_path, optimizer):
     same(one.copy(), one)
     assert checkpoints.is_of(str(tmp_path), 5, "job")
     assert not checkpoints.is_of(str(tmp_path), 5, "another")
-    # It goes on as if nothing had been.
+    # The copy continues like the original.
     again = checkpoints.load(str(tmp_path), 5, "job")
     for both in (one, again):
         both.update(np.ones(9, np.float32), 0.1)

@@ -34,7 +34,7 @@ def listeners():
 
 
 def together(listeners, work, generation=1, token=TOKEN):
-    """What `work(ring)` returned or raised in each member of a ring, by rank."""
+    """Results or errors of `work(ring)` in each member of a ring, by rank."""
     addresses = [one.address for one in listeners]
     found = [None] * len(listeners)
 
@@ -191,7 +191,7 @@ def test_foreign_processes_on_the_port_do_not_harm_a_ring(listeners):
 
 
 def test_a_proof_of_another_connection_is_good_for_nothing(listeners):
-    """What a listener has said to one is no proof to another."""
+    """A proof that a listener has sent to one connection is none for another."""
     (own,) = listeners(1)
     host, port = own.address.split(":")
     with socket.create_connection((host, int(port))) as foreign:

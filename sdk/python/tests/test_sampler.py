@@ -1,4 +1,4 @@
-"""Which samples ranks get, over changes of their number. Owns: that each is trained on once."""
+"""Samples of ranks, over changes of their number. Owns: that each is trained on once."""
 
 import json
 import random
@@ -17,7 +17,8 @@ def world(size, length, state=None, **options):
 
 
 def train(ranks, batch, steps=None):
-    """So many steps of all ranks, or to the end of the epoch; the samples trained on and the state of rank 0."""
+    """Trains `steps` steps of all ranks, or to the end of the epoch; returns the samples trained on
+    and the state of rank 0."""
     seen, iterators = [], [sampler.batches(batch) for sampler in ranks]
     while steps is None or steps > 0:
         minibatches = [next(iterator, None) for iterator in iterators]

@@ -1,4 +1,4 @@
-"""What a worker of parameter servers does when a step fails."""
+"""Behaviour of a worker of parameter servers when a step fails."""
 
 from types import SimpleNamespace
 

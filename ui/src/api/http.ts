@@ -43,11 +43,11 @@ export class ApiError extends Error {
   }
 }
 
-/** What refusals say of the session, besides what they say of the request. */
+/** Events of the session that a refusal, or another tab, shows. */
 interface SessionListener {
   /** The server no longer knows the session. */
   onEnded: () => void;
-  /** The rights are others than the page knows. */
+  /** The rights differ from those that the page knows. */
   onForbidden: () => void;
   /** Another tab logged in or out. */
   onOtherTab: () => void;
@@ -55,7 +55,7 @@ interface SessionListener {
 
 let listener: SessionListener | undefined;
 
-/** Says what to do when a refusal, or another tab, shows that the session is another. */
+/** Sets the listener for events of the session. */
 export function listenToSession(next: SessionListener): void {
   listener = next;
 }
@@ -100,7 +100,7 @@ export async function request<T>(method: Method, path: string, body?: unknown): 
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
-    // A proxy answered: what it says is not for people.
+    // A proxy answered: its text is not for people.
   }
   const message = said.message ?? `the answer was ${answer.status} ${answer.statusText}`;
   throw new ApiError(answer.status, message, requestId, fieldsOf(said.details, message));

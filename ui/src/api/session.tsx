@@ -1,4 +1,4 @@
-// Who is logged in, and what that one may do.
+// The session: the user who is logged in, and the user's rights.
 import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
 
 import { ApiError, get, keepPageSecret, listenToSession, pageSecret, request } from "./http";
@@ -25,9 +25,9 @@ export interface SessionInfo {
 export type Action = "create" | "read" | "update" | "delete";
 
 interface Session {
-  /** Undefined while it is asked for, null where nobody is logged in. */
+  /** Undefined while it is loaded, null without a login. */
   info: SessionInfo | null | undefined;
-  /** Nobody is logged in any more, though one was: forms on the page are kept. */
+  /** The session has ended while the page was open: forms on the page are kept. */
   ended: boolean;
   failed: ApiError | undefined;
   logIn: (body: { username: string; password: string } | { once: string }) => Promise<SessionInfo>;
@@ -44,12 +44,12 @@ export function useSession(): Session {
   return session;
 }
 
-/** Whether the caller may do something of a resource in some scope. */
+/** True if the caller has an action on a resource in some scope. */
 export function useMay(resource: string, action: Action): boolean {
   return may(useSession().info, resource, action);
 }
 
-/** Whether one of the rights allows it. Resources are in the words of roles. */
+/** True if one of the rights allows it. Resources are in the words of roles. */
 export function may(
   info: SessionInfo | null | undefined,
   resource: string,

@@ -4,22 +4,22 @@ import { useRef, useState } from "react";
 import type { ApiError } from "./http";
 
 interface Sending<T> {
-  /** Whether the form is filled as it has to be. */
+  /** True if the form is filled as required. */
   isReady: boolean;
   send: () => Promise<T>;
   onSent: (made: T) => void;
 }
 
 export interface Submit {
-  /** One tried to send it: what is wrong is told from now on. */
+  /** The user tried to send the form: its problems are shown from now on. */
   tried: boolean;
   pending: boolean;
-  /** The server's refusal of what was sent last. */
+  /** The server's refusal of the last request. */
   error: ApiError | undefined;
   submit: (event: React.FormEvent<HTMLFormElement>) => void;
 }
 
-/** Brings the first field with a problem into view, once it is told. */
+/** Brings the first field with a problem into view, once the problem is shown. */
 function focusProblem(form: HTMLFormElement): void {
   requestAnimationFrame(() => {
     const field = "[aria-invalid=true], [data-invalid] input";

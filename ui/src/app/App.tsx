@@ -1,4 +1,4 @@
-// Which page is at which address, and who may see any.
+// Pages by address, and the login before them.
 import { lazy, Suspense, useEffect, useState } from "react";
 import { I18nProvider, RouterProvider } from "react-aria-components";
 import { Redirect, Route, Switch, useLocation } from "wouter";

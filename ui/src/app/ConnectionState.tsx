@@ -50,13 +50,13 @@ function useSlow(value: string): string {
   return slow;
 }
 
-/** What keeps the page from being true: no connection, no Docker, another version. */
+/** Notices of faults that make the page untrue: no connection, no Docker, another version. */
 export function Notices(): React.ReactNode {
   const connection = useConnection();
   const server = useAll("server", "id")?.[0];
   const lostAt = useAtServer(connectionLostAt());
   return (
-    // Over the page: what one reads does not move when the connection comes and goes.
+    // Over the page: the text under it does not move when the connection comes and goes.
     <div className={css.notices}>
       {connection.state === "waiting" && (
         <Notice action={{ name: "Try now", run: retryLive }}>

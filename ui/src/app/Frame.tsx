@@ -45,7 +45,7 @@ export function Frame({ onLogIn, children }: Props): React.ReactNode {
   const showKeys = useCallback(() => setHelp(true), []);
   useKeys(showKeys);
   const { info } = useSession();
-  // What one may not read is not there, nor the heading of a section of which nothing is.
+  // Pages that the user may not read are left out, and sections without a page.
   const sections = SECTIONS.map(({ name, places }) => ({
     name,
     places: places.filter(({ of }) => may(info, of, "read")),

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
-/** What `?` shows. */
+/** Keys that `?` lists. */
 export const KEYS: [keys: string, what: string][] = [
   ["g o", "Overview"],
   ["g w", "Workloads"],
@@ -30,7 +30,7 @@ const SEQUENCES: Record<string, string> = {
   ct: "/workloads/new/training",
 };
 
-/** Whether letters are typed into this element. */
+/** True if letters are typed into this element. */
 export function takesText(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&

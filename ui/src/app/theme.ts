@@ -1,4 +1,4 @@
-// Light or dark: what the reader chose, else what the system says.
+// Light or dark: the reader's choice, else that of the system.
 
 const STORED = "elastane-theme";
 export type Theme = "light" | "dark" | "system";

@@ -49,7 +49,7 @@ interface FormProps extends Common {
   path: string;
   /** Forgets what was typed. */
   forget: () => void;
-  /** The specification; a text says what is wrong in its fields. */
+  /** The specification; undefined if its fields have a problem. */
   spec: () => object | undefined;
   children: (tried: boolean) => React.ReactNode;
 }

@@ -21,7 +21,7 @@ function scope({ meta }: Asset): string {
   return meta.projectName ? `project ${meta.projectName}` : meta.scope;
 }
 
-/** What a GPU's part is, in the words of the form. */
+/** Compute resources in the words of the form. */
 export function printCompute(of: ComputeAsset["spec"]): string {
   const devices = of.gpuDevicesRequest ?? 0;
   if (devices === 0) return "no GPU";

@@ -1,11 +1,11 @@
-// What is shown where a page cannot be: a file of it is missing, or it failed.
+// Replacement of a page that failed, or one of whose files is missing.
 import { Component } from "react";
 
 import { Button } from "./Button";
 import { Empty } from "./States";
 
 interface Props {
-  /** Another place begins without the failure of the former. */
+  /** A new place starts without the failure of the last one. */
   place: string;
   children: React.ReactNode;
 }
@@ -15,7 +15,7 @@ interface State {
   error: Error | undefined;
 }
 
-/** Whether a file of the interface was not there; the words are those of the browsers. */
+/** True if a file of the interface is missing; the words are those of the browsers. */
 function isMissingFile({ message }: Error): boolean {
   return /dynamically imported module|module script failed|preload CSS/iu.test(message);
 }

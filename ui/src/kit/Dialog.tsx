@@ -45,14 +45,14 @@ export function Dialog({
 
 interface ConfirmProps {
   title: string;
-  /** What is lost. */
+  /** Description of the loss. */
   children: React.ReactNode;
   action: string;
   onClose: () => void;
   onConfirm: () => Promise<unknown>;
 }
 
-/** Asks before something is lost. Errors of the action are shown in it. */
+/** Asks for confirmation before a loss. Errors of the action are shown in it. */
 export function Confirm(props: ConfirmProps): React.ReactNode {
   const [error, setError] = useState<Error>();
   const [pending, setPending] = useState(false);

@@ -19,9 +19,9 @@ import css from "./kit.module.css";
 
 interface Common {
   label: string;
-  /** What is allowed, said before one types. */
+  /** Allowed values, shown before the user types. */
   help?: string | undefined;
-  /** What is wrong with the value. */
+  /** Problem of the value. */
   problem?: string | undefined;
   isRequired?: boolean;
   autoFocus?: boolean;

@@ -4,7 +4,7 @@ import { Button as AriaButton, Tooltip, TooltipTrigger } from "react-aria-compon
 import css from "./bars.module.css";
 
 interface Props {
-  /** Who holds how much. */
+  /** Shares of the GPU by holder, as text. */
   label: string;
   isBroken: boolean;
   parts: { id: string; share: number; color: string }[];

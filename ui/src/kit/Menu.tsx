@@ -8,16 +8,16 @@ export interface MenuAction {
   id: string;
   name: string;
   keys?: string;
-  /** It is how things are now. */
+  /** The action is the current state. */
   isChosen?: boolean;
-  /** It begins another group. */
+  /** The action starts another group. */
   isFirst?: boolean;
   run: () => void;
 }
 
 interface Props {
   label: React.ReactNode;
-  /** What a screen reader says, where the label is only a sign. */
+  /** Name for screen readers, if the label is only a sign. */
   name?: string;
   kind?: "main" | "plain";
   actions: MenuAction[];

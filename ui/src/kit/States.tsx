@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { Button } from "./Button";
 import css from "./kit.module.css";
 
-/** What went wrong, in the server's words. */
+/** An error, in the server's words. */
 export function Failure(props: {
   error: Error;
   onRetry?: (() => void) | undefined;
@@ -22,7 +22,7 @@ export function Failure(props: {
   );
 }
 
-/** Nothing is there yet: what this is, and the first thing to do. */
+/** An empty page: its purpose, and the first step. */
 export function Empty(props: { title: string; children: React.ReactNode }): React.ReactNode {
   return (
     <div className={css.empty}>

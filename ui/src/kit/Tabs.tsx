@@ -1,4 +1,4 @@
-// Tabs of a pane. A tab that is not chosen does not exist, and asks for nothing.
+// Tabs of a pane. A tab that is not chosen does not exist, and sends no requests.
 import { Tab, TabList, TabPanel, Tabs as AriaTabs } from "react-aria-components";
 
 import css from "./page.module.css";

@@ -1,11 +1,11 @@
-// What is typed into a form: kept in the tab until it is sent or cancelled, over reloads as well.
+// Input of a form: kept in the tab until it is sent or cancelled, over reloads as well.
 import { useState } from "react";
 
-/** What was typed into the form with this key, with what is missing taken from `initial`. */
+/** Input kept for the form with this key; missing values come from `initial`. */
 export function loadKept<T extends object>(key: string, initial: T): T {
   try {
     const stored = JSON.parse(sessionStorage.getItem(key) ?? "{}") as Partial<T>;
-    // A number that is none became `null`.
+    // An invalid number became `null`.
     const typed = Object.entries(stored).filter(([, value]) => value !== null);
     return { ...initial, ...Object.fromEntries(typed) };
   } catch {

@@ -50,7 +50,7 @@ interface NameProps {
   onAdd: (value: string) => void;
 }
 
-/** Offers names of live objects, which may be thousands: one searches. */
+/** Offers names of live objects with a search, as there may be thousands. */
 function AddName({ of, name, onAdd }: NameProps): React.ReactNode {
   const [isOpen, setOpen] = useState(false);
   const [words, setWords] = useState("");

@@ -65,7 +65,7 @@ export function LiveGrid<K extends Kind>(props: Props<K>): React.ReactNode {
   const onRange = useCallback((from: number, to: number) => {
     setRange((was) => (was.from === from && was.to === to ? was : { from, to }));
   }, []);
-  // What the user asks for is shown at once: no frozen order survives it.
+  // A choice of the user is shown at once: it ends the frozen order.
   const choose = (next: Parameters<typeof change>[0]) => {
     setFrozen(false);
     change(next);

@@ -4,17 +4,17 @@ import { useLocation, useSearch } from "wouter";
 
 import { type Condition, parseCondition, printCondition } from "./conditions";
 
-/** What is chosen in a list. */
+/** Filters, order and columns chosen for a list. */
 export interface ListState {
   search: string;
   conditions: Condition[];
   sort: string | undefined;
   descending: boolean;
-  /** The ids of the columns; the usual ones if none are chosen. */
+  /** The ids of the columns; left out for the usual ones. */
   columns?: string[] | undefined;
 }
 
-/** Reads `?q=text&f=phase==Running|Pending&sort=-createdAt`. What is no condition is left out. */
+/** Reads `?q=text&f=phase==Running|Pending&sort=-createdAt`. Invalid conditions are left out. */
 export function parseList(query: string): ListState {
   const values = new URLSearchParams(query);
   const sort = values.get("sort") ?? "";

@@ -1,4 +1,4 @@
-// Which columns a list shows, in which order, and how wide.
+// Columns of a list: which are shown, their order and their widths.
 import { useMemo } from "react";
 
 import type { Column } from "../kit/grid/columns";
@@ -47,7 +47,7 @@ export function useColumns<T>(
       pickColumns(all, key?.split(",") ?? usual(all)).map((column) => {
         const width = widths[column.id];
         if (typeof width !== "number") return column;
-        // Who chose a width gets that one.
+        // A width that the user chose is fixed.
         const { grows: _grows, least: _least, ...fixed } = column;
         return { ...fixed, width };
       }),

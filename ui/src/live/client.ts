@@ -26,7 +26,7 @@ let connection: Connection = { state: "connecting" };
 let lostAt = 0;
 let accessChanged: () => void = () => undefined;
 const receivers = new Map<number, Receiver>();
-/** Who waits for the ids of a view. */
+/** Callers that wait for the ids of a view. */
 const askers = new Map<number, (ids: string[]) => void>();
 let lastRequest = 0;
 const watchers = new Set<() => void>();
@@ -83,7 +83,7 @@ function open(): Port {
   return own;
 }
 
-/** Views may be asked for before the page is known to have a session: the worker keeps them. */
+/** Views may be requested before the page is known to have a session: the worker keeps them. */
 function send(message: ToWorker): void {
   if (!port) {
     port = open();
@@ -102,7 +102,7 @@ export function startLive(secret: string | null): void {
   send({ type: "hello", secret });
 }
 
-/** Says what to do when the caller may see more, or less, than before. */
+/** Sets the function to call when the caller may see more, or less, than before. */
 export function onAccessChanged(then: () => void): void {
   accessChanged = then;
 }

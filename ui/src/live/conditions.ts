@@ -38,7 +38,7 @@ function asText(value: unknown): string {
   return value === undefined || value === null ? "" : String(value);
 }
 
-/** What a condition asks of one value. */
+/** Test of one value by a condition. */
 function asks({ operator, value: wanted }: Condition): (value: unknown) => boolean {
   const alternatives = new Set(wanted.split("|"));
   switch (operator) {

@@ -7,12 +7,12 @@ import { Store } from "./store";
 const KINDS = "workload,pod,reason,project,department,node,gpu,node-pool,asset,server";
 const RETRY_MS_FIRST = 500;
 const RETRY_MS_MAX = 15_000;
-/** The server says something each 15 seconds; after this long it is gone. */
+/** The server sends something each 15 seconds; after this long it counts as gone. */
 const SILENCE_MS_MAX = 40_000;
 
 interface Change {
   type: "reset" | "changed" | "deleted" | "synced";
-  /** Of a reset: why the list comes again. */
+  /** Reason of a reset. */
   reason?: string;
   kind: string;
   id: string;
@@ -20,7 +20,7 @@ interface Change {
   position?: string;
 }
 
-/** What listeners are told of: other objects, another state, other rights of the caller. */
+/** Events for listeners: other objects, another state, other rights of the caller. */
 export type StreamNews = "objects" | "connection" | "access";
 
 export class Stream {
@@ -100,7 +100,7 @@ export class Stream {
     return this.#apply(answer.body, abort);
   }
 
-  /** Who may not see some kind gets the others: those of which it may see nothing are left out. */
+  /** Reads the kinds that the caller may see, if it may not see all of them. */
   async #readAllowed(
     abort: AbortController,
     headers: Record<string, string>,

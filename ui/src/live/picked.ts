@@ -1,11 +1,11 @@
-// Which rows of a grid are picked: one by one, a range, or all that match.
+// Rows picked in a grid: one by one, a range, or all that match.
 import { useState } from "react";
 
 import { idsOf } from "./client";
 
 export interface Picked {
   ids: ReadonlySet<string>;
-  /** Picks a row, or no longer. */
+  /** Picks a row, or unpicks it. */
   toggle: (id: string) => void;
   /** Picks from the row that was picked last to this one, and no others. */
   extend: (from: string, to: string) => void;
@@ -15,7 +15,7 @@ export interface Picked {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Of the rows of a view; the worker knows those that are not on the screen. */
+/** Picked rows of a view; the worker knows the rows that are not on the screen. */
 export function usePicked(view: number | undefined): Picked {
   const [ids, setIds] = useState(NONE);
   const [anchor, setAnchor] = useState<string>();

@@ -2,7 +2,7 @@
 import type { Condition } from "./conditions";
 import type { Kind, Kinds } from "./rows";
 
-/** What a tab wants to see of a kind. */
+/** View of a kind that a tab requests. */
 export interface ViewSpec<K extends Kind = Kind> {
   kind: K;
   conditions?: Condition[];

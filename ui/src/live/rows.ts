@@ -42,7 +42,7 @@ export interface WorkloadRow {
   reasons?: Reason[];
 }
 
-/** What some workloads wait for. */
+/** Reasons that some workloads share. */
 export interface SharedReason {
   id: string;
   reasons: Reason[];
@@ -85,7 +85,7 @@ export interface DepartmentRow {
   status: { quotaStatus: QuotaStatus; nodePoolQuotaStatuses: NodePoolQuota[] };
 }
 
-/** Which object each kind of the stream has. */
+/** Type of the objects of each kind in the stream. */
 export interface Kinds {
   workload: WorkloadRow;
   pod: PodRow;

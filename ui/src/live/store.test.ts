@@ -41,7 +41,7 @@ test("a frozen view keeps its order, counts what is new, and shows what is gone"
   const spec = { kind: "workload" as const, sort: "name", frozen: true };
   expect(names(store, spec, before)).toEqual(["b", "c gone"]);
   expect(store.view(spec, before).fresh).toBe(1);
-  // What the user made is shown even so.
+  // A row that the user chose is shown all the same.
   const made = { order: [...before.order] };
   expect(names(store, { ...spec, chosen: "a" }, made)).toEqual(["a", "b"]);
   expect(names(store, { sort: "name" }, before)).toEqual(["a", "b"]);

@@ -1,4 +1,4 @@
-// What a reader chose for a list, kept in the browser: widths of columns, saved views.
+// Choices of a reader for a list, kept in the browser: widths of columns, saved views.
 import { useState } from "react";
 
 /** A value under a key of the browser's storage, and how to change it. */

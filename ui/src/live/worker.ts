@@ -12,7 +12,9 @@ interface Port {
 interface View {
   spec: ViewSpec | "counts";
   order: { order: string[] };
-  /** What it was answered from; a view of what did not change since is not answered again. */
+  /**
+   * Key of the data of the last answer; a view whose data have not changed is not answered again.
+   */
   answered: string;
 }
 
@@ -89,7 +91,7 @@ const tabs = new Set<Tab>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let synced = false;
 
-/** Whether there is a whole list to answer from. */
+/** True if there is a complete list to answer from. */
 function ready(): boolean {
   return synced;
 }

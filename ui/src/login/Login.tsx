@@ -8,7 +8,7 @@ import { TextField } from "../kit/Fields";
 import { Failure } from "../kit/States";
 import css from "./login.module.css";
 
-/** What follows `#once=` in a link. */
+/** Secret after `#once=` in a link. */
 function once(): string | undefined {
   return /^#once=(.+)$/u.exec(location.hash)?.[1];
 }
@@ -25,7 +25,7 @@ export function Login({ isEmbedded }: { isEmbedded?: boolean }): React.ReactNode
     const secret = isEmbedded ? undefined : once();
     if (!secret || opened.current) return;
     opened.current = true;
-    // It is good once: it is to be in no history, whatever comes of it.
+    // The link works once: it must not stay in the history.
     history.replaceState(null, "", location.pathname);
     setPending(true);
     logIn({ once: secret }).catch((failure: Error) => {

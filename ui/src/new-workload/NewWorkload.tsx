@@ -181,7 +181,7 @@ function StepTwo({ draft, change, onBack }: StepProps & { onBack: () => void }) 
       />
       {error && <Failure error={error} />}
       {error && namesake && (
-        // Of another, or of this form, where only the answer was lost.
+        // A workload of another user, or of this form, if only the response was lost.
         <p role="status">
           There is a workload {namesake.name} in {namesake.projectName} now.{" "}
           <Link href={`/workloads/${namesake.id}`}>Open it</Link>, or go back and choose another

@@ -1,4 +1,4 @@
-// What is typed into the form of a new workload, and the request that it becomes.
+// Input of the form of a new workload, and the request that it becomes.
 
 export interface Draft {
   projectId: string | null;
@@ -37,7 +37,7 @@ export function toRequest(draft: Draft, clusterId: string | undefined): object {
   };
 }
 
-/** What is wrong with a name; `project` is the one in which a living workload has it. */
+/** Problem of a name; `project` is the one in which a living workload has it. */
 export function nameProblem(name: string, project: string | undefined): string | undefined {
   if (name === "") return "a name is needed";
   if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/u.test(name)) {

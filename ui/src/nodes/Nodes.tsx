@@ -14,7 +14,7 @@ export default function Nodes(): React.ReactNode {
   const mayRead = useMay("nodes", "read");
   const nodes = useAll("node", "name");
   const gpus = useAll("gpu", "index");
-  // What a link from elsewhere points at.
+  // Node that a link from elsewhere leads to.
   const { name: marked } = useParams<{ name?: string }>();
   if (!mayRead) return <NoRight what="nodes" />;
   const byNode = Map.groupBy(gpus ?? [], ({ nodeName }) => nodeName);
@@ -122,7 +122,7 @@ function Holders({ gpus }: { gpus: Gpu[] }): React.ReactNode {
   );
 }
 
-/** Who holds how much of a GPU, or why it is out of service. */
+/** Shares of a GPU by holder, or why it is out of service. */
 function describe({ index, pods, fault, allocated }: Gpu): string {
   const holders = pods.map(({ workloadName, share }) => `${workloadName} ${printGpus(share)}`);
   const rest = holders.length === 0 && allocated > 0 ? [`${printGpus(allocated)} held`] : [];

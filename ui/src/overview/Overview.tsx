@@ -116,7 +116,7 @@ function gpus(project: Project): number {
 }
 
 interface ShownProjects {
-  /** Those with the most GPUs, the largest first. */
+  /** The projects with the most GPUs, the largest first. */
   projects: Project[];
   total: number;
 }

@@ -107,7 +107,7 @@ function quotaOf(quotas: Values["quotas"], poolId: string): number {
   return typed === undefined ? 0 : (typed ?? Number.NaN);
 }
 
-/** Whether a project has the name now. */
+/** True if a project has the name now. */
 function useIsTaken(name: string): boolean {
   const found = useSome({
     kind: "project",

@@ -1,4 +1,4 @@
-// Stopping, running and deleting a workload; each says before what it does.
+// Stopping, running and deleting a workload; each shows its effect before.
 import { request } from "../api/http";
 import { Confirm } from "../kit/Dialog";
 import { countGpus } from "../kit/Status";

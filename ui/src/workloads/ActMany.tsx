@@ -1,4 +1,4 @@
-// Stopping, running and deleting several workloads at once; says before how many, and what they hold.
+// Stopping, running and deleting several workloads at once; shows their number and GPUs before.
 import { Confirm } from "../kit/Dialog";
 import { countGpus } from "../kit/Status";
 import { useView } from "../live/client";

@@ -11,7 +11,7 @@ import { Clock } from "../kit/time";
 import type { WorkloadRow } from "../live/rows";
 
 export function Explain({ row }: { row: WorkloadRow }): React.ReactNode {
-  // Asked again when the row says that something changed, never by the clock.
+  // Requested again when the row has changed, never by the clock.
   const moment = [row.phase, row.phaseUpdatedAt, row.why, row.lastEviction?.at];
   const asked = useQuery({
     queryKey: ["explain", row.id, ...moment],

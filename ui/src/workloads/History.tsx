@@ -1,4 +1,4 @@
-// What happened to a workload, newest first.
+// Events of a workload, newest first.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { get } from "../api/http";

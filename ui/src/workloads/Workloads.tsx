@@ -1,4 +1,4 @@
-// The page of workloads: the grid, and the pane of the one that is chosen.
+// The page of workloads: the grid, and the pane of the chosen one.
 import { useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 

@@ -156,7 +156,7 @@ export const COLUMNS: Column<WorkloadRow>[] = [
   },
 ];
 
-/** Whether it ended, and can be run again. */
+/** True if it ended, and can be run again. */
 export function isEnded(row: WorkloadRow): boolean {
   return ENDED.has(row.phase);
 }

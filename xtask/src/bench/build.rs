@@ -1,5 +1,5 @@
-//! What it costs to build the product from nothing. Owns: cold builds in folders of their own, their
-//! time, and the crates that take most of it. Does not know about: what is built.
+//! Cost of building the product from nothing. Owns: cold builds in folders of their own, their
+//! time, and the crates that take most of it. Does not know about: the built programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,15 +17,15 @@ use crate::suite::machine::{Measured, measured};
 /// Ticks of `/proc` a second; the same on every architecture of Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What `make install` installs.
+/// Programs that `make install` installs.
 pub(crate) const PROGRAMS: [&str; 3] = ["elastane", "runai", "elasticdl"];
-/// How many crates are named; the others are one line.
+/// Number of crates that are named; the others are one line.
 const NAMED: usize = 30;
 
 /// Seconds by crate, most first.
 type Crates = Vec<(String, f64)>;
 
-/// What came of building the product.
+/// Result of building the product.
 pub(crate) struct Product {
     pub took: Measured,
     crates: Crates,
@@ -58,7 +58,7 @@ pub(crate) fn product() -> Result<Product> {
     Ok(Product { took, crates: cold.crates()?, megabytes: sizes.collect::<Result<_>>()? })
 }
 
-/// Builds the fixed set of crates that says how fast this machine is now.
+/// Builds the fixed set of crates that measures the current speed of this machine.
 ///
 /// # Errors
 /// It does not build.
@@ -101,7 +101,7 @@ impl Cold {
 
 impl Drop for Cold {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The folder may be gone already.
         let _deleted = fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,5 +1,5 @@
-//! What a person waits for at the command line. Owns: the time from the start of a program to the
-//! first byte that it prints.
+//! Delay of a command line for a person. Owns: the time from the start of a program to the first
+//! byte that it prints.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn run(elastane: &Path, runai: &Path) -> Result<()> {
     line("runai list without a server, p50", percentile(&mut refused, 50), "ms", None)
 }
 
-/// How long each call took until it printed something, on either stream, in milliseconds.
+/// Times of the calls until each printed something, on either stream, in milliseconds.
 fn calls(server: &Server, runai: &Path) -> Result<Vec<f64>> {
     let call = |_| {
         let (mut printed, prints) = std::io::pipe()?;

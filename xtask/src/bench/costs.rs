@@ -1,5 +1,6 @@
-//! What a request costs the server, beside what exists already. Owns: the CPU time of the server's
-//! threads for each kind of change, with few and with many waiting workloads and node pools.
+//! Cost of a request for the server, against the number of existing objects. Owns: the CPU time of
+//! the server's threads for each kind of change, with few and with many waiting workloads and node
+//! pools.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,9 @@ use super::line;
 use super::load::ask_many;
 use super::server::{Server, Used};
 
-/// Numbers of waiting workloads that are compared unless others are asked for.
+/// Default numbers of waiting workloads to compare.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
-/// Numbers of node pools that are compared unless others are asked for; at most [`NODES`].
+/// Default numbers of node pools to compare; at most [`NODES`].
 pub(super) const POOLS: [usize; 2] = [1, 50];
 const PROJECTS: usize = 60;
 /// Nodes with 4 GPUs each, all held by workspaces, which are not preempted.
@@ -31,7 +32,7 @@ const ENDS: usize = 10;
 const SUBMISSION_MS: f64 = 0.6;
 const ASSET_MS: f64 = 0.35;
 const CHANGE_MS: f64 = 0.6;
-/// For what follows an answer, such as a decision and the start of a process.
+/// Wait for work after a response, such as a decision and the start of a process.
 const SETTLE: Duration = Duration::from_millis(250);
 /// CPU time in that time of a server that does nothing but measure.
 const REST_MS: f64 = 10.0;
@@ -58,7 +59,7 @@ struct Costs<'a> {
     projects: Vec<String>,
     /// Running workspaces.
     holders: Vec<String>,
-    /// How many wait, those of the one project left out, and how many were created.
+    /// Number of waiting workloads, without those of the project left out, and number created.
     waiting: usize,
     created: usize,
     others: usize,
@@ -240,8 +241,8 @@ impl<'a> Costs<'a> {
         line(&format!("{what}, {waiting} wait, {pools} pools"), value, "ms", Some(goal))
     }
 
-    /// Waits until the server does nothing: what came before, such as a new segment of the recording
-    /// after many submissions, is over.
+    /// Waits until the server does nothing: what came before, such as a new segment of the
+    /// recording after many submissions, is over.
     fn await_rest(&self) -> Result<()> {
         let since = Instant::now();
         loop {

@@ -1,5 +1,5 @@
-//! What ended workloads cost a server that has many: memory, its start, submissions, lists. Owns: a
-//! database with so many of them, made of a backup of one; and the same measured without any.
+//! Cost of many ended workloads for a server: memory, its start, submissions, lists. Owns: a
+//! database with this many of them, made from a backup of one; and the measurements without any.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, BufWriter, Write};
@@ -13,14 +13,14 @@ use sha2::{Digest as _, Sha256};
 use super::server::Server;
 use super::{line, milliseconds, percentile};
 
-/// Numbers of ended workloads that are compared unless others are asked for.
+/// Default numbers of ended workloads to compare.
 pub(super) const SIZES: [usize; 2] = [0, 100_000];
 const STARTS: usize = 5;
 const SUBMISSIONS: usize = 100;
 const PAGES: usize = 20;
-/// For what follows an answer, and for what a server does by itself after its start.
+/// Wait for work after a response, and for a server's own work after its start.
 const SETTLE: Duration = Duration::from_secs(1);
-/// None of them stays in memory.
+/// Keeps no ended workload in memory.
 const KEPT: [&str; 2] = ["--ended-workloads-kept", "0"];
 /// Lists of a person, with the project in place of `PROJECT`.
 const LISTS: [(&str, &str); 7] = [
@@ -67,8 +67,8 @@ fn end_one(server: &mut Server, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// Restores a backup of the server with its one ended workload so many times. Events and the ledger are
-/// forgotten by age, and are not multiplied.
+/// Restores a backup of the server with its one ended workload so many times. Events and the ledger
+/// are forgotten by age, and are not multiplied.
 fn multiply(server: &Server, size: usize) -> Result<()> {
     let (from, to) = (server.file("one.jsonl"), server.file("many.jsonl"));
     let run = |arguments: &[&str]| -> Result<()> {
@@ -135,7 +135,7 @@ impl Digested {
     }
 }
 
-/// Another like it. Each ended a second after the one before.
+/// Another workload like `one`. Each ended a second after the one before.
 fn workload(one: &Map<String, Value>, number: usize) -> Result<Map<String, Value>> {
     let mut row = one.clone();
     let name = format!("ended-{number}");

@@ -21,11 +21,11 @@ const READERS: usize = 500;
 const CHANGES_PER_S: usize = 500;
 const CHANGING_CONNECTIONS: usize = 25;
 const SECONDS: usize = 10;
-/// What is read at once; little, since there are many readers.
+/// Stack size of a reader in bytes; little, since there are many readers.
 const STACK_BYTES: usize = 256 << 10;
 const PATH: &str = "/elastane/v1/changes?kinds=workload&after=now";
 
-/// What a reader saw: versions, and when.
+/// Versions that a reader got, with the time of each.
 type Seen = Vec<(u64, Instant)>;
 
 pub(super) fn run(elastane: &Path) -> Result<()> {
@@ -53,7 +53,7 @@ pub(super) fn run(elastane: &Path) -> Result<()> {
         sleep(Duration::from_secs(2));
         let after = server.resident_now_megabytes()?;
         over.store(true, Ordering::Relaxed);
-        // Something that every reader gets, so that it sees that it is over.
+        // A change that every reader gets, so that each can end.
         let mut connection = server.connection()?;
         mark(&mut connection, &ids, 0)?;
         let seen: Result<Vec<Seen>> = readers.into_iter().map(joined).collect();
@@ -85,8 +85,8 @@ fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> 
     thread.join().map_err(|_| anyhow::anyhow!("a reader panicked"))?
 }
 
-/// From each acknowledgement to each reader, in milliseconds. Where the next change of the same
-/// workload came first there is nothing to measure.
+/// Delays from each acknowledgement to each reader, in milliseconds. A change that the next one of
+/// its workload overtook is left out.
 fn delays(
     acknowledged: &BTreeMap<usize, Instant>,
     marks: &BTreeMap<usize, u64>,

@@ -1,5 +1,5 @@
 //! As much of HTTP as a measurement needs: one connection, one request at a time. Owns: framing.
-//! Does not know about: what is asked.
+//! Does not know about: the contents of requests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -61,7 +61,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Asks for a stream that does not end; [`Self::read_until`] reads it.
+    /// Requests an endless stream, to read with [`Self::read_until`].
     pub(crate) fn watch(&mut self, path: &str) -> Result<()> {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",

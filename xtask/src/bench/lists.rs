@@ -11,11 +11,11 @@ use super::load::ask_many;
 use super::server::Server;
 use super::{line, rate};
 
-/// Workloads that are listed, unless another number is asked for.
+/// Default number of workloads in the lists.
 pub(super) const WORKLOADS: usize = 10_000;
 const CONNECTIONS: usize = 8;
 const REQUESTS: usize = 1_000;
-/// Pages that a person looks at, and how many of them a second are wanted.
+/// Pages that a person looks at, with the required number per second.
 const PAGES: [(&str, &str, f64); 3] = [
     (
         "pages of 50, filtered, sorted",

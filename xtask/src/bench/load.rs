@@ -115,7 +115,8 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// From the acknowledgement of a creation until the last of all watchers has read of it.
+    /// Measures the time from the acknowledgement of a creation until the last of all watchers has
+    /// read it.
     fn watchers(&self) -> Result<()> {
         let mut connections = Vec::new();
         for _ in 0..WATCHERS {
@@ -145,7 +146,8 @@ impl Load<'_> {
     }
 }
 
-/// Asks `count` times from several connections at once; how long each took, in milliseconds.
+/// Sends `count` requests over several connections at once; returns the time of each, in
+/// milliseconds.
 pub(super) fn ask_many(
     server: &Server,
     count: usize,

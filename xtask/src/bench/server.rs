@@ -50,13 +50,13 @@ impl Server {
         })
     }
 
-    /// With containers instead of processes.
+    /// Runs containers instead of processes.
     pub(crate) fn with_containers(mut self) -> Self {
         self.runtime = "docker";
         self
     }
 
-    /// With more arguments for `elastane up`.
+    /// Adds arguments for `elastane up`.
     pub(crate) const fn with_arguments(mut self, arguments: &'static [&'static str]) -> Self {
         self.arguments = arguments;
         self
@@ -67,7 +67,7 @@ impl Server {
         self.folder.join(name)
     }
 
-    /// What an operator does with its state.
+    /// Command of an operator on the state of this server.
     pub(crate) fn operate(&self, arguments: &[&str]) -> Command {
         let mut command = self.command();
         command.args(arguments).args(database());
@@ -143,7 +143,7 @@ impl Server {
         Ok(())
     }
 
-    /// One request; the answer must be a success.
+    /// Sends one request; the response must be a success.
     pub(crate) fn ask(&mut self, verb: &str, path: &str, body: Option<&Value>) -> Result<Value> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let connection = self.connection.as_mut().context("the server is not started")?;
@@ -172,7 +172,7 @@ impl Server {
 
     /// Memory the server has in RAM once it is at rest, in millions of bytes.
     pub(crate) fn resident_megabytes(&self) -> Result<f64> {
-        // It looks every 5 s whether it has grown, and releases what it does not need.
+        // Every 5 s the server checks if it has grown, and releases unused memory.
         std::thread::sleep(Duration::from_secs(6));
         self.resident_now_megabytes()
     }
@@ -193,12 +193,12 @@ impl Server {
         for thread in fs::read_dir(format!("/proc/{}/task", self.pid()?))? {
             let thread = thread?.path();
             let read = |file: &str| fs::read_to_string(thread.join(file));
-            // It may have ended meanwhile.
+            // The thread may have ended meanwhile.
             let (Ok(name), Ok(text)) = (read("comm"), read("schedstat")) else { continue };
             let first = text.split_whitespace().next().context("an empty schedstat")?;
             let part = match name.trim() {
                 "scheduler" => Part::Decisions,
-                // Those of the runtime read requests, and start and clear away processes.
+                // Threads of the runtime read requests, and start and remove processes.
                 "tokio-rt-worker" => Part::Edge,
                 _ => Part::Core,
             };
@@ -213,7 +213,7 @@ impl Server {
         let mut found = Vec::new();
         for process in fs::read_dir("/proc")? {
             let process = process?.path();
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let Ok(line) = fs::read_to_string(process.join("cmdline")) else { continue };
             if line.contains("\0supervise\0") && line.contains(&*folder) {
                 found.push(megabytes(&process)?);
@@ -232,7 +232,7 @@ fn database() -> impl Iterator<Item = String> {
 /// CPU time of the threads of a server, by their folders in `/proc`.
 pub(crate) struct Cpu(BTreeMap<PathBuf, Thread>);
 
-/// What threads are for.
+/// Purpose of a thread.
 #[derive(Clone, Copy)]
 enum Part {
     /// The state and the database.
@@ -258,7 +258,7 @@ pub(crate) struct Used {
 }
 
 impl Cpu {
-    /// What was used since then by the threads that still live.
+    /// CPU time used since `before` by the threads that still live.
     pub(crate) fn since(&self, before: &Self) -> Used {
         let mut used = Used::default();
         for (id, thread) in &self.0 {
@@ -276,7 +276,7 @@ impl Cpu {
     }
 }
 
-/// What a process has in RAM, by its folder in `/proc`.
+/// Resident memory of a process in MB, by its folder in `/proc`.
 fn megabytes(process: &Path) -> Result<f64> {
     let status = fs::read_to_string(process.join("status"))?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,5 +1,5 @@
-//! The Debian package. Owns: where its files go, and the archive that `dpkg-deb` makes of them.
-//! What happens at an installation and a removal is in `packaging/debian`.
+//! The Debian package. Owns: where its files go, and the archive that `dpkg-deb` makes of them. The
+//! actions at an installation and a removal are in `packaging/debian`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(super) fn build(release: &Release) -> Result<PathBuf> {
     let stage = Stage::new(release, "deb")?;
     programs(release, &stage)?;
     documents(release, &stage)?;
-    // Only now is everything there that is counted.
+    // The control file counts the files, so it comes last.
     control(release, &stage)?;
     let Release { version, arch, .. } = release;
     let package = release.output.join(format!("elastane_{version}_{arch}.deb"));
@@ -68,7 +68,7 @@ fn documents(release: &Release, stage: &Stage) -> Result<()> {
     stage.copy(&debian.join("lintian-overrides"), overrides, 0o644)
 }
 
-/// What Debian's tools read; what changed is in the document for people.
+/// Changelog for Debian's tools; the changes are in the document for people.
 fn changelog(release: &Release) -> Result<String> {
     let Release { version, epoch, .. } = release;
     let date = text(

@@ -15,7 +15,7 @@ use super::{Release, Stage, text, zip};
 /// The user of the image, as in `packaging/image/etc/passwd`.
 const UID: u32 = 7070;
 const STATE_DIR: &str = "var/lib/elastane";
-/// Where Debian and others keep the authorities that they trust.
+/// Files in which Debian and others keep the authorities that they trust.
 const AUTHORITIES: [&str; 2] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 
@@ -40,7 +40,7 @@ pub(super) fn build(release: &Release) -> Result<PathBuf> {
     zip(&file)
 }
 
-/// What the container has as its root.
+/// Writes the root file system of the container.
 fn file_system(release: &Release, stage: &Stage) -> Result<()> {
     for folder in ["bin", "root", "usr/bin", "usr/local/bin"] {
         stage.folder(folder, 0o755)?;
@@ -66,7 +66,7 @@ fn file_system(release: &Release, stage: &Stage) -> Result<()> {
     };
     program(&release.programs.elastane, "usr/bin/elastane")?;
     program(&release.programs.runai, "usr/bin/runai")?;
-    // The server asks it for accounts.
+    // The server runs it to look up accounts.
     program(&find("getent", "libc-bin")?, "usr/bin/getent")?;
     let busybox = find("busybox", "busybox-static")?;
     program(&busybox, "bin/busybox")?;
@@ -89,7 +89,7 @@ fn find(name: &str, package: &str) -> Result<PathBuf> {
     })
 }
 
-/// What Docker keeps about the image.
+/// Configuration of the image, as Docker stores it.
 fn config(release: &Release, layer: &str) -> Result<Value> {
     let path = release.source.join("packaging/image/config.json");
     let text_of = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -111,6 +111,6 @@ fn config(release: &Release, layer: &str) -> Result<Value> {
 fn sha256(file: &Path) -> Result<String> {
     let printed = text(Command::new("sha256sum").arg(file))?;
     let sum = printed.split_whitespace().next().context("sha256sum printed nothing")?;
-    // It escapes the name of a file by a backslash before the sum.
+    // `sha256sum` escapes the name of a file by a backslash before the sum.
     Ok(sum.trim_start_matches('\\').to_owned())
 }

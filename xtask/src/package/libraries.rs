@@ -1,5 +1,5 @@
-//! What a program needs of a machine. Owns: asking the loader, and the oldest C library that has
-//! every function the program calls.
+//! Requirements of a program on its machine. Owns: asking the loader, and the oldest C library that
+//! has every function the program calls.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,13 +11,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 /// How a program is linked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Linked {
-    /// It has everything in itself.
+    /// The program contains everything.
     Static,
-    /// It needs these files, the loader among them.
+    /// The program needs these files, the loader among them.
     With(BTreeSet<PathBuf>),
 }
 
-/// How this program is linked, as `ldd` says.
+/// How this program is linked, according to `ldd`.
 pub(super) fn of(program: &Path) -> Result<Linked> {
     fs::metadata(program).with_context(|| program.display().to_string())?;
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();

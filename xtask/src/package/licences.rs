@@ -1,5 +1,5 @@
-//! The libraries that are linked into the programs, with the notices that their licences ask for.
-//! Owns: which ones they are, as Cargo says.
+//! The libraries that are linked into the programs, with the notices that their licences require.
+//! Owns: the list of them, from Cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ struct Package {
     version: String,
     license: Option<String>,
     repository: Option<String>,
-    /// None for the crates of this workspace.
+    /// Source of the crate; `None` for the crates of this workspace.
     source: Option<String>,
     manifest_path: std::path::PathBuf,
 }
@@ -49,7 +49,7 @@ struct Dependency {
 
 #[derive(Debug, Deserialize)]
 struct Kind {
-    /// None for what is linked; `dev` and `build` otherwise.
+    /// Kind of the dependency; `None` for linked ones, else `dev` or `build`.
     kind: Option<String>,
 }
 

@@ -38,7 +38,7 @@ fn is_of_cargo_run(name: &str) -> bool {
         || matches!(name, "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
 }
 
-/// How a program is built that needs no library of the machine.
+/// Flags for a program that needs no library of the machine.
 const STATIC: &str = "-Ctarget-feature=+crt-static";
 
 impl Programs {
@@ -50,7 +50,8 @@ impl Programs {
         let cargo = || {
             let mut cargo = Command::new("cargo");
             cargo.current_dir(source);
-            // What Cargo says about this program itself: build scripts would take it for a change.
+            // Cargo's variables about this program itself: build scripts would take them for a
+            // change.
             let own = std::env::vars_os().map(|(name, _)| name);
             for name in own.filter(|name| is_of_cargo_run(&name.to_string_lossy())) {
                 cargo.env_remove(name);
@@ -65,7 +66,7 @@ impl Programs {
             // Beside those of the repository, which the variable would replace.
             Err(_) => runai.arg(format!("--config=target.{host}.rustflags=['{STATIC}']")),
         };
-        // With a target named, the flags are not those of build scripts.
+        // With `--target` the flags do not apply to build scripts.
         runai.args(["--no-default-features", "--bin", "runai", "--target", host]);
         run_command(&mut runai)?;
         let target = std::env::var_os("CARGO_TARGET_DIR");
@@ -74,7 +75,7 @@ impl Programs {
         Self::of(target.join(folder).join("elastane"), target.join(host).join(folder).join("runai"))
     }
 
-    /// Those in a folder.
+    /// Programs in a folder.
     pub(super) fn in_folder(folder: &Path) -> Result<Self> {
         let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
         Self::of(folder.join("elastane"), folder.join("runai"))
@@ -89,7 +90,7 @@ impl Programs {
         Ok(Self { elastane, runai })
     }
 
-    /// Writes the manual pages into a folder: those whose name begins so, compressed.
+    /// Writes the manual pages into a folder, compressed: those whose name begins with `prefix`.
     pub(super) fn manual(&self, folder: &Path, prefix: &str) -> Result<()> {
         run_command(Command::new(&self.elastane).arg("man").arg(folder))?;
         let mut pages = Vec::new();

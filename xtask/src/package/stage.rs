@@ -32,7 +32,7 @@ impl Stage {
         &self.root
     }
 
-    /// Where a file of the package is now.
+    /// Current path of a file of the package.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
@@ -75,7 +75,7 @@ impl Stage {
         symlink(to, &path).with_context(|| path.display().to_string())
     }
 
-    /// All of it as an archive. The folders named are owned by that id, all else by root.
+    /// Archive of all files. The named folders are owned by that id, the others by root.
     pub(super) fn tar(&self, file: &Path, owned: &[(&str, u32)]) -> Result<()> {
         let add = |verb: &str, id: u32, paths: &[&str]| {
             let mut tar = Command::new("tar");

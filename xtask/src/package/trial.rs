@@ -18,7 +18,7 @@ use machine::Machine;
 /// Finds the process of the workload that every trial has, and not the shell that looks for it.
 const TRAINING: &str = "pgrep -f '^[^ ]*elastane quickstart-workload'";
 
-/// Builds the packages and tries them. What this machine cannot try is a counted skip.
+/// Builds the packages and tries them. A part that this machine cannot try is a counted skip.
 pub(crate) fn run(source: &Path, options: Options) -> Result<()> {
     let release = release(source, options)?;
     let packages = Packages::build(release)?;
@@ -46,13 +46,13 @@ struct Packages {
 }
 
 impl Packages {
-    /// Those of the release, and a Debian package of a version before it with the same programs.
+    /// Packages of the release, and a Debian package of an earlier version with the same programs.
     fn build(mut release: Release) -> Result<Self> {
         let version = release.version.clone();
         let (package, client, image) =
             (deb::build(&release)?, client(&release)?, image::build(&release)?);
         release.version = format!("{version}~before");
-        // Not among those that are published.
+        // This folder is not published.
         release.output = release.source.join("target/package-test");
         fs::create_dir_all(&release.output)?;
         Ok(Self { before: deb::build(&release)?, package, version, client, image })
@@ -132,7 +132,7 @@ fn upgrade(machine: &Machine, packages: &Packages) -> Result<()> {
     let server = || machine.shell("systemctl show -P MainPID elastane");
     let identity = || {
         let pid = training(machine)?;
-        // Its number and its start: the same process.
+        // Number and start time of the process: it is still the same one.
         machine.shell(&format!("cut -d ' ' -f 1,22 /proc/{pid}/stat"))
     };
     let (server_before, before) = (server()?, identity()?);
@@ -144,7 +144,7 @@ fn upgrade(machine: &Machine, packages: &Packages) -> Result<()> {
     let version = machine.shell("dpkg-query -W -f '${Version}' elastane")?;
     ensure!(version == packages.version, "the version is {version}");
     machine.shell("grep -q 1x16GiB /etc/elastane/config.toml")?;
-    // It still obeys the server.
+    // The process still obeys the server.
     machine.shell("runai suspend train1 -p team-a")?;
     machine.until(&format!("! {TRAINING}"))?;
     machine.shell("runai resume train1 -p team-a")?;
@@ -164,7 +164,7 @@ fn remove(machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// Nothing is left, also where workloads run.
+/// A purge leaves nothing behind, even while workloads run.
 fn purge(machine: &Machine) -> Result<()> {
     step("purge")?;
     machine.shell("dpkg -P elastane")?;
@@ -213,7 +213,7 @@ fn container(daemon: &Daemon, packages: &Packages) -> Result<()> {
             .env("ELASTANE_STATE_DIR", "/nowhere"),
     )?;
     ensure!(jobs.contains("train1"), "{jobs}");
-    // Another container takes the state over.
+    // Another container takes over the state.
     daemon.docker("rm --force", &[daemon.name()])?;
     start()?;
     daemon.until("runai list jobs -p team-a | grep -w Running")

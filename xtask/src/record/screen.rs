@@ -1,11 +1,11 @@
-//! What a terminal shows of the bytes that a program prints: lines of styled text. Owns: the few
+//! Lines of styled text that a terminal shows for the bytes that a program prints. Owns: the few
 //! control sequences that our programs use; another one is an error, so that no picture is wrong.
 
 use anyhow::{Context as _, Result, bail};
 
 use super::COLUMNS;
 
-/// How text looks.
+/// Style of text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     /// 0 to 7, and 8 to 15 for the bright ones, as terminals number them.
@@ -17,7 +17,7 @@ pub(crate) struct Style {
 /// A line, as characters with their styles.
 pub(crate) type Line = Vec<(char, Style)>;
 
-/// The lines of an output. One that is longer than the terminal goes on in the next.
+/// The lines of an output. A line longer than the terminal continues in the next.
 pub(crate) fn read(printed: &str) -> Result<Vec<Line>> {
     let mut screen = Screen { lines: vec![Vec::new()], column: 0, style: Style::default() };
     let mut rest = printed.chars();
@@ -69,7 +69,7 @@ impl Screen {
         self.column += 1;
     }
 
-    /// What follows an escape: `[`, numbers, and a letter that says what they mean.
+    /// Reads the rest of an escape sequence: `[`, numbers, and a letter for their meaning.
     fn sequence(&mut self, rest: &mut std::str::Chars<'_>) -> Result<()> {
         let mut text = String::new();
         for next in rest.by_ref() {

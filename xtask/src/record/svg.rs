@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use super::screen::{Line, Style};
 use super::{COLUMNS, ROWS, Scene};
 
-/// Of a character, and around the text.
+/// Size of a character, and the margin around the text.
 const WIDTH: f64 = 8.0;
 const HEIGHT: f64 = 18.0;
 const MARGIN: f64 = 14.0;
-/// Of the bar above.
+/// Height of the bar above.
 const BAR: f64 = 26.0;
 /// Seconds for a typed character, before an output, and for reading a line of it.
 const KEY_S: f64 = 0.035;
@@ -29,7 +29,7 @@ const COLOURS: [&str; 16] = [
 /// A command line or a line of an output.
 struct Row {
     cells: Line,
-    /// When it appears, and for how long it is typed then.
+    /// Time at which it appears; it is typed for `typing_s` then.
     at_s: f64,
     typing_s: f64,
 }
@@ -97,7 +97,7 @@ fn place(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// How far the text is moved where so many lines are there.
+/// Distance by which the text is moved if there are this many lines.
 fn shift(lines: usize) -> f64 {
     -HEIGHT * place(lines.saturating_sub(usize::from(ROWS)))
 }

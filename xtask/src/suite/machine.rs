@@ -7,7 +7,7 @@ use anyhow::Result;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-/// What something took.
+/// Time of a measured action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     /// Seconds on the clock.
@@ -16,10 +16,11 @@ pub(crate) struct Measured {
     pub cpu_s: f64,
 }
 
-/// Runs `act` and says what its children took. Only one such call is under way at a time.
+/// Runs `act` and returns the time of its child processes. Only one such call is under way at a
+/// time.
 ///
 /// # Errors
-/// The kernel does not say.
+/// The kernel does not report the time.
 pub(crate) fn measured<T>(act: impl FnOnce() -> T) -> Result<(T, Measured)> {
     let (since, before) = (Instant::now(), children_cpu_s()?);
     let outcome = act();

@@ -1,5 +1,5 @@
-//! What the test programs left in the folder of a run. Owns: its files. Does not know about: how they
-//! are shown.
+//! Records that the test programs left in the folder of a run. Owns: its files. Does not know
+//! about: how they are shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -44,7 +44,7 @@ impl Totals {
     }
 }
 
-/// All of a run.
+/// All records of a run.
 #[derive(Debug)]
 pub(super) struct Records {
     pub all: Vec<Record>,
@@ -84,7 +84,7 @@ pub(super) fn read(folder: &Path) -> Result<Records> {
     Ok(Records { all, totals, unsteady, skipped })
 }
 
-/// How many tests passed at last, and which of these had failed before.
+/// Number of tests that passed at last, and names of those that had failed before.
 fn outcomes(all: &[Record]) -> (Totals, Vec<String>) {
     let mut attempts: BTreeMap<(&str, Option<&str>), Vec<bool>> = BTreeMap::new();
     for record in all {

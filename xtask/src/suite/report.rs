@@ -1,4 +1,4 @@
-//! What is printed about a run. Owns: tables and the closing line. Does not know about: how anything
+//! Printed report of a run. Owns: tables and the closing line. Does not know about: how anything
 //! was measured.
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use super::machine::Measured;
 use super::records::Records;
 use super::seconds;
 
-/// How many of the slowest tests are named.
+/// Number of the slowest tests that are named.
 const SLOWEST: usize = 20;
 
-/// Prints programs by CPU time, the slowest tests, the skipped ones with their reasons, and, last, how
-/// many there were.
+/// Prints programs by CPU time, the slowest tests, the skipped ones with their reasons, and, last,
+/// how many there were.
 ///
 /// # Errors
 /// Standard output is closed.

@@ -1,4 +1,4 @@
-//! One test program. Owns: running it for cargo, and a record of what it took. Does not know about:
+//! One test program. Owns: running it for cargo, and a record of its time. Does not know about:
 //! which tests there are.
 
 use std::fs::OpenOptions;
@@ -58,7 +58,7 @@ fn name_of(program: &Path) -> String {
     }
 }
 
-/// The one test that cargo-nextest asks for.
+/// Name of the one test that cargo-nextest runs; `None` without `--exact`.
 fn test_of(arguments: &[&str]) -> Option<String> {
     let exact = arguments.contains(&"--exact");
     let name = arguments.iter().find(|argument| !argument.starts_with("--"));

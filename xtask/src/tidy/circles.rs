@@ -1,6 +1,6 @@
-//! Files of a crate that import each other in a circle. Owns: what a file imports, as far as paths say
-//! it. A parent and the modules below it may import each other. Does not know about: macros, and names
-//! that come in by a glob.
+//! Files of a crate that import each other in a circle. Owns: the imports of a file, as far as
+//! paths show them. A parent and the modules below it may import each other. Does not know about:
+//! macros, and names that come in by a glob.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Modules by path, such as `a::b`; the root is empty.
 type Modules<'a> = BTreeMap<String, &'a str>;
-/// What each module imports.
+/// Imports of each module.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
@@ -34,7 +34,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     crates.into_iter().filter_map(fault).collect()
 }
 
-/// What each module imports of others that are neither above nor below it.
+/// Imports of each module, except from modules above or below it.
 fn imports(modules: &Modules<'_>) -> Imports {
     let paths: BTreeMap<&String, Vec<Vec<String>>> =
         modules.iter().map(|(own, text)| (own, paths(text))).collect();
@@ -84,7 +84,8 @@ fn resolve<'p>(modules: &Modules<'_>, own: &str, path: &'p [String]) -> (String,
     (at, None)
 }
 
-/// Every path in the code that begins in this crate: in a `use`, or with `crate`, `self` or `super`.
+/// Every path in the code that begins in this crate: in a `use`, or with `crate`, `self` or
+/// `super`.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let lines = product_lines(text);
     let code: String = lines.iter().flat_map(|(_, line)| [code_of(line), " "]).collect();

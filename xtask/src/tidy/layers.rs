@@ -1,4 +1,4 @@
-//! Which crate may use which. Owns: the table. Does not know about: what the crates do.
+//! Dependencies allowed between crates. Owns: the table. Does not know about: what the crates do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ pub(crate) type Packages = BTreeMap<String, BTreeSet<String>>;
 
 const PREFIX: &str = "elastane-";
 
-/// What each crate may use of the others, lower rooms first. A crate that is not here may not
-/// exist: opening a room is a decision.
+/// Crates that each crate may depend on, lower crates first. A crate that is not here may not
+/// exist: adding one is a decision.
 const MAY_USE: [(&str, &[&str]); 62] = [
     ("units", &[]),
     ("fixture", &[]),

@@ -20,7 +20,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// What is wrong with a link of this document; none if it leads somewhere.
+/// Fault of a link of this document; `None` if its target exists.
 fn fault_of(tree: &Tree, from: &str, target: &str) -> Option<String> {
     let (file, heading) = target.split_once('#').unwrap_or((target, ""));
     let path = if file.is_empty() { from.to_owned() } else { resolve(from, file) };
@@ -66,7 +66,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
 }
 
-/// What the headings of a document are called in links, as GitHub makes it.
+/// Anchors of a document's headings, as GitHub makes them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
     headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()

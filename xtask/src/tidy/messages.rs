@@ -1,10 +1,10 @@
-//! Decisions on text for people. Owns: that no code reads a message to decide; a code, a kind or a
-//! field beside it does. Does not know about: what a message says.
+//! Decisions on text for people. Owns: no code reads a message to decide; it reads a code, a kind
+//! or a field beside it. Does not know about: the contents of messages.
 
 use super::Fault;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
-/// Files that read what another program says, which has no code for it.
+/// Files that read the output of another program, which has no code for it.
 const PARSERS: [(&str, &str); 11] = [
     ("crates/client/src/lib.rs", "leaves out details that the message begins with"),
     ("crates/client/src/request.rs", "rustls has this fault of a certificate as text only"),
@@ -18,10 +18,10 @@ const PARSERS: [(&str, &str); 11] = [
     ("crates/engine-fractions/src/checked.rs", "ends a process whose driver is silent"),
     ("crates/engine-fractions/src/fraction.rs", "what `gpu-check` printed in a process of its own"),
 ];
-/// Files that read what another program writes, as their name says.
+/// Suffix of files that read the output of another program.
 const PARSER: &str = "_parser.rs";
 
-/// Parts of paths of files that tests are made of: they look at what people read.
+/// Parts of paths of files that tests are made of: they check texts for people.
 const OF_TESTS: [&str; 4] = ["_tests.rs", "/testing.rs", "/engine-conformance/", "/testkit/"];
 
 /// Names of values that are text for people.
@@ -30,7 +30,7 @@ const TEXTS: [&str; 10] = [
 ];
 /// Calls that give the text of such a value.
 const GIVES: [&str; 4] = [".to_string()", ".as_str()", ".to_lowercase()", ".to_ascii_lowercase()"];
-/// Calls that look at a part of a text.
+/// Calls that check a part of a text.
 const READS: [&str; 7] = [
     ".starts_with(",
     ".ends_with(",

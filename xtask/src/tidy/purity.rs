@@ -19,10 +19,10 @@ const CORE: [&str; 10] = [
     "orchestrator",
 ];
 
-/// Those of them that know documents, and share what readers see with them.
+/// Crates among them that know documents, and share the views of readers with them.
 const WITH_DOCUMENTS: [&str; 6] = ["units", "spec", "records", "elastic", "view", "orchestrator"];
 
-/// All that a core crate may depend on.
+/// Dependencies that a core crate may have.
 const MAY_DEPEND_ON: [&str; 6] = [
     "elastane-units",
     "elastane-model",
@@ -31,7 +31,7 @@ const MAY_DEPEND_ON: [&str; 6] = [
     "thiserror",
     "smallvec",
 ];
-/// What one with documents may depend on beside that.
+/// Further dependencies that a crate with documents may have.
 const DOCUMENTS_MAY_DEPEND_ON: [&str; 7] = [
     "elastane-spec",
     "elastane-records",

@@ -1,4 +1,4 @@
-//! Every rule is broken once, in a repository of a few lines, and must say so.
+//! Every rule is broken once, in a repository of a few lines, and must report it.
 
 use super::*;
 

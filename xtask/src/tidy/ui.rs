@@ -1,5 +1,5 @@
-//! Rules of the web interface in `ui/`. Owns: that the built files are of these sources, the size of
-//! files, and which folder imports which. Does not know about: TypeScript beyond `from "…"`.
+//! Rules of the web interface in `ui/`. Owns: that the built files are of these sources, the size
+//! of files, and which folder imports which. Does not know about: TypeScript beyond `from "…"`.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 pub(crate) const BUILT: &str = "crates/ui-dist/dist/SOURCES";
 
 const LINES_MAX: usize = 300;
-/// What can change the bundle, besides `build/` and `src/`; as in `ui/build/sources.ts`.
+/// Files that can change the bundle, besides `build/` and `src/`; as in `ui/build/sources.ts`.
 const FILES: [&str; 5] =
     ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"];
 /// Folders below `src` that every page may import, and what they may import themselves.
@@ -79,7 +79,7 @@ fn said(allowed: &[&str]) -> String {
     if allowed.is_empty() { "no other folder".to_owned() } else { allowed.join(", ") }
 }
 
-/// Whether the built files are of the sources as they are.
+/// Checks that the built files are from the current sources.
 fn built(tree: &Tree) -> Option<Fault> {
     let wanted = digest(tree)?;
     let found = tree.get(BUILT).map(|text| text.trim()).unwrap_or_default();

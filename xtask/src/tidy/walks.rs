@@ -11,7 +11,7 @@ const MAY_RECURSE: [(&str, &str); 2] = [
     ("crates/fraction-agent/src/self_test.rs", "a folder of two levels that no run sees"),
 ];
 
-/// What reads the entries of a folder.
+/// Calls that read the entries of a folder.
 const READS: [&str; 3] = ["read_dir(", "Dir::read_from(", "RawDir::new("];
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {

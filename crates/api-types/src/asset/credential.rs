@@ -22,7 +22,7 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// What is no text is not repeated in the fault.
+/// The error for a value that is not a text does not repeat it.
 impl<'de> Deserialize<'de> for SecretText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {

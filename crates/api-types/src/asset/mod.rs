@@ -144,7 +144,7 @@ pub struct AssetCreation<S> {
     pub spec: S,
 }
 
-/// Reads null as `{}`, so a kind that needs a field says which.
+/// Reads null as `{}`, so that the error names a field that the kind requires.
 fn null_as_empty<'de, D, S>(from: D) -> Result<S, D::Error>
 where
     D: serde::Deserializer<'de>,

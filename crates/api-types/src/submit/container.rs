@@ -1,4 +1,4 @@
-//! What a workload asks for around its image: mounts, ports, user and rights (reference C.4,
+//! Parts of a specification around its image: mounts, ports, user and rights (published as
 //! `SupersetSpecAllOfStorage`, `SupersetSpecAllOfSecurity`, `Port`).
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! How each part of a specification is combined with what it inherits from templates and assets. Owns:
-//! the rule of each type that is not simply replaced.
+//! How each part of a specification is combined with what it inherits from templates and assets.
+//! Owns: the rule of each type that is not simply replaced.
 
 use super::{
     AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DistributedFramework, EmptyDirInstance,
@@ -58,12 +58,12 @@ impl Inherit for Security {
     }
 }
 
-/// What is mounted: in one folder there is one of a kind, whatever it is called.
+/// A mount: in one folder there is at most one of a kind, under any name.
 trait Mounted {
     fn name(&self) -> Option<&String>;
     fn folder(&self) -> Option<&String>;
 
-    /// What tells it from others: its name, else its folder.
+    /// Key among the mounts of its kind: its name, else its folder.
     fn place(&self) -> &str {
         self.name().or(self.folder()).map_or("", String::as_str)
     }

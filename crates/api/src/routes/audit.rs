@@ -1,4 +1,4 @@
-//! The audit log: every change, every token given out, and what was refused.
+//! The audit log: every change, every issued token, and refused requests.
 
 use std::collections::BTreeMap;
 
@@ -124,9 +124,9 @@ impl Row<crate::Listed> for AuditLog {
     }
 }
 
-/// The published word for what was done; there are only six, and clients refuse others. What was
-/// refused before it became an operation goes by its method: a refused read counts as a refused
-/// login.
+/// The published word for an operation; there are only six, and clients refuse others. A request
+/// that was refused before it became an operation has a word by its method: a refused read counts
+/// as a refused login.
 fn action(entity: &str, operation: &str, method: &str) -> &'static str {
     match (entity, operation, method) {
         ("session", "delete", _) => "sign-out",

@@ -1,6 +1,5 @@
-//! The researcher's program, to be downloaded and installed. Owns: for which machine there is one
-//! (the one this server runs on), and the script that installs it. Does not know what it
-//! does.
+//! Download and installation of the researcher's program. Owns: the machine that it is for (the one
+//! this server runs on), and the script that installs it. Does not know about the program.
 
 use std::path::Path as File;
 
@@ -51,7 +50,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     all.map(|route| route.open().of("ResearcherCommandLineInterface"))
 }
 
-/// What an installer is for: its published name, and what Rust calls the systems it is for.
+/// System of an installer: its published name, and Rust's names for the systems it supports.
 #[derive(Debug, Clone, Copy)]
 struct System {
     name: &'static str,
@@ -63,7 +62,7 @@ const MAC: System = System { name: "mac", known_as: &["macos"] };
 const UNIX: System = System { name: "unix", known_as: &["linux", "macos"] };
 const WINDOWS: System = System { name: "windows", known_as: &["windows"] };
 
-/// The machine that the program beside this one is for, in the published words.
+/// System and architecture of the program beside this one, by their published names.
 fn platform() -> (&'static str, &'static str) {
     use std::env::consts::{ARCH, OS};
     let system = if OS == "macos" { "darwin" } else { OS };
@@ -119,8 +118,7 @@ async fn manual(Path(name): Path<String>) -> Result<PlainText, ApiError> {
     Err(ApiError::new(StatusCode::NOT_FOUND, why))
 }
 
-/// The public address of this server, else where it was asked, as far as that can stand in a
-/// script.
+/// The public address of this server, else the host of the request, if it is safe in a script.
 pub(super) fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, ApiError> {
     if state.url_is_public {
         return Ok(state.url.clone());

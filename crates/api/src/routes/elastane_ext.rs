@@ -78,7 +78,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
     })
 }
 
-/// What the scheduler sees, as a scenario that `elastane simulate` reads. Changes nothing.
+/// The scheduler's view, as a scenario that `elastane simulate` reads. Changes nothing.
 pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<JsonText, ApiError> {
     let seen = state.control.scheduling_state().await?;
     let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
@@ -88,7 +88,7 @@ pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Json
     Ok(JsonText(text.into()))
 }
 
-/// What would happen. Changes nothing.
+/// Result of a what-if. Changes nothing.
 pub(super) async fn what_if(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
@@ -96,7 +96,7 @@ pub(super) async fn what_if(
 ) -> Result<Json<WouldHappen>, ApiError> {
     let WhatIf { trainings, workspaces, distributed, inferences, steps } = asked;
     if !steps.is_empty() {
-        // They may speak of anything.
+        // Steps may refer to anything.
         caller.must(Action::Read, Resource::Workloads, Scope::Tenant)?;
     }
     let asked = [
@@ -237,7 +237,7 @@ pub(super) async fn logs(
             () = shutdown.wait() => {}
             () = while_caller(&*state.iam, &caller, may) => {}
         }
-        // Not an end: who follows has to ask again, and hears then what is the matter.
+        // Not an end: a reader has to ask again, and then gets the reason.
         Err(std::io::Error::other("the output was cut off"))
     };
     let ends = chunks.map(Some).chain(stream::iter([None]));

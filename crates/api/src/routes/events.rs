@@ -39,9 +39,9 @@ struct Reader {
     /// Number of the last event handed out.
     cursor: u64,
     ready: VecDeque<Event>,
-    /// True if the log may have more than what is ready.
+    /// True if the log may have more than the `ready` events.
     behind: bool,
-    /// It is counted while it reads.
+    /// Counts the reader while it reads.
     _watcher: Watcher,
 }
 
@@ -91,7 +91,7 @@ impl<S: Sync> FromRequestParts<S> for After {
     }
 }
 
-/// The event after which the reader wants to go on; none = from now on.
+/// Event after which the reader continues; `None` for events from now on.
 fn position(headers: &HeaderMap, uri: &Uri) -> Result<Option<u64>, ApiError> {
     let mut after = None;
     for (name, value) in parameters(uri)? {
@@ -115,7 +115,7 @@ fn frame(event: &Event) -> Frame {
 }
 
 impl Reader {
-    /// The next event that the reader may see; none when there will be no more for it.
+    /// The next event that the reader may see; `None` at the end of the stream.
     async fn next_seen(&mut self) -> Option<Event> {
         loop {
             let event = self.next().await?;
@@ -128,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// The next event; none when there will be no more.
+    /// The next event; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -1,5 +1,5 @@
-//! Why a workload is where it is. Owns: which parts of the answer are asked for, since some are known
-//! at once and others take as long as a decision. Does not know how they are found out.
+//! Why a workload is where it is. Owns: which parts of the answer are asked for, since some are
+//! known at once and others take as long as a decision. Does not know how they are found out.
 
 use access::{Caller, find_workload, resource_of};
 use api_types::Explanation;
@@ -18,7 +18,7 @@ use crate::{Shared, forecast};
 /// Most events an explanation tells.
 const EVENTS_MAX: u32 = 50;
 
-/// A part of an explanation that takes time. What is known at once is in every answer.
+/// A part of an explanation that takes time. Every answer has the other parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Diagnosis,

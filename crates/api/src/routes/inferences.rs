@@ -128,8 +128,8 @@ fn agree_to(spec: &mut WorkloadSpec, recreate: bool) {
     spec.serving.iter_mut().for_each(|serving| serving.recreate = recreate);
 }
 
-/// A specification as the server would take it for another workload; none if it would not, for a reason
-/// such as their number, which does not refuse a revision.
+/// Specification as the server would accept it for another workload; `None` if it would not, for a
+/// reason such as the number of workloads, which does not apply to a revision.
 async fn settled_apart(
     state: &Shared,
     project_id: u64,
@@ -141,11 +141,11 @@ async fn settled_apart(
     settled.inspect_err(|error| tracing::debug!("room is not foretold: {error}")).ok()
 }
 
-/// How the next revision takes the place of the one that serves, where there is no room for both.
+/// How the next revision replaces the serving one, if there is no room for both.
 ///
 /// # Errors
-/// Its only replica would have to stop first, and that was not agreed to; or there is no room for the next
-/// one even then.
+/// Its only replica would have to stop first, and the caller has not agreed to that; or there is no
+/// room for the next one even then.
 async fn replacement(
     state: &Shared,
     view: &WorkloadView,
@@ -204,7 +204,7 @@ fn one_replica(mut next: WorkloadSpec) -> WorkloadSpec {
     next
 }
 
-/// Why a replica that is asked for would wait; none: it would start.
+/// Reason why a requested replica would wait; `None` if it would start.
 async fn lacks_room(state: &Shared, asked: Vec<Asked>) -> Result<Option<String>, ApiError> {
     let foretold = foretell(state, asked).await?;
     let reasons = foretold.waiting.into_iter().flat_map(|one| one.reasons);
@@ -212,7 +212,7 @@ async fn lacks_room(state: &Shared, asked: Vec<Asked>) -> Result<Option<String>,
     Ok(reason.filter(|_| foretold.pods.iter().any(|pod| pod.fate == "wait")))
 }
 
-/// What an inference is with some values changed.
+/// Specification of an inference with some values changed.
 async fn changed(
     state: &Shared,
     view: &WorkloadView,
@@ -245,8 +245,8 @@ async fn changed(
     Ok(WorkloadSpec { uses, source: view.spec.source.clone(), ..spec })
 }
 
-/// The revisions of an inference that are listed. Those that have served are still known, so a list
-/// of the deleted is a list of none.
+/// The revisions of an inference that are listed. Former revisions are still known, so a list of
+/// the deleted is empty.
 async fn of_inference(
     state: &Shared,
     id: &str,
@@ -314,7 +314,7 @@ async fn pods(
     Ok(Json(RevisionPodsPage { pods }))
 }
 
-/// The events of a revision, which are kept with those of its inference.
+/// Events of a revision, from the log of its inference.
 async fn log_page(
     state: &Shared,
     revision: &WorkloadView,

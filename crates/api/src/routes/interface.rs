@@ -1,5 +1,5 @@
-//! The web interface at the addresses of this server. Does not know about: what is in it (`ui_dist`),
-//! and which addresses are left to it.
+//! The web interface at the addresses of this server. Does not know about: its content (`ui_dist`),
+//! and which addresses belong to it.
 
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -22,9 +22,8 @@ pub(super) fn at(
     file.map(|file| file.answer(headers, only_https(server)))
 }
 
-/// True if a name of its own leads to this server, at the usual port of https: a browser that was
-/// told to use nothing else for the name keeps to that at every port of it, also at those of
-/// workloads.
+/// True if this server has a host name of its own, at the usual port of https: a browser that may
+/// only use https for the name does so at all its ports, also at those of workloads.
 fn only_https(server: &Shared) -> bool {
     let named = server.url.strip_prefix("https://").filter(|_| server.url_is_public);
     named.is_some_and(|place| !place.contains(':'))

@@ -1,5 +1,5 @@
-//! What is answered where no route is. Owns: which addresses show a page to people, and that every
-//! refusal of a route is JSON. Does not know about: the page (`interface`).
+//! Answers to requests that match no route. Owns: which addresses show a page to people, and that
+//! every refusal of a route is JSON. Does not know about: the page (`interface`).
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State as FromState};
@@ -14,10 +14,11 @@ use crate::Shared;
 /// Longest text of a refusal that is kept.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Below these paths only routes answer, also a browser.
+/// Only routes answer below these paths, also to a browser.
 pub(super) const OF_ROUTES: [&str; 4] = ["/api/", "/elastane/", "/v1/", "/serve/"];
 
-/// What no route answers: the interface for people, for programs and below [`OF_ROUTES`] a 404.
+/// Fallback for requests that match no route: the interface for people, a 404 for programs and
+/// below [`OF_ROUTES`].
 pub(super) async fn wrong_path(
     FromState(server): FromState<Shared>,
     method: Method,

@@ -57,7 +57,7 @@ pub fn router(state: State) -> Router {
     let backend = state.backend.clone();
     let needs_token = |route: &&Route<Shared>| route.access != Access::Open;
     let closed: BTreeSet<_> = table.iter().filter(needs_token).map(|route| route.path).collect();
-    // Of a path some methods may need a token and others none.
+    // Some methods of a path may need a token and others none.
     let (mut open, mut half_open) = (Router::new(), Router::new());
     let (mut with_token, mut patient) = (Router::new(), Router::new());
     for route in table {
@@ -241,7 +241,7 @@ fn description() -> Result<&'static Described, ApiError> {
     MADE.get_or_init(make).as_ref().map_err(ApiError::internal)
 }
 
-/// Says what does not answer: reads tell what was last known.
+/// Adds a notice of the engine's outage to answers: reads show the last known state.
 async fn tell_outage(
     FromState(backend): FromState<Backend>,
     request: Request,
@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn pages_take_no_address_that_a_route_may_have() {
-        // One that names no thing is no family of addresses: a page elsewhere is never taken for it.
+        // One that names no thing is no family of addresses: a page elsewhere is never taken for
+        // it.
         let is_family = |path: &str| path.contains('{') || path.matches('/').count() > 1;
         for route in table().into_iter().filter(|route| is_family(route.path)) {
             let known = landing_page::OF_ROUTES.iter().any(|own| route.path.starts_with(own));

@@ -1,4 +1,4 @@
-//! Nodes: which there are, what they are given, and drills with simulated ones.
+//! Nodes: their list, their settings, and drills with simulated ones.
 
 use access::{Caller, Route, Where};
 use api_types::{CountResponse, Gpus, Node, NodeLabels, NodePatch, Nodes, SimulatedNode};
@@ -121,7 +121,7 @@ async fn change_node(
     shown(&state, &name)
 }
 
-/// The effects of a change of a node on quotas; none where there is no such node.
+/// The effects of a change of a node on quotas; empty if there is no such node.
 pub(super) fn of_change(view: &View, name: &str, change: &NodeChange) -> QuotaEffects {
     let Some(node) = view.nodes.iter().find(|node| node.name == name) else {
         return QuotaEffects::default();

@@ -24,15 +24,15 @@ pub(super) async fn clusters(
 }
 
 takes! {
-    /// How much to tell.
+    /// Verbosity of the answer.
     pub(super) Verbosity: VERBOSITY;
-    /// Whether at once.
+    /// Forces an immediate deletion.
     pub(super) Force: ("force", Allowed::Flag, "Changes nothing here: it is refused in any case");
-    /// Of what, and from where.
+    /// Version and address of an installation.
     pub(super) Installation:
         ("version", Allowed::Text, "Changes nothing here"),
         ("remoteClusterUrl", Allowed::Text, "Changes nothing here");
-    /// Of what, and in which form.
+    /// Subject and form of an installation file.
     pub(super) InstallFile:
         ("cloud", Allowed::Text, "Changes nothing here"),
         ("clusterip", Allowed::Text, "Changes nothing here"),
@@ -93,7 +93,8 @@ pub(super) async fn keep_cluster(
     Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
-/// What there is to do to have the cluster: nothing. It is a comment in a shell and in YAML.
+/// Instructions to install the cluster: none are needed. The text is a comment in a shell and in
+/// YAML.
 fn nothing_to_install(state: &Shared, id: &str) -> Result<String, ApiError> {
     state.must_be_cluster(id)?;
     let name = state.context().cluster_name;

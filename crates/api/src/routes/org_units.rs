@@ -1,4 +1,4 @@
-//! What the routes of departments and of projects have in common: one is read, changed, deleted.
+//! Common routes of departments and projects: reading, changing and deleting one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,39 +21,39 @@ use crate::quota_effects::{Forced, of_shares};
 
 /// Departments or projects.
 pub(super) trait Unit: Sized + Send + Sync + 'static {
-    /// What one is called.
+    /// Name of the kind, for messages.
     const NAME: &'static str;
-    /// What roles call them.
+    /// Resource of the kind in roles.
     const RESOURCE: Resource;
-    /// How the wire shows one.
+    /// Wire type of a unit.
     type Shown;
     /// The body of an update.
     type Update: Send;
 
-    /// All of them.
+    /// All units of this kind.
     fn all(view: &View) -> &SharedMap<u64, Arc<Self>>;
-    /// What is common.
+    /// Fields common to both kinds.
     fn unit(&self) -> &OrgUnit;
     /// The scope one level up.
     fn around(&self) -> Scope;
-    /// As the wire shows it.
+    /// Wire form of the unit.
     fn shown(&self, view: &View, context: &Context) -> Self::Shown;
-    /// Its shares per node pool, of what the wire shows.
+    /// Shares per node pool in the wire form.
     fn shares(shown: Self::Shown) -> Vec<Resources>;
-    /// Those that the caller may see.
+    /// Units that the caller may see.
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self>;
-    /// What it is given in place of everything it had.
+    /// Requested shares, which replace all existing ones.
     fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError>;
-    /// What an update asks for.
+    /// Change that an update requests.
     fn asked(request: Self::Update) -> Result<OrgChange, ApiError>;
-    /// Changes one.
+    /// Changes a unit.
     fn change(
         control: &Handle,
         by: &str,
         id: u64,
         change: OrgChange,
     ) -> impl Future<Output = Result<Arc<Self>, orchestrator::Error>> + Send;
-    /// Deletes one.
+    /// Deletes a unit.
     fn delete(
         control: &Handle,
         by: &str,
@@ -86,7 +86,7 @@ pub(super) async fn count<U: Unit + Row<convert::Listed>>(
     query.count(U::seen(&state.control.view(), &caller), state.now())
 }
 
-/// `PUT`: what is left out keeps its value.
+/// `PUT`: an omitted field keeps its value.
 pub(super) async fn update<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
@@ -98,7 +98,7 @@ pub(super) async fn update<U: Unit>(
     save(&state, &caller, &*now, (U::asked(request)?, forced)).await.map(Json)
 }
 
-/// `PUT`: what is left out gets its default.
+/// `PUT`: an omitted field gets its default.
 pub(super) async fn replace_shares<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
@@ -115,7 +115,7 @@ pub(super) async fn replace_shares<U: Unit>(
     save(&state, &caller, &*now, (change, force.has("force"))).await.map(U::shares).map(Json)
 }
 
-/// `PATCH`: what is left out keeps its value.
+/// `PATCH`: an omitted field keeps its value.
 pub(super) async fn change_shares<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,

@@ -1,6 +1,6 @@
-//! Priority classes that were added: names with values, as those of Kubernetes. Owns: how they are
-//! kept and found. Does not know about: who goes before whom; a workload keeps the value that its
-//! class had when it was submitted.
+//! Added priority classes: names with values, as in Kubernetes. Owns: how they are stored and
+//! found. Does not know about: the order of workloads; a workload keeps the value that its class
+//! had when it was submitted.
 
 use access::{Caller, Family, Route, Where};
 use api_types::{CreationRequest, PriorityClassBody, WorkloadPriority};
@@ -33,7 +33,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     routes.into_iter().map(|route| route.of("Elastane"))
 }
 
-/// What is kept of one.
+/// Stored body of a priority class.
 #[derive(Clone, Serialize, Deserialize)]
 struct PriorityClass {
     value: u32,
@@ -60,7 +60,8 @@ pub(super) fn added(view: &View) -> Result<Vec<Priority>, ApiError> {
     Ok(added)
 }
 
-/// Takes an added class out of a request that names one. Who says nothing else is preemptible.
+/// Takes an added class out of a request that names one. The workload is preemptible unless the
+/// request sets otherwise.
 pub(super) fn take(
     view: &View,
     request: &mut CreationRequest,
@@ -69,7 +70,7 @@ pub(super) fn take(
     let Some(name) = name else { return Ok(None) };
     let found = added(view)?.into_iter().find(|one| one.class == *name);
     if found.is_some() {
-        // What is one for the whole workload is with the master by now, too.
+        // A class for the whole workload has already been copied to the master.
         for spec in request.spec.iter_mut().chain(&mut request.master_spec) {
             spec.priority_class = None;
             spec.preemptibility.get_or_insert(api_types::Preemptibility::Preemptible);

@@ -1,5 +1,5 @@
-//! What workloads can be said to be: types, priorities, categories. The program's own are fixed;
-//! types of others' workloads can be added.
+//! Properties of workloads: types, priorities, categories. The program's own are fixed; types of
+//! foreign workloads can be added.
 
 use access::{Caller, Family, Item, Route, Where};
 use api_types::{
@@ -262,7 +262,7 @@ async fn read(
     Ok(Json(external(&state.one(&id)?)))
 }
 
-/// Refuses names that no kind or group of kinds can have, and what is not known.
+/// Rejects names that no kind or group of kinds can have, and unknown values.
 fn check(kind: &External) -> Result<(), ApiError> {
     let alphanumeric = |c: char| c.is_ascii_alphanumeric();
     if !kind.name.starts_with(|c: char| c.is_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! What applies to the whole installation: its settings, and the ranks of its units.
+//! Routes of the whole installation: its settings, and the ranks of its units.
 //!
 //! Settings are kept for the interfaces that read them; the server itself follows none of them.
 

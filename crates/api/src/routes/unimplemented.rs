@@ -19,8 +19,8 @@ struct Missing {
     operations: &'static str,
 }
 
-/// Everything published that this server does not do: what is deprecated there, and what has no
-/// meaning or no counterpart here.
+/// Published operations that this server does not implement: deprecated ones, and those without a
+/// meaning or counterpart here.
 const MISSING: &[Missing] = &[
     Missing {
         family: "Clusters",
@@ -323,7 +323,7 @@ POST /api/v1/user-applications/{appId}/secret regenerate_user_application_secret
     },
 ];
 
-/// What such an operation answers.
+/// Answer of an operation without an implementation.
 struct NotServed(ApiError);
 
 impl Output for NotServed {
@@ -343,7 +343,7 @@ async fn refuse(Extension(instead): Extension<&'static str>) -> NotServed {
     NotServed(ApiError::new(StatusCode::NOT_IMPLEMENTED, why))
 }
 
-/// The routes of what is missing, for every caller with a token.
+/// Routes of the unimplemented operations, for every caller with a token.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     MISSING.iter().flat_map(|missing| {
         missing.operations.lines().filter_map(|line| {

@@ -21,7 +21,8 @@ pub(super) fn at(
     shown.then(|| download::own_url(server, headers).map(|url| page(&url)).into_response())
 }
 
-/// What this is and what to do next. It says nothing that needs a token.
+/// Page with a short description of the server and the next steps. It contains nothing that needs a
+/// token.
 fn page(url: &str) -> Html {
     let url = markup(url);
     let page = format!(

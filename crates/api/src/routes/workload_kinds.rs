@@ -122,7 +122,8 @@ pub(super) async fn create(
     Ok(Accepted(TypedWorkload { warnings: made.warning.into_iter().collect(), ..typed }))
 }
 
-/// What a creation comes to, with assets, template and policies, if the caller may create it.
+/// Project and specification of a creation, with assets, template and policies, if the caller may
+/// create it.
 pub(super) async fn asked_for(
     state: &Shared,
     caller: &Caller,
@@ -142,7 +143,7 @@ pub(super) async fn asked_for(
     Box::pin(comes_to(state, kind, request, asker)).await
 }
 
-/// The same for a caller that may have it.
+/// Project and specification of a creation, for a caller with permission.
 pub(super) async fn comes_to(
     state: &Shared,
     kind: WorkloadKind,
@@ -182,7 +183,7 @@ pub(super) async fn comes_to(
     Ok((project_id, spec))
 }
 
-/// Refuses what the rules do not allow; parameter servers keep to those of the master.
+/// Rejects a request that the rules do not allow; parameter servers follow the rules of the master.
 fn judge(policies: &Policies, request: &CreationRequest) -> Result<(), ApiError> {
     policies.judge(request)?;
     let Some(servers) = &request.parameter_servers else { return Ok(()) };
@@ -190,7 +191,7 @@ fn judge(policies: &Policies, request: &CreationRequest) -> Result<(), ApiError>
     policies.judge_as(&alike, "parameterServers").map_err(convert::of_the_servers)
 }
 
-/// Adds objects to those that values are from.
+/// Adds objects to the list of objects whose values are used.
 pub(super) fn add(uses: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
     for object in more {
         if !uses.contains(&object) {
@@ -227,7 +228,8 @@ async fn update(
     accepted(&state, &view)
 }
 
-/// Changes a workload that exists. A policy refuses what it did not refuse before.
+/// Changes a workload that exists. A policy rejects only violations that the workload did not have
+/// before.
 pub(super) async fn changed(
     state: &Shared,
     caller: &Caller,

@@ -97,7 +97,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 /// Workloads by id.
 type Workloads = SharedMap<Uuid, Arc<WorkloadView>>;
 
-/// The workloads a list is about: the living, or those that were deleted.
+/// The workloads of a list: the living, or the deleted ones.
 async fn listed<'a>(
     state: &Shared,
     view: &'a View,
@@ -109,7 +109,7 @@ async fn listed<'a>(
     }
 }
 
-/// Those of them that the caller may see, in no order.
+/// Workloads that the caller may see, in no order.
 fn seen<'a>(
     workloads: &'a Workloads,
     view: &View,
@@ -119,7 +119,7 @@ fn seen<'a>(
     workloads.values().filter(move |workload| sight.has(workload.project_id))
 }
 
-/// The same in order of creation.
+/// Workloads that the caller may see, in order of creation.
 fn in_order<'a>(
     workloads: &'a Workloads,
     view: &View,
@@ -241,8 +241,8 @@ fn shown(
     workload
 }
 
-/// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
-/// answer) is many times the few bytes that it may have in the body.
+/// Refuses a batch that is too long or names a workload twice. The cost of each id (a command, an
+/// answer) is many times its few bytes in the body.
 fn check_batch(ids: &[String]) -> Result<(), ApiError> {
     if ids.len() > BATCH_ITEMS_MAX {
         let count = ids.len();
@@ -269,7 +269,7 @@ async fn batch(
     check_batch(&batch.ids)?;
     let id = Uuid::new_v4().to_string();
     let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
-    // At once, so that one transaction and one decision may do for many.
+    // Concurrently, so that one transaction and one decision may do for many.
     let acts = batch.ids.iter().map(|id| act(&state, &caller, batch.action, id));
     let outcomes = futures_util::future::join_all(acts).await;
     for (id, outcome) in batch.ids.into_iter().zip(outcomes) {
@@ -313,12 +313,12 @@ fn pods_page(
     Ok(Json(PodsPage { pods: page.into_iter().map(one).collect(), next }))
 }
 
-/// A field of a workload is called as it is.
+/// A field of a workload has its own name.
 const fn own_field(field: &str) -> Option<&str> {
     Some(field)
 }
 
-/// What a field of a pod is called that is one of its workload.
+/// Field of a workload that a field of a pod comes from; `None` for the pod's own fields.
 fn field_of_workload(field: &str) -> Option<&str> {
     match field {
         "workloadId" => Some("id"),

@@ -1,4 +1,4 @@
-//! Who may do what: every role on every route, in its own project, in another, and everywhere.
+//! Permissions: every role on every route, in its own project, in another, and everywhere.
 
 use std::fmt::Write as _;
 
@@ -47,8 +47,8 @@ struct Target {
 }
 
 impl Target {
-    /// `true` for an error that says of a thing that is there that it is not. A training is no
-    /// inference, which is said in other words.
+    /// `true` for an error that reports an existing object as unknown. A request for a training as
+    /// an inference has another message.
     fn is_said_to_be_unknown(&self, said: &str) -> bool {
         let workloads = [&self.training, &self.workspace, &self.inference].into_iter();
         let others = self.documents.iter().map(|(_, id)| id).chain([&self.revision]);
@@ -80,7 +80,7 @@ async fn documents(server: &Server, project: &str) -> Vec<(String, String)> {
     all
 }
 
-/// The path with the scope in the query, where it is asked for there.
+/// The path with the scope in the query, if it belongs there.
 fn of_scope(path: String, project: &str) -> String {
     if path.starts_with("/api/v2/policy/") {
         return format!("{path}?scope=project&projectId={project}");
@@ -242,12 +242,12 @@ fn with(mut body: Value, more: Value) -> Value {
     body
 }
 
-/// Some of what is published is not served, and says so.
+/// Some published operations are not served; their answer is no failure.
 fn fails(status: StatusCode) -> bool {
     status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
 }
 
-/// What a caller with this role may do to objects of these projects, a column for each.
+/// Permissions of a caller with this role on objects of these projects, a column for each.
 async fn columns(
     operations: &[Operation],
     role: u64,
@@ -294,7 +294,7 @@ async fn every_role_on_every_route() {
     expect_file!["access.txt"].assert_eq(&table);
 }
 
-/// What is open is not in the table, so a route must not get out of it by a slip.
+/// Open routes are not in the table, so no route may leave it by mistake.
 #[tokio::test]
 async fn only_these_routes_are_open_to_everyone() {
     let document = Server::new().await.get("/elastane/v1/openapi.json").await;

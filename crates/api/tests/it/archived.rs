@@ -18,7 +18,7 @@ const ENDED: [(&str, &str, bool); 6] = [
 ];
 
 impl Server {
-    /// A server on which these ran, where so many of the ended ones stay in memory.
+    /// A server on which these workloads ran, which keeps `kept` ended ones in memory.
     async fn after_all(kept: usize) -> Self {
         let server = Self::that_keeps(kept).await;
         server.begins("runs", "1").await;
@@ -43,7 +43,7 @@ impl Server {
         self.phase(made["workloadId"].as_str().unwrap(), "Running").await;
     }
 
-    /// Waits until a list has so many rows.
+    /// Waits until a list has `rows` rows.
     async fn list(&self, query: &str, rows: usize) -> Value {
         let has = |page: &Value| page["workloads"].as_array().unwrap().len() == rows;
         self.until(&format!("/api/v1/workloads?{query}"), has).await

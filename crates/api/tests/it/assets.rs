@@ -26,7 +26,7 @@ fn names(list: &Value) -> Vec<&str> {
     entries.iter().map(|entry| entry["meta"]["name"].as_str().unwrap()).collect()
 }
 
-/// Where each kind of asset is kept, what it is called, and one of it.
+/// Path of each kind of asset, its name, and an example.
 pub(crate) fn one_of_each() -> Vec<(&'static str, &'static str, Value)> {
     vec![
         ("compute", "compute", json!({"gpuDevicesRequest": 2, "cpuMemoryRequest": "1G"})),

@@ -1,5 +1,5 @@
-//! Sessions of browsers over plain requests: a cookie and a page secret, and what an attacker has who
-//! holds one of them, comes from elsewhere, or comes too late.
+//! Sessions of browsers over plain requests: a cookie and a page secret, and what an attacker has
+//! who holds one of them, comes from elsewhere, or comes too late.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -21,7 +21,7 @@ struct Browser {
     page: String,
     /// A token that it sends as well.
     token: String,
-    /// In `Origin`; none if empty.
+    /// Value of `Origin`; empty for no such header.
     origin: String,
     host: String,
 }

@@ -1,4 +1,4 @@
-//! The stream of changes: a reader that applies it has what the lists show.
+//! The stream of changes: a reader that applies it has the objects of the lists.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,14 +17,14 @@ const CHANGES: &str = "/elastane/v1/changes";
 /// Objects by their kind and id.
 type Objects = BTreeMap<(String, String), Value>;
 
-/// A reader that keeps what it was sent.
+/// A reader that keeps the objects it receives.
 struct Reader {
     path: String,
     token: String,
     body: BodyDataStream,
     text: String,
     objects: Objects,
-    /// Of the last event that had one.
+    /// Id of the last event that had one.
     id: String,
     version: u64,
     listing: bool,
@@ -60,7 +60,7 @@ impl Reader {
         self.text.clear();
     }
 
-    /// The next event, applied; none at the end of the stream.
+    /// The next event, applied; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Value> {
         // Also with heartbeats in between.
         let until = tokio::time::Instant::now() + STUCK_AFTER;
@@ -163,7 +163,7 @@ impl Reader {
         }
     }
 
-    /// Reads until it has what the lists show.
+    /// Reads until it has the objects of the lists.
     async fn has_everything(&mut self, server: &Server) {
         loop {
             let (own, lists) = (timeless(self.objects.clone()), timeless(everything(server).await));
@@ -185,7 +185,7 @@ fn differing(own: &Objects, lists: &Objects) -> Vec<(String, String)> {
     own.keys().chain(lists.keys()).filter(differs).cloned().collect()
 }
 
-/// Without what is another in each answer.
+/// The objects without values that differ in each answer.
 fn timeless(mut objects: Objects) -> Objects {
     for ((kind, _), object) in &mut objects {
         match kind.as_str() {
@@ -201,7 +201,7 @@ fn timeless(mut objects: Objects) -> Objects {
     objects
 }
 
-/// What the lists show to the administrator.
+/// Objects in the lists of the administrator.
 async fn everything(server: &Server) -> Objects {
     let mut all = Objects::new();
     for (kind, path, list, id) in [
@@ -311,7 +311,7 @@ async fn what_shows_another_object_changes_with_it() {
             pools,
             json!({"name": "slow", "labelKey": "a", "labelValue": "c", "clusterId": cluster}),
         ),
-        // Of a node pool, the name of the cluster.
+        // The name of the cluster, for a node pool.
         ("PUT", &*one, json!({"name": "renamed"})),
         // A project says where it was given more than its department has.
         ("PUT", department, team(1)),
@@ -383,7 +383,7 @@ async fn a_gpu_goes_on_and_goes_with_its_node() {
         let (status, answer) = server.raw(method, failure, "").await;
         assert_eq!(status, StatusCode::OK, "{answer}");
     }
-    // What happened while it was away is one change.
+    // Changes during its absence arrive as one.
     reader.connect_again(&server).await;
     assert_eq!(reader.next().await.unwrap()["type"], "synced");
     reader.has_gpu("extra/0", |gpu| gpu["fault"]["gpu"] == 0).await;
@@ -432,7 +432,7 @@ async fn a_reader_goes_on_where_it_was() {
     reader.synced().await;
     keep_environment(&server, "one", 1).await;
     reader.about("asset").await;
-    // What happens while it is away is not lost, and what it has does not come again.
+    // Changes during its absence are not lost, and known objects do not come again.
     let two = keep_environment(&server, "two", 1).await;
     delete(&server, &format!("/api/v1/asset/environment/{two}")).await;
     keep_environment(&server, "three", 1).await;
@@ -458,7 +458,7 @@ async fn many_changes_are_one_for_a_later_reader() {
         let (status, answer) = server.raw("PUT", &path, &change).await;
         assert!(status.is_success(), "{answer}");
     }
-    // All have happened before it reads again, and the last is what it gets.
+    // All changes are made before it reads again, and it gets the last.
     let mut other = Reader::new(&server, "?kinds=asset&after=now").await;
     other.synced().await;
     let event = reader.about("asset").await;
@@ -771,7 +771,7 @@ async fn a_reader_that_pauses_has_what_the_lists_show_in_the_end() {
             change_something(&server, number, &mut chance).await;
             match chance.below(8) {
                 0 => reader.connect_again(&server).await,
-                // Some of what has come.
+                // Reads a part of the events.
                 at @ 1..4 => {
                     for _ in 0..10 * at {
                         let wait = Duration::from_millis(5);

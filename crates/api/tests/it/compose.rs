@@ -1,5 +1,4 @@
-//! Workloads that name assets and templates: whose values count, which warnings there are, what is
-//! refused.
+//! Workloads that name assets and templates: precedence of values, warnings, and rejections.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

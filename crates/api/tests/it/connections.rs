@@ -41,7 +41,7 @@ async fn ask(stream: &mut TcpStream) -> String {
     try_to_ask(stream).await.unwrap()
 }
 
-/// The same of a connection that may be closed.
+/// [`ask`] over a connection that may be closed.
 async fn try_to_ask(stream: &mut TcpStream) -> std::io::Result<String> {
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await?;
     let mut answer = [0; 4096];
@@ -73,7 +73,7 @@ async fn thousands_of_silent_connections_lock_nobody_out() {
     assert!(many >= 200, "the limit of open files is too low for this test");
     let server = Server::new().await;
     let connections = many - 100;
-    // None of them ends by itself while the test goes on.
+    // No connection ends by itself during the test.
     let limits =
         Limits { connections, first_request: Duration::from_secs(3600), ..Limits::default() };
     let port = listens(&server, limits).await;

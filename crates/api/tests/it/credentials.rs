@@ -43,7 +43,7 @@ pub(crate) fn one_of_each() -> Vec<(&'static str, &'static str, Value, Value)> {
     ]
 }
 
-/// What is shown, without the number of the key, which must be there.
+/// The shown specification without the number of the key, which must be there.
 fn shown(spec: &Value) -> Value {
     let mut spec = spec.clone();
     assert!(spec.as_object_mut().unwrap().remove("keyId").unwrap().is_u64());

@@ -281,7 +281,7 @@ async fn shares_of_every_resource_and_rules_are_told_back() {
     let own = std::mem::replace(&mut rules["trainingJobTimeLimitSeconds"], json!(30));
     assert_eq!(project["effective"]["schedulingRules"], rules);
     rules["trainingJobTimeLimitSeconds"] = own;
-    // What is left out keeps its value; an empty object takes it away.
+    // An omitted field keeps its value; an empty object removes it.
     let kept = json!({"resources": [{"gpu": {"deserved": 1}}]}).to_string();
     let (_, kept) = server.raw("PUT", &path, &kept).await;
     assert_eq!(kept["schedulingRules"], rules);

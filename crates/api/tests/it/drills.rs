@@ -10,7 +10,7 @@ use crate::server::{Server, bytes};
 
 const FAILURE: &str = "/elastane/v1/nodes/node-1/gpus/1/simulated-failure";
 
-/// What a Prometheus reads.
+/// Metrics as Prometheus scrapes them.
 async fn gauges(server: &Server) -> String {
     let request = server.request("GET", "/metrics").body(Body::empty()).unwrap();
     let answer = server.send(request).await;

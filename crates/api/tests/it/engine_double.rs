@@ -23,11 +23,11 @@ struct Machine {
     listener: Option<mpsc::UnboundedSender<Observation>>,
     /// Notified once there is a run.
     busy: Arc<Notify>,
-    /// What replicas answer; none = they do not listen.
+    /// Answers of replicas; `None` if they do not listen.
     replica: Option<Router>,
-    /// What is still to be deleted.
+    /// Remainders that are still to be deleted.
     leftovers: Vec<Leftover>,
-    /// Ports that were found free, and stay so for whom they are given to.
+    /// Ports that were found free, and stay so for the pods they are given to.
     ports: BTreeMap<u16, TcpListener>,
 }
 
@@ -83,7 +83,7 @@ impl EngineDouble {
         spec.secrets.iter().map(|one| format!("{:?}={}", one.to, one.value)).collect()
     }
 
-    /// What is around a workload's run, in words.
+    /// Container settings of a workload's run, as text.
     pub(crate) fn around(&self, workload: &str) -> String {
         let machine = self.0.lock().unwrap();
         let mut runs = machine.runs.values().map(|(spec, _)| spec);

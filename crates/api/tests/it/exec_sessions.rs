@@ -37,7 +37,7 @@ impl Place {
         Self { server, address, id }
     }
 
-    /// The same place with another workload, which the administrator submits.
+    /// This place with another workload, which the administrator submits.
     async fn with(self, name: &str, spec: Value) -> Self {
         let token = self.server.token.clone();
         self.with_of(&token, name, spec).await

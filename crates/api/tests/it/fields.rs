@@ -1,5 +1,4 @@
-//! That the table of fields names every field there is, and says of each that is refused that it
-//! is.
+//! Checks that the table of fields names every field, and marks every rejected one.
 
 use std::collections::BTreeMap;
 

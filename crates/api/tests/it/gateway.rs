@@ -1,4 +1,4 @@
-//! What passes between a client and a replica of an inference, and what does not.
+//! Data that passes between a client and a replica of an inference, and data that does not.
 
 use axum::Router;
 use axum::body::Body;
@@ -50,12 +50,12 @@ fn spec(audience: &Value, replicas: u32) -> Value {
     })
 }
 
-/// What everyone may ask.
+/// Access for everyone.
 fn public() -> Value {
     json!({"authorizationType": "public"})
 }
 
-/// One without a replica, which is reported soon.
+/// An inference without a replica, whose absence is reported soon.
 fn at_once(audience: &Value) -> Value {
     let mut spec = spec(audience, 0);
     spec["servingConfiguration"]["requestTimeoutSeconds"] = json!(1);
@@ -141,7 +141,7 @@ async fn nothing_of_an_inference_is_answered_at_the_address_of_the_server() {
             assert!(told.to_string().contains("http://svc--team-a.localhost/ "), "{told}");
         }
     }
-    // It says the same of what does not exist, and repeats nothing that is no name.
+    // The answer is the same for an inference that does not exist, and repeats only valid names.
     let (_, told) = iam::get(&server, "", "/serve/x/nothing/").await;
     assert!(told.to_string().contains("http://nothing--x.localhost/ "), "{told}");
     for path in ["/serve/%3Cb%3E/x/", "/serve/a--b/x/"] {

@@ -1,4 +1,4 @@
-//! Who asks: tokens of people and programs, and that they end when they should.
+//! Identity of callers: tokens of people and programs, and their expiry.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

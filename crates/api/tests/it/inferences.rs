@@ -218,7 +218,7 @@ async fn what_has_failed_says_why() {
         let why = "failed: could not be started: the image is broken";
         assert_eq!((&reason["code"], &reason["message"]), (&json!("E212"), &json!(why)));
     }
-    // What it wrote before can be read.
+    // Its earlier output can be read.
     let logs = server.request("GET", &format!("/elastane/v1/workloads/{id}/logs"));
     assert_eq!(server.send(logs.body(Body::empty()).unwrap()).await.status(), StatusCode::OK);
 }

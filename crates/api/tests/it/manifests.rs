@@ -153,7 +153,7 @@ async fn a_set_of_groups_runs_each_of_a_leader_and_workers() {
     server.raw("PUT", &format!("{PATH}/{id}"), &body).await;
     server.phase(&id, "Running").await;
 
-    // What was submitted can be submitted again.
+    // The typed form of such a workload can be submitted too.
     let spec = json!({"image": "i", "distributedFramework": "LWS", "numWorkers": 3});
     let mut body = server.job("again", &spec);
     body["podGroups"] = json!({"number": 2, "recreate": false});
@@ -444,7 +444,7 @@ async fn a_name_is_generated_and_labels_say_priority_and_preemptibility() {
     for name in names {
         assert_eq!(name.strip_prefix("sample-").map(str::len), Some(5), "{name}");
     }
-    // What is said beside the manifest goes first.
+    // A value beside the manifest takes precedence.
     let metadata = json!({"projectId": "1", "name": "own", "priority": "low",
         "preemptibility": "preemptible"});
     let (_, made) = server.post(PATH, json!({"metadata": metadata, "manifest": job})).await;

@@ -1,5 +1,5 @@
-//! What workloads get around them: mounts, volumes, logins and rights, and who may have what of the
-//! machine.
+//! Container settings of workloads: mounts, volumes, logins and rights, and which workloads may
+//! have which parts of the machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;

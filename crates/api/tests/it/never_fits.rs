@@ -1,4 +1,4 @@
-//! What no node could hold is taken with a warning, or refused with `strict`.
+//! Workloads that no node could hold: accepted with a warning, or rejected with `strict`.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -53,7 +53,7 @@ fn content(value: &Value) -> String {
     fields(&value["content"]).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What a client depends on, a line for each operation and each field.
+/// Interface that a client depends on, a line for each operation and each field.
 fn digest(document: &Value) -> String {
     let mut lines = Vec::new();
     for (name, operation) in operations(document) {

@@ -14,7 +14,7 @@ async fn set(server: &Server, meta: Value, policy: Value) -> Value {
     set_for(server, "trainings", meta, policy).await
 }
 
-/// The same for another kind of workload.
+/// Sets the policy of a scope for another kind of workload.
 pub(crate) async fn set_for(server: &Server, kind: &str, meta: Value, policy: Value) -> Value {
     let body = json!({"meta": meta, "policy": policy}).to_string();
     let (status, made) = server.raw("PUT", &format!("/api/v2/policy/{kind}"), &body).await;

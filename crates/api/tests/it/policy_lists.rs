@@ -36,7 +36,7 @@ async fn a_locked_item_stays_as_it_is() {
         json!([one("HOME", "/x")]),
         json!([gone]),
         json!([secret]),
-        // Of two with one name the last would count.
+        // The last of two with one name would count.
         json!([one("HOME", "/h"), one("HOME", "/x")]),
     ] {
         let message = format!("spec.environmentVariables: `HOME` is locked; leave it out {BY}");

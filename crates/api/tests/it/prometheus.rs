@@ -1,4 +1,5 @@
-//! A Prometheus that scrapes a server as the reference says, and is asked what it has read.
+//! A Prometheus that scrapes a server with the configuration of the reference, and queries of its
+//! data.
 
 use std::fs;
 use std::path::Path;
@@ -39,8 +40,8 @@ fn samples() -> [String; 2] {
 }
 
 impl Prometheus {
-    /// One that reads the configuration of the reference, with a service account of its own; none
-    /// where it is not installed.
+    /// A Prometheus with the configuration of the reference, and a service account of its own;
+    /// `None` if it is not installed.
     async fn of(server: &Server, dir: &Path) -> Option<Self> {
         let (id, secret, _) = program(server, "prometheus").await;
         give(server, &id, VIEWER, ("tenant", "1")).await;
@@ -81,7 +82,7 @@ impl Prometheus {
         serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
     }
 
-    /// What a query that has one answer comes to; none while it has none.
+    /// Value of a query with one result; `None` while it has none.
     async fn query(&self, query: &str) -> Option<f64> {
         let escape = |byte: u8| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => char::from(byte).to_string(),

@@ -1,8 +1,8 @@
 //! Every answer against the published document of the interface (control plane 2.24).
 //!
 //! `published.txt` has a line for each operation: method, path, the statuses of success and the
-//! shape of the answer: `{field* field}` with a star where it is always there, `[…]` for a list,
-//! `boolean`, `text` for what is not JSON, `-` without a body.
+//! shape of the answer: `{field* field}` with a star for a field that is always there, `[…]` for a
+//! list, `boolean`, `text` for a body that is not JSON, `-` without a body.
 
 use std::collections::BTreeMap;
 

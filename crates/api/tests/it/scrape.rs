@@ -1,4 +1,4 @@
-//! What Prometheus reads: values and labels of scenarios, requests as they were served, and the
+//! Metrics for Prometheus: values and labels of scenarios, requests as they were served, and the
 //! format.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ async fn scrape(server: &Server, accept: &str) -> (HeaderMap, String) {
     (headers, String::from_utf8(bytes(answer).await.to_vec()).unwrap())
 }
 
-/// What a series has; none where there is none.
+/// Value of a series; `None` if there is no such series.
 async fn value(server: &Server, series: &str) -> Option<f64> {
     let (_, text) = scrape(server, "").await;
     let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));

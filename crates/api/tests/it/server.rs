@@ -52,12 +52,12 @@ impl Server {
         Self::open(None).await
     }
 
-    /// The same with a login provider.
+    /// [`Self::new`] with a login provider.
     pub(crate) async fn with_provider(issuer: &str, creates_users: bool) -> Self {
         Self::with_login(issuer, |login| login.creates_users = creates_users).await
     }
 
-    /// The same, which exchanges tokens, with other settings.
+    /// [`Self::with_provider`] that exchanges tokens, with other settings.
     pub(crate) async fn with_login(issuer: &str, change: impl FnOnce(&mut LoginProvider)) -> Self {
         let settings = oidc::Settings::new(issuer, "elastane");
         let provider = oidc::Provider::new(settings).unwrap();
@@ -162,17 +162,17 @@ impl Server {
         Self::that_keeps(orchestrator::ENDED_KEPT).await
     }
 
-    /// The same, in whose memory so many ended workloads stay.
+    /// [`Self::with_teams`] that keeps `ended` ended workloads in memory.
     pub(crate) async fn that_keeps(ended: usize) -> Self {
         Self::that_keeps_and_limits(ended, UserLimits::default()).await
     }
 
-    /// A server with both projects, where users may make so much.
+    /// A server with both projects and these limits for users.
     pub(crate) async fn that_limits(limits: UserLimits) -> Self {
         Self::that_keeps_and_limits(orchestrator::ENDED_KEPT, limits).await
     }
 
-    /// A server with both projects, which keeps so many ended workloads in memory and limits users.
+    /// A server with both projects, which keeps `ended` ended workloads in memory and limits users.
     pub(crate) async fn that_keeps_and_limits(ended: usize, limits: UserLimits) -> Self {
         let server = Self::new_with(None, ended, limits).await;
         for name in ["team-a", "team-b"] {

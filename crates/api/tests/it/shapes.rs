@@ -50,7 +50,7 @@ fn check(what: &str, object: &Value, published: &str, own: &[&str]) {
     }
 }
 
-/// Whether every time in an answer reads as one.
+/// Checks that every time in an answer can be parsed.
 fn check_times(value: &Value) {
     match value {
         Value::Object(fields) => {

@@ -23,7 +23,7 @@ impl Events {
         Self { body: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// The next event; none at the end of the stream.
+    /// The next event; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((frame, rest)) = self.text.split_once("\n\n") {

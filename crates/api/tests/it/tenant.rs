@@ -1,5 +1,5 @@
-//! What there is one of: the cluster, its settings, the program to download; and what is not
-//! served.
+//! Parts that the installation has once: the cluster, its settings, the program to download; and
+//! operations that are not served.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

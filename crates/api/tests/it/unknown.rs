@@ -1,4 +1,5 @@
-//! Things that a caller may not see are answered as things that are not there: same status, same words.
+//! Things that a caller may not see are answered as things that are not there: same status, same
+//! words.
 
 use serde_json::{Value, json};
 
@@ -95,11 +96,11 @@ async fn members_of_a_project_read_names_of_users_only() {
     assert!(!list.to_string().contains("example.org"), "{list}");
     let is_bare = |account: &Value| account["lastLogin"].is_null() && account["name"].is_string();
     assert!(accounts.as_array().unwrap().iter().all(is_bare), "{accounts}");
-    // Nor does a filter say what is not shown.
+    // Nor does a filter reveal hidden values.
     let filter = "filterBy=username==ann@example.org";
     let (_, count) = get(&server, &editors, &format!("/api/v1/users/count?{filter}")).await;
     assert_eq!(count["count"], 0);
-    // Who gives access has to know to whom.
+    // A manager of access rules needs the name of a user.
     let (_, whole) = get(&server, &managers, &one).await;
     assert_eq!(whole["username"], "ann@example.org");
     assert!(whole["lastLogin"].is_string(), "{whole}");

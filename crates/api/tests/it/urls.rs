@@ -16,7 +16,7 @@ use crate::server::{Server, bytes};
 const ALL: &str = "/api/v1/workloads/workspaces";
 const LAB: &str = "lab--team-a--8888.localhost:7070";
 
-/// A page that says what it was asked, and what a page may say of its own host.
+/// A page with its request, and with the headers that a page may set for its own host.
 fn pages() -> Router {
     Router::new().route("/ws", any(go_over)).fallback(async |uri: Uri, headers: HeaderMap| {
         let text = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
@@ -49,7 +49,7 @@ async fn with_lab(mut audience: Value) -> (Server, String) {
     (server, id)
 }
 
-/// What everyone may open.
+/// Access for everyone.
 fn public() -> Value {
     json!({"authorizationType": "public"})
 }
@@ -394,7 +394,7 @@ async fn ticket(server: &Server, token: &str, id: &str) -> String {
     text(&made, "url")
 }
 
-/// What a browser keeps of a ticket.
+/// Opens a ticket; returns the cookie that a browser keeps.
 async fn visit(server: &Server, token: &str, id: &str) -> String {
     let url = ticket(server, token, id).await;
     let (_, path) = url.split_once(".localhost").unwrap();
@@ -421,7 +421,7 @@ async fn a_ticket_opens_once_and_a_visit_goes_on() {
     assert_eq!((&told["cookie"], &told["x-forwarded-user"]), (&json!("own=1"), &user));
     let again = ask(&server, LAB, &path, &[]).await;
     assert!(again.status == 401 && again.body.contains("was opened already"), "{}", again.body);
-    // Who reloads the page is in already.
+    // A browser that reloads the page is logged in already.
     assert_eq!(ask(&server, LAB, &path, &[("cookie", &cookies)]).await.status, 303);
 }
 

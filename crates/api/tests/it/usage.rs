@@ -71,7 +71,7 @@ async fn prices_are_kept_exactly_and_make_costs() {
     let usage = server.get(&format!("{USAGE}?by=project")).await;
     assert_eq!(usage["currency"], "EUR");
     for row in usage["rows"].as_array().unwrap() {
-        // So dear that each millisecond costs one.
+        // The price is so high that each millisecond costs at least one.
         assert!(row["cost"].as_f64() >= Some(1.0), "{row}");
     }
     for (body, says) in [

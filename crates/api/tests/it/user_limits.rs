@@ -33,7 +33,7 @@ fn request(server: &Server, limit: UserLimit, number: usize) -> Option<(Value, S
         }
         UserLimit::Objects | UserLimit::ObjectsOfOne => map(10),
         UserLimit::ObjectsOfOneBytes => map(large),
-        // Of a config map the data is not counted, and an access rule has little beside it.
+        // The data of a config map does not count, and an access rule has little other content.
         UserLimit::ObjectBytes => {
             let meta = json!({"name": format!("asset-{number}"), "scope": "project", "projectId": 1,
                 "description": "x".repeat(large / 5)});

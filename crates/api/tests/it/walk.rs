@@ -1,4 +1,4 @@
-//! What a person does with the interface, from the token to the end of a workload.
+//! A person's use of the interface, from the token to the end of a workload.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

@@ -1,4 +1,4 @@
-//! What would happen, and when a workload may start.
+//! What-if requests, and the start estimates of workloads.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ async fn places_are_those_that_a_submission_would_get() {
     assert_eq!(fate("nodeAffinityRequired", on("a100")).await, "start");
     assert_eq!(fate("nodeAffinityRequired", on("h100")).await, "wait");
     assert_eq!(fate("nodePools", json!(["default"])).await, "start");
-    // What the project says holds where nothing is said.
+    // The project's node types apply if the request has none.
     let types = json!({"nodeTypes": {"training": ["small"]}, "resources": [{}]}).to_string();
     let (status, changed) = server.raw("PUT", "/api/v1/org-unit/projects/2", &types).await;
     assert_eq!(status, StatusCode::OK, "{changed}");
@@ -202,7 +202,7 @@ async fn an_explanation_comes_in_parts_and_has_values_beside_its_sentences() {
     let held = json!([{"workload": a1, "resource": "gpu", "held": 4000,
                        "standing": "as_important"}]);
     assert_eq!(found["workloadHoldings"], held, "{found}");
-    // Each sentence about somebody has a value with that name.
+    // Each sentence about a workload or project has a value with that name.
     let list = |field: &str| found[field].as_array().unwrap();
     let names: Vec<&str> = list("workloadHoldings")
         .iter()

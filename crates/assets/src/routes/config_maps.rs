@@ -19,7 +19,7 @@ use view::{Object, Scope};
 use super::Shared;
 
 const OF: Resource = Resource::ConfigMapAssets;
-/// In a body texts are longer than they are.
+/// Texts in a body are longer than their content, because of escapes.
 const BODY_BYTES_MAX: usize = 4 * CONFIG_MAP_BYTES_MAX;
 
 /// The routes of config maps.
@@ -43,10 +43,10 @@ where
     .into_iter()
 }
 
-/// What is kept of one.
+/// Stored body of a config map.
 #[derive(Clone, Serialize, Deserialize)]
 struct ConfigMapData {
-    /// Where what is there ends with the object.
+    /// Values in this field are deleted with the object.
     #[serde(rename = "secrets")]
     data: BTreeMap<String, String>,
 }

@@ -90,7 +90,7 @@ where
         "Every data source that is kept",
         list_data_sources,
     );
-    // Each is shown to callers that may read its kind.
+    // Each kind is shown to callers that may read it.
     let all = all.of("Datasources").own();
     compute.into_iter().chain(environments).chain([all]).chain(data_sources())
 }
@@ -162,7 +162,7 @@ async fn create<S: AssetSpec>(
     Ok(Accepted(assets::shown(&state, &state.control.view(), made, None)))
 }
 
-/// The assets of a kind that were asked for, with their numbers in order of creation.
+/// Assets of a kind that a query selects, with their numbers in order of creation.
 pub(super) fn wanted<S: AssetSpec>(
     state: &Shared,
     caller: &Caller,

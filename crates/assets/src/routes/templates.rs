@@ -127,7 +127,7 @@ fn seen(state: &Shared, caller: &Caller) -> Result<Vec<Item<Template>>, ApiError
     Ok(all)
 }
 
-/// The templates that a list asks for; `of_type` are all it can show.
+/// Page of the templates that a list query selects among those of type `of_type`, `None` for all.
 fn page(
     state: &Shared,
     caller: &Caller,
@@ -257,14 +257,14 @@ async fn change(
     let merged = move |body: &mut Template| {
         body.clear(&clear)?;
         let merged = values.clone().over(body.values()?);
-        // Also together with a concurrent change.
+        // The check covers the result with a concurrent change, too.
         merged.check(kind)?;
         Ok(merged)
     };
     save(&state, &caller, &before, request.meta, merged).await
 }
 
-/// Makes a change to the template as it is then; `values` says what its values are after it.
+/// Makes a change to the template as it is then; `values` returns its new values.
 async fn save(
     state: &Shared,
     caller: &Caller,

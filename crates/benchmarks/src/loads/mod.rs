@@ -1,6 +1,6 @@
-//! Published loads, played from the first submission to the last end in virtual time: what is
-//! submitted when, and how long each pod runs. Owns: the loads and the least time each can take.
-//! Sources: benchmarks reference §2 (K13), §3 (Kueue) and §6 (how long everything else takes).
+//! Published loads, played from the first submission to the last end in virtual time: times of
+//! submissions, and run times of pods. Owns: the loads, and a lower bound on the makespan of each.
+//! Sources: benchmarks reference §2 (K13), §3 (Kueue) and §6 (times of all other steps).
 
 mod orders;
 mod play;
@@ -13,13 +13,13 @@ pub use play::{Played, play};
 
 use sim::rng::Rng;
 
-/// Who submits into which queue, and when.
+/// The jobs of a load, and the cluster and policy it is played on.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Its name.
+    /// Name of the load.
     pub name: String,
     nodes: Vec<NodeSpec>,
-    /// Departments, each with so many projects of the same share.
+    /// Number of departments, each with `projects` projects of share `share`.
     departments: usize,
     projects: usize,
     share: Share,
@@ -28,43 +28,44 @@ pub struct Load {
     service: Service,
     /// Minimum wait before a job may preempt others.
     patience_ms: u64,
-    /// How long each pod may run, as far as the scheduler knows.
+    /// Time limit of each pod, known to the scheduler; `None` if there is none.
     time_limit_ms: Option<u64>,
-    /// What is scarce, of all nodes: GPU thousandths or CPU thousandths.
+    /// Capacity of all nodes in the scarce resource: GPU thousandths or CPU thousandths.
     capacity_millis: u64,
 }
 
-/// A workload to come.
+/// A future workload.
 #[derive(Debug, Clone)]
 struct Job {
     /// Number of its project, over all departments.
     project: usize,
-    /// What it is counted under.
+    /// Class for statistics.
     class: &'static str,
     arrives_ms: u64,
     priority: u32,
     request: PodRequest,
-    /// How long each of its pods runs, once started; as many as pods, all of which start together.
+    /// Run time of each of its pods; all pods start together.
     runs_ms: Vec<u64>,
 }
 
-/// How long everything takes that is not a pod's own work.
+/// Times of all steps other than the pods' own work.
 #[derive(Debug, Clone, Copy)]
 struct Service {
-    /// From one decision to the next, at the least.
+    /// Minimum interval between two decisions.
     cycle_ms: u64,
-    /// Time to notify a node, and how many at a time.
+    /// Time to bind a pod to a node, and the number of pods bound in parallel.
     bind_ms: u64,
     binds_at_once: usize,
-    /// Starting a pod, stopping one.
+    /// Time to start a pod, and time to stop one.
     start_ms: u64,
     stop_ms: u64,
 }
 
 impl Load {
     /// 90 gangs of each size 1, 2, 4, … pods of 8 GPUs, up to the largest that fits and 512; 200
-    /// are created each second. A pod ends 20 to 40 s after it started, and says that it will. The
-    /// first in line keeps what becomes free: without that the largest run last, one by one.
+    /// pods are created each second. A pod ends 20 to 40 s after its start, and has a time limit.
+    /// GPUs that become free are reserved for the first gang in the queue: without that the largest
+    /// gangs run last, one by one.
     #[must_use]
     pub fn nccl_burst(nodes: u32) -> Self {
         let request = PodRequest { gpu: GpuRequest::Whole(8), cpu_millis: 0, memory_bytes: 0 };
@@ -159,7 +160,7 @@ impl Load {
         }
         jobs.sort_by_key(|job| job.arrives_ms);
         let quota = Resources { cpu_millis: 20_000, ..Resources::UNLIMITED };
-        // There are no places in this load, only amounts: one node holds them all.
+        // This load has no places, only amounts: one node holds them all.
         let node = NodeSpec::new("all", Vec::new(), units * 1000, 1 << 50);
         Self {
             name: name.into(),
@@ -182,15 +183,16 @@ impl Load {
         }
     }
 
-    /// The same with a minimum wait before preemption.
+    /// The load with a minimum wait before preemption.
     #[must_use]
     pub fn patient(mut self, patience_ms: u64) -> Self {
         self.patience_ms = patience_ms;
         self
     }
 
-    /// The least time it can take, in milliseconds: from any moment on, all work that comes from
-    /// then on has to be done by all there is. Work is what a pod holds times how long it runs.
+    /// Lower bound on the makespan, in milliseconds: from any moment on, all work submitted after
+    /// it has to be done by the full capacity. The work of a pod is its resources times its run
+    /// time.
     #[must_use]
     pub fn bound_ms(&self) -> u64 {
         let work = |job: &Job| -> u128 {

@@ -1,38 +1,37 @@
-//! How soon a load could be done by a scheduler that knows from the beginning how long each pod will
-//! run, and preempts nothing. Owns: a search over the orders in which jobs start. It finds a good
-//! one, not the best: its result is no bound, but a scheduler that knows less cannot be expected to
-//! do better.
+//! Makespan of a load under a scheduler that knows all run times from the beginning, and preempts
+//! nothing. Owns: a search over the orders in which jobs start. It finds a good order, not the
+//! best: its result is no bound, but a scheduler that knows less cannot be expected to do better.
 //!
-//! It is enough to look at orders: without preemption, with equal nodes and one node for each pod,
-//! each job can start, in the order of starts, as soon as enough nodes are free.
+//! It is enough to search over orders: without preemption, with equal nodes and one node for each
+//! pod, each job can start, in the order of starts, as soon as enough nodes are free.
 
 use std::collections::BTreeMap;
 
 use super::{Job, Load, Service};
 
-/// States kept after each start, and of those from which the same sizes are to come.
+/// Maximum number of states kept after each start, and of those with equal remaining jobs.
 const KEPT: usize = 100;
 const KEPT_ALIKE: usize = 10;
 
 /// Idle node time that a start may cost, in milliseconds for each pair of its pods.
 const IDLE_MS: u64 = 30;
 
-/// What has come of an order so far.
+/// State of the nodes after a prefix of an order.
 #[derive(Clone)]
 struct State {
-    /// When each node is free, the first one first.
+    /// Time at which each node becomes free, ascending.
     free_ms: Vec<u64>,
     started_ms: u64,
-    /// Node time in which nothing ran, less what its starts may cost.
+    /// Idle node time, less the idle time that the starts may cost.
     score_ms: i128,
-    /// The jobs of the present batch that have not started.
+    /// Jobs of the present batch that have not started.
     left: Vec<usize>,
 }
 
 /// A job, as far as the order matters.
 struct Runs {
     arrives_ms: u64,
-    /// How long after the start of the job each of its pods is gone, the first one first.
+    /// Time from the start of the job to the end of each of its pods, ascending.
     ends_ms: Vec<u64>,
 }
 
@@ -49,8 +48,9 @@ impl Runs {
 }
 
 impl Load {
-    /// When the last pod ends in the best order of starts that was found, in milliseconds after the first
-    /// submission. `batch` jobs in a row may change places. For loads whose pods take a node each.
+    /// End of the last pod in the best order of starts found, in milliseconds after the first
+    /// submission. Jobs change places only within batches of `batch` jobs. For loads whose pods
+    /// take a node each.
     #[must_use]
     pub fn best_order_ms(&self, batch: usize) -> u64 {
         let free_ms = vec![0; self.nodes.len()];
@@ -79,7 +79,7 @@ impl Load {
         let start_ms = soonest.next_multiple_of(self.service.cycle_ms);
         let idle_ms: u64 = taken.iter().map(|&free_ms| start_ms - free_ms).sum();
         let allowed_ms = IDLE_MS * (pods as u64).pow(2);
-        // Two runs in order: a merge.
+        // Two sorted runs: the sort is a merge.
         let ends = job.ends_ms.iter().map(|ends_ms| start_ms + ends_ms);
         let mut free_ms: Vec<u64> = others.iter().copied().chain(ends).collect();
         free_ms.sort();
@@ -92,7 +92,7 @@ impl Load {
     }
 }
 
-/// Those that have lost least, not too many from which the same is to come.
+/// The states with the best scores, with few that have equal remaining jobs.
 fn best(mut states: Vec<State>) -> Vec<State> {
     states.sort_by(|l, r| (l.score_ms, &l.free_ms).cmp(&(r.score_ms, &r.free_ms)));
     states.dedup_by(|l, r| l.free_ms == r.free_ms && l.left == r.left);

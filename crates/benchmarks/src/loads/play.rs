@@ -1,5 +1,5 @@
-//! A load from its first submission to its last end. Owns: virtual time and what happens in it.
-//! Refuses to know: what is decided; that is the scheduler's, asked whenever something changed.
+//! A play of a load from its first submission to its last end. Owns: virtual time and the events in
+//! it. Does not know about: the decisions, which the scheduler makes after each change.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,28 +10,28 @@ use units::{Instant, Resources};
 
 use super::Load;
 
-/// What came of a load.
+/// The result of a play.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Played {
-    /// When the last pod ended, in milliseconds after the first submission.
+    /// End of the last pod, in milliseconds after the first submission.
     pub makespan_ms: u64,
-    /// Sum of the times workloads waited for their first start, in milliseconds, and their
-    /// number, by class.
+    /// Sum of the times in milliseconds that workloads waited for their first start, and the number
+    /// of these workloads, by class.
     pub waits_ms: BTreeMap<&'static str, (u64, u64)>,
-    /// Pods stopped before their end.
+    /// Number of pods stopped before their end.
     pub stops: u64,
-    /// Decisions.
+    /// Number of decisions.
     pub cycles: u64,
-    /// Workloads that never came to their end.
+    /// Number of workloads that did not end.
     pub unfinished: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrives(usize),
-    /// The pod's run of this number is over.
+    /// The run with this number of a pod ends.
     Ends(PodId, u64),
-    /// A stopped pod is gone.
+    /// A stopped pod has terminated.
     Gone(PodId),
 }
 
@@ -42,12 +42,12 @@ struct Playing<'l> {
     now_ms: u64,
     events: BinaryHeap<Reverse<(u64, Event)>>,
     jobs: BTreeMap<WorkloadId, usize>,
-    /// The number of each pod's run; the end of an earlier one is none.
+    /// Number of the present run of each pod; an end of an earlier run is ignored.
     runs: BTreeMap<PodId, u64>,
-    /// Runs so far.
+    /// Number of runs so far.
     starts: u64,
     started: Vec<bool>,
-    /// When each of the places for binding is free again.
+    /// Time at which each binding slot becomes free.
     binders: BinaryHeap<Reverse<u64>>,
     played: Played,
 }
@@ -59,7 +59,7 @@ pub fn play(load: &Load) -> Played {
     let mut wake_ms = None;
     while let Some(&Reverse((next, _))) = p.events.peek() {
         let next = wake_ms.map_or(next, |wake_ms: u64| wake_ms.min(next));
-        // What happens between two decisions is seen by the second.
+        // Events between two decisions take effect at the second.
         p.now_ms = next.max(p.now_ms + 1).next_multiple_of(load.service.cycle_ms);
         while let Some(&Reverse((at, event))) = p.events.peek()
             && at <= p.now_ms
@@ -148,7 +148,8 @@ impl<'l> Playing<'l> {
         self.jobs.insert(id, at);
     }
 
-    /// Asks the scheduler, and does what it says; returns when it wants to be asked again.
+    /// Makes a decision, and carries it out; returns the time of the next decision that the
+    /// scheduler requests.
     fn decide(&mut self) -> Option<u64> {
         let plan = sched::cycle(&mut self.cluster, Instant(self.now_ms), &self.load.policy);
         self.played.cycles += 1;

@@ -1,37 +1,37 @@
-//! Mixes of pods that packing is measured on: the published lists, and what is drawn from them. Owns:
-//! how a mix is drawn.
+//! Mixes of pods that packing is measured on: the published lists, and samples of them. Owns: the
+//! sampling of a mix.
 
 use sim::rng::Rng;
 use sim::trace::{TraceNode, TracePod};
 
-/// A list of the trace, and what is done to it.
+/// A list of the trace, and the changes to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Mix {
     /// The list: `pods-NAME.csv`.
     pub list: &'static str,
-    /// So many of a hundred pods with GPUs are bound to GPU models that they could use.
+    /// Percentage of the pods with GPUs that are restricted to GPU models on which they fit.
     pub bound_percent: u64,
-    /// So many of a hundred pods are left out of those that this mix is to have fewer of.
+    /// Pods of which the mix has fewer, and the percentage of them that is left out.
     pub without: Option<(Few, u64)>,
 }
 
 /// Pods of which a mix has fewer than its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Few {
-    /// Pods of one GPU or a part of it, so that those of several are more.
+    /// Pods of one GPU or a part of it, so that pods of several GPUs are more frequent.
     SingleGpu,
-    /// Pods of whole GPUs, so that shares are more.
+    /// Pods of whole GPUs, so that GPU fractions are more frequent.
     WholeGpu,
 }
 
 impl Mix {
-    /// A published list as it is.
+    /// A published list without changes.
     #[must_use]
     pub const fn published(list: &'static str) -> Self {
         Self { list, bound_percent: 0, without: None }
     }
 
-    /// Its name.
+    /// Name for output.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = self.list.to_owned();
@@ -73,8 +73,8 @@ impl Few {
     }
 }
 
-/// Binds a pod to one GPU model that it could use, each as likely as it has GPUs; three in ten pods
-/// to two or three of them.
+/// Restricts a pod to one GPU model on which it fits, chosen by the number of GPUs; three in ten
+/// pods to two or three choices.
 fn bind(nodes: &[TraceNode], pod: &mut TracePod, rng: &mut Rng) {
     let could = |node: &&TraceNode| {
         node.gpus >= pod.request.gpu.devices() as usize

@@ -1,4 +1,4 @@
-//! What packing is compared with: published ways to pack, and the mixes of pods they are tried on.
+//! Baselines for packing: published packing algorithms, and the mixes of pods they are measured on.
 
 mod mixes;
 mod published;
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn best_fit_and_fgd_leave_the_large_node_to_the_large_pod() {
         let (nodes, pods) = (read_nodes(NODES).unwrap(), read_pods(PODS).unwrap());
-        // As much is asked for as there is: one GPU, which would fit on either node, and eight.
+        // The requests equal the capacity: one GPU, which would fit on either node, and eight.
         for way in [Published::BestFit, Published::Fgd] {
             let replay = way.replay(&nodes, &pods[1..3], 3);
             assert_eq!(replay.capacity_millis, 9000);

@@ -1,7 +1,7 @@
-//! Published ways of packing, to compare with: FGD (Weng et al., USENIX ATC 2023) and best fit. Owns:
-//! both scores. FGD knows all pods of the list beforehand, as published. Its score is rounded to
-//! whole points of 100 and ties go to the first node: so it gives out what was published for it, to
-//! within 0.3 points.
+//! Published packing algorithms as baselines: FGD (Weng et al., USENIX ATC 2023) and best fit.
+//! Owns: both scores. FGD knows all pods of the list beforehand, as published. Its score is rounded
+//! to whole points of 100 and ties go to the first node: so its allocation is within 0.3 points of
+//! the published one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,22 +9,23 @@ use std::collections::BTreeMap;
 use sim::trace::{Replay, TraceNode, TracePod, arrivals};
 use units::GPU_MILLIS;
 
-/// A published way to choose a node.
+/// A published algorithm that chooses a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
-    /// The node whose fragmentation grows least, over the pods that are typical.
+    /// Chooses the node whose fragmentation for the typical pods grows least.
     Fgd,
-    /// The node on which least is left.
+    /// Chooses the node with the least left.
     BestFit,
 }
 
-/// The most common shapes, up to this part of all pods, are the typical ones. In percent.
+/// The typical shapes are the most common ones, up to this percentage of all pods.
 const TYPICAL_PERCENT: usize = 95;
-/// What resources are divided by in best fit: the most that a node has.
+/// Divisors that normalize resources in best fit: the maximum of a node.
 const CPU_MILLIS_MAX: f64 = 128_000.0;
 const GPUS_MAX: f64 = 8.0;
 
-/// What a pod needs; memory is looked at for whether it fits, and in no score.
+/// Devices, GPU thousandths of each, CPU thousandths and GPU models of a pod; memory is in no
+/// score.
 type Shape<'a> = (u32, u64, u64, &'a [String]);
 
 struct State<'a> {
@@ -35,12 +36,12 @@ struct State<'a> {
     revision: u64,
 }
 
-/// A score of a node for a shape, as of a revision of the node; less is better.
+/// Revision of a node, and its score for a shape at that revision, less is better, `None` if the
+/// pod does not fit; `None` before the first computation.
 type Scored = Option<(u64, Option<f64>)>;
 
 impl Published {
-    /// Replays a trace with one seed, without moving anything, until as much has been asked for as
-    /// there is.
+    /// Replays a trace with one seed, without moves, until the requests equal the capacity.
     #[must_use]
     pub fn replay(self, nodes: &[TraceNode], pods: &[TracePod], seed: u64) -> Replay {
         let mut states: Vec<_> = nodes.iter().map(State::new).collect();
@@ -79,7 +80,7 @@ impl Published {
         replay
     }
 
-    /// How good a node is, less is better, and the devices that the pod would get.
+    /// The score of a node, less is better, and the devices that the pod would get.
     fn score(
         self,
         state: &State<'_>,
@@ -126,7 +127,7 @@ impl<'a> State<'a> {
             && (devices == 0 || fitting.count() >= devices as usize)
     }
 
-    /// The devices with least free of those that fit.
+    /// The fullest devices on which the pod fits.
     fn fullest(&self, pod: &TracePod) -> Vec<usize> {
         let fits = |at: &usize| self.gpus_millis[*at] >= pod.request_millis();
         let mut fitting: Vec<_> = (0..self.gpus_millis.len()).filter(fits).collect();
@@ -135,7 +136,7 @@ impl<'a> State<'a> {
         fitting
     }
 
-    /// The devices that a pod could get. A share of one may be of any.
+    /// The sets of devices that a pod could get. A fraction may be of any device.
     fn choices(&self, pod: &TracePod) -> Vec<Vec<usize>> {
         match shape(pod) {
             (1, millis, ..) if millis < GPU_MILLIS => {
@@ -146,7 +147,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// GPU thousandths that typical pods could not use, weighted by how common they are.
+    /// GPU thousandths that typical pods could not use, weighted by the frequency of the pods.
     fn fragments(&self, gpus: &[u64], cpu_millis: u64, typical: &[(Shape<'_>, f64)]) -> f64 {
         let all = gpus.iter().sum::<u64>();
         let lost = |&((devices, millis, cpu, models), weight): &(Shape<'_>, f64)| {
@@ -176,8 +177,8 @@ fn allows(models: &[String], model: &str) -> bool {
     models.is_empty() || models.iter().any(|allowed| allowed == model)
 }
 
-/// The shapes that are typical, and the part of all pods that has each. Pods without GPUs can use
-/// none anywhere, so they are left out.
+/// The typical shapes, and the fraction of all pods that has each. Pods without GPUs are left out,
+/// as they use no GPU.
 fn typical(pods: &[TracePod]) -> Vec<(Shape<'_>, f64)> {
     let mut counts: BTreeMap<Shape<'_>, usize> = BTreeMap::new();
     for pod in pods {

@@ -1,4 +1,4 @@
-//! What a person at a terminal does with a workload that has left the memory of the server.
+//! Commands of the researcher on a workload that has left the memory of the server.
 
 use crate::sandbox::Sandbox;
 

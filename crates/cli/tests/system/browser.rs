@@ -9,7 +9,7 @@ use crate::sandbox::{Sandbox, free_port, wait_until};
 /// A test whose workload runs the same program with the same name, and gets its port.
 const TEST: &str = "browser::a_page_is_opened_by_a_ticket_and_survives_what_happens";
 
-/// What the workload runs: it says what it was asked, or repeats what comes.
+/// Server that the workload runs: it echoes the request head, or all bytes after an upgrade.
 fn pages(port: &str) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
     for stream in listener.expect("its port").incoming().flatten() {
@@ -28,7 +28,7 @@ fn pages(port: &str) {
     }
 }
 
-/// What a host of the server answers.
+/// Response of a host of the server.
 fn ask(sandbox: &Sandbox, host: &str, path: &str, headers: &str) -> String {
     let mut answer = String::new();
     let asked = TcpStream::connect((Ipv4Addr::LOCALHOST, sandbox.port())).and_then(|mut stream| {
@@ -39,7 +39,7 @@ fn ask(sandbox: &Sandbox, host: &str, path: &str, headers: &str) -> String {
     if asked.is_err() { String::new() } else { answer }
 }
 
-/// What a browser keeps of a ticket from the command line, and the host it is for.
+/// Host of an opened address, and the cookie header that a browser sends after using its ticket.
 fn opened(sandbox: &Sandbox) -> (String, String) {
     let printed = sandbox.shell("runai workspace open lab --print").text;
     let (host, path) =
@@ -95,7 +95,8 @@ fn a_page_is_opened_by_a_ticket_and_survives_what_happens() {
     answers(&sandbox, &opened(&sandbox), "HTTP/1.1 200");
 }
 
-/// The names that published lines write into the base path are filled in, and every address leads there.
+/// The placeholders of published command lines are replaced by the base path, and every address
+/// leads there.
 #[test]
 fn a_notebook_is_opened_at_its_base_path() {
     let mut sandbox = Sandbox::new();
@@ -125,7 +126,7 @@ fn a_notebook_is_opened_at_its_base_path() {
     assert!(entered.contains(&format!("location: {page}\r\n")), "{entered}");
 }
 
-/// The address that is printed is the one that the browser gets.
+/// The printed address is the one that the browser gets.
 fn opens_a_browser(sandbox: &Sandbox) {
     sandbox.shell(
         "printf '#!/bin/sh\\necho \"$1\" > .got; mv .got got\\n' > browser; chmod +x browser",

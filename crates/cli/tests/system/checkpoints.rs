@@ -1,13 +1,13 @@
-//! Scripts that report their checkpoints, over a killed server and an eviction. Owns: what a script of a
-//! shell and one of Python see.
+//! Scripts that report their checkpoints, across a killed server and an eviction. Owns: the results
+//! that a shell script and a Python script see.
 
 use crate::sandbox::{Sandbox, wait_until};
 
-/// Saves every fifth of a second, and says how that was taken.
+/// Saves every 0.2 seconds, and prints each accepted checkpoint.
 const SAVES: &str = r#"step=0; while sleep 0.2; do step=$((step + 1)); file=$ELASTANE_CHECKPOINT_DIR/model
 echo "weights $step" > $file.new; mv $file.new $file
 elastane checkpoint $file --step $step --next-in 0.2 && echo "saved $step"; done"#;
-/// The same in Python, by the wheel's module alone.
+/// A script that does so in Python, with the wheel's module only.
 const IN_PYTHON: &str = r#"import os, time, warnings; from elastane import channel
 path = os.path.join(os.environ["ELASTANE_CHECKPOINT_DIR"], "model")
 print("before it exists:", channel.checkpoint(path), flush=True)
@@ -18,7 +18,7 @@ with warnings.catch_warnings(record=True) as told:
     print("again:", channel.checkpoint(path, step=2), told[0].message, flush=True)
 "#;
 
-/// Saves only where that is wanted, and says how often it was not.
+/// Saves only when a checkpoint is wanted, and prints the first time that none is.
 const SAVES_WHEN_WANTED: &str = r#"step=0; not=0; while sleep 0.2; do step=$((step + 1))
 within=$(elastane checkpoint --wanted); code=$?; file=$ELASTANE_CHECKPOINT_DIR/model
 case $code in 1) not=$((not + 1)); test $not = 1 && echo "not wanted: '$within'";; 0) echo "weights $step" > $file
@@ -33,7 +33,7 @@ fn says(sandbox: &Sandbox, line: &str, part: &str) {
     assert!(said, "{line} lacks {part:?}\n{text}\n{}", sandbox.server_text());
 }
 
-/// How often it has saved.
+/// Number of accepted checkpoints.
 fn saved(sandbox: &Sandbox) -> usize {
     sandbox.shell("runai logs saves").text.matches("saved ").count()
 }
@@ -51,7 +51,7 @@ fn a_script_reports_checkpoints_and_is_stopped_after_one() {
     );
     assert_eq!(made.code, Some(0), "{}", made.text);
     says(&sandbox, "runai explain saves", "from its last checkpoint");
-    // The channel goes on with the next server.
+    // The channel continues with the next server.
     sandbox.kill_server();
     sandbox.start_server(UP);
     let before = saved(&sandbox);

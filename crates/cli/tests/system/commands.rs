@@ -15,7 +15,7 @@ fn printed(sandbox: &Sandbox, line: &str) -> String {
     output.text
 }
 
-/// Waits until a command that goes on has written this into a file.
+/// Waits until a background command has written this into a file.
 fn await_in(sandbox: &Sandbox, file: &str, part: &str) {
     let text = || std::fs::read_to_string(sandbox.home().join(file)).unwrap_or_default();
     assert!(wait_until(|| text().contains(part)), "{file} lacks {part:?}\n{}", text());
@@ -278,8 +278,8 @@ fn a_watched_list_and_a_wait_ask_nothing_while_nothing_changes() {
         end(&sandbox, line, Signal::INT);
         finish(watching);
         let said = printed(&sandbox, "cat said; rm said");
-        // Once for the first answer, and once when it listens for changes; every 5 s where it does not
-        // hear of all changes.
+        // Once for the first answer, and once when it listens for changes; every 5 s if the change
+        // stream does not cover all of the answer.
         let most = if has_unseen { 2 + since.elapsed().as_secs() / 5 } else { 2 };
         let asked = said.matches(path).count() as u64;
         assert!((1..=most).contains(&asked), "{line}: {asked} times\n{said}");
@@ -403,7 +403,7 @@ fn settings_are_told_as_fields_and_given_to_others() {
     assert!(refused.text.contains("failed to write /nowhere/f"), "{}", refused.text);
 }
 
-/// A server that hands out these bytes, and says that there are so many.
+/// A server that sends these bytes, with this content length.
 fn hands_out(program: &'static str, length: usize) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("bound").port();

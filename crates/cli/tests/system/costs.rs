@@ -1,5 +1,5 @@
-//! What commands ask of the server: looking at one job of many must not fetch all of them.
-//! Owns: a listener in front of the server which notes what is asked. Does not know about: answers.
+//! Number of requests per command: a command about one job of many must not fetch all of them.
+//! Owns: a proxy in front of the server that records requests. Does not know about: answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::sandbox::Sandbox;
 
-/// Notes the first line of every request and passes everything on.
+/// Records the first line of every request and forwards everything.
 struct Listener {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -36,7 +36,7 @@ impl Listener {
         Self { url, asked }
     }
 
-    /// What was asked since the last time.
+    /// Requests since the last call.
     fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.asked.lock().expect("notes"))
     }
@@ -50,7 +50,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, note: impl Fn(&str)) {
             break;
         }
     }
-    // The other side may have gone first.
+    // The other side may have closed first.
     let _ = to.shutdown(Shutdown::Write);
 }
 
@@ -61,7 +61,7 @@ fn one_job_is_found_without_fetching_all_of_them() {
     let listener = Listener::before(sandbox.port());
     let run = |line: &str| {
         let output = sandbox.shell(&format!("RUNAI_CP_URL={} {line}", listener.url));
-        // The last line names a job that there is not.
+        // The last line names a job that does not exist.
         let code = if line.ends_with("two") { 4 } else { 0 };
         assert_eq!(output.code, Some(code), "{line}\n{}", output.text);
         (output.text, listener.asked())

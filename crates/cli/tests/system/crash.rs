@@ -1,6 +1,5 @@
-//! The server, supervisors, or all there is, are killed at random moments while work comes and
-//! goes. Owns: what must be true after every blow. Does not know about: how the server keeps its
-//! promises.
+//! The server, supervisors, or all processes are killed at random moments under load. Owns: the
+//! conditions after every kill. Does not know about: how the server fulfils them.
 //!
 //! A few rounds by default; `ELASTANE_SOAK_ROUNDS=200` and `ELASTANE_SOAK_SEED=n` make it a soak.
 
@@ -12,10 +11,11 @@ use crate::sandbox::{Process, Sandbox, environment, every_process, finish, kill,
 
 const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const GPUS: usize = 8;
-/// Each time that a run is lost the next waits twice as long, so people give up.
+/// Each lost run doubles the wait for the next one, so the test deletes the workload after this
+/// number.
 const STRUCK_MAX: u32 = 3;
 
-/// SplitMix64, so that a seed names a story.
+/// SplitMix64, so that a seed reproduces a run.
 pub(crate) struct Random(pub u64);
 
 impl Random {
@@ -28,12 +28,12 @@ impl Random {
     }
 }
 
-/// What the person at the terminal knows about a workload.
+/// Expected state of a workload, by the answers to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
-    /// The submit was acknowledged.
+    /// The submission was acknowledged.
     There,
-    /// The answer to a submit or a delete got lost.
+    /// The answer to a submission or a deletion was lost.
     Unsure,
 }
 
@@ -43,13 +43,13 @@ enum Verb {
     Delete,
 }
 
-/// What is killed, without a warning.
+/// Target of a SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blow {
     Server,
-    /// One of those that run.
+    /// A supervisor of a run.
     Supervisor,
-    /// All processes at once, as where the power fails.
+    /// All processes at once, as after a power failure.
     Machine,
 }
 
@@ -67,7 +67,7 @@ struct Story {
     server: String,
     random: Random,
     believed: BTreeMap<String, Belief>,
-    /// How often a workload that is there lost its process.
+    /// Number of lost processes of each existing workload.
     struck: BTreeMap<String, u32>,
     submitted: u32,
     tally: Tally,
@@ -93,8 +93,8 @@ impl Story {
         }
     }
 
-    /// A few requests at once, and the blow somewhere among them. Returns the names that were to be
-    /// deleted.
+    /// Sends a few requests at once, with the kill at a random moment among them. Returns the names
+    /// of the workloads to delete.
     fn disturb(&mut self, blow: Blow) -> BTreeSet<String> {
         let mut under_way = Vec::new();
         let mut deleted = BTreeSet::new();
@@ -141,7 +141,7 @@ impl Story {
         *self.tally.blows.entry(blow.name()).or_default() += 1;
     }
 
-    /// What the answer to a request says, or that none came.
+    /// Updates the expected state by the answer to a request, or by its loss.
     fn learn(&mut self, name: String, verb: &Verb, child: Child) {
         let output = finish(child);
         let said = |what| output.text.contains(&format!("{name}{what}"));
@@ -167,13 +167,13 @@ impl Story {
         told.filter(|(name, _)| name.starts_with("job-")).collect()
     }
 
-    /// Names in the list of jobs, in its order, without those that are on their way out.
+    /// Names in the list of jobs, in its order, without those that are being deleted.
     fn listed(&self) -> Vec<String> {
         let told = self.told().into_iter();
         told.filter(|(_, status)| status != "Terminating").map(|(name, _)| name).collect()
     }
 
-    /// Waits until exactly those with a process are reported as running.
+    /// Waits until exactly the workloads with a process are reported as running.
     fn await_truth(&mut self, round: u64) {
         let since = Instant::now();
         let (mut told, mut running) = (Vec::new(), BTreeMap::new());
@@ -188,7 +188,8 @@ impl Story {
         self.tally.untrue_max = self.tally.untrue_max.max(since.elapsed());
     }
 
-    /// Every acknowledged workload is listed once, and nothing that was never submitted.
+    /// Checks that every acknowledged workload is listed once, and no workload that was never
+    /// submitted.
     fn check_list(&mut self, round: u64) {
         let listed = self.listed();
         let set: BTreeSet<String> = listed.iter().cloned().collect();
@@ -216,8 +217,8 @@ impl Story {
         running
     }
 
-    /// What ran before the blow is the same process after it, unless it was deleted or it was
-    /// hit.
+    /// Checks that every running process is the same after the kill, unless its workload was
+    /// deleted or it was killed.
     fn check_same(
         &mut self,
         before: &BTreeMap<String, Vec<Process>>,
@@ -254,7 +255,7 @@ impl Story {
                     let Some(other) = holders.insert(held.clone(), process.clone()) else {
                         continue;
                     };
-                    // The first may have ended before the second was looked at.
+                    // The first may have ended before the second was listed.
                     let alive = every_process();
                     let both = alive.contains(&other) && alive.contains(&process);
                     assert!(!both, "round {round}: {held} has {other:?} and {process:?}");
@@ -279,7 +280,7 @@ impl Story {
         );
     }
 
-    /// Deletes what was hit so often that its next run would be long in coming.
+    /// Deletes workloads that were hit so often that their next run starts late.
     fn give_up(&mut self) {
         self.struck.retain(|name, _| self.believed.contains_key(name));
         let often = self.struck.iter().filter(|(_, times)| **times >= STRUCK_MAX);
@@ -290,7 +291,7 @@ impl Story {
         }
     }
 
-    /// Deletes everything; nothing may be left but the server.
+    /// Deletes all workloads; only the server may remain.
     fn end(mut self) {
         let names: Vec<&str> = self.believed.keys().map(String::as_str).collect();
         if !names.is_empty() {
@@ -310,7 +311,7 @@ fn identities(processes: &[Process]) -> Vec<(u32, u64)> {
 }
 
 impl Blow {
-    /// Mostly the server, which has the most to lose.
+    /// A random target, mostly the server, which has the most state.
     fn any(random: &mut Random) -> Self {
         match random.below(6) {
             0..=2 => Self::Server,
@@ -328,7 +329,7 @@ impl Blow {
     }
 }
 
-/// What `make soak` sets.
+/// A number from the environment, as `make soak` sets it.
 pub(crate) fn number_from(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} must be a number: {text}")),
@@ -348,7 +349,7 @@ fn after_a_crash_everything_is_found_in_postgresql() {
     println!("{}", kill_again_and_again(&server, number_from("ELASTANE_SOAK_ROUNDS", 3)));
 }
 
-/// Returns what it was, for people.
+/// Returns a summary, for people.
 fn kill_again_and_again(server: &str, rounds: u64) -> String {
     let seed = number_from("ELASTANE_SOAK_SEED", 1);
     let mut story = Story::begin(seed, server);

@@ -1,4 +1,4 @@
-//! Workloads in containers, as a person sees them, while the server, the daemon, a container or all
+//! Workloads in containers, as a user sees them, while the server, the daemon, a container or all
 //! of them are killed.
 //!
 //! One round for each by default; `make soak` makes it many, at random.
@@ -10,13 +10,13 @@ use engine_docker::testing::{DockerServer, IMAGE, restart_containers};
 use crate::crash::{Random, number_from};
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
-/// What is killed, without a warning.
+/// Target of a SIGKILL.
 #[derive(Debug, Clone, Copy)]
 enum Blow {
     Server,
     Daemon,
     Container,
-    /// The server, the daemon, and with it what it ran.
+    /// The server and the daemon, with its containers.
     Machine,
 }
 
@@ -53,7 +53,7 @@ impl Story {
 }
 
 impl Story {
-    /// Two workloads come, something is killed, they continue or restart, once each, and end.
+    /// Submits two workloads and kills the target; they continue or restart, once each, and end.
     fn round(&mut self, round: u64, blow: Blow, random: &mut Random) {
         // The quickstart needs no registry.
         self.run(&format!("runai submit q{round} -i gcr.io/run-ai-demo/quickstart -g 1"));
@@ -76,7 +76,7 @@ impl Story {
                 self.daemon.kill_container(&before[hit]);
                 std::slice::from_ref(&before[1 - hit])
             }
-            // A daemon that starts ends them.
+            // A restarting daemon ends its containers.
             Blow::Daemon => {
                 self.daemon.kill();
                 self.daemon.up();
@@ -97,7 +97,7 @@ impl Story {
         self.await_containers(0);
     }
 
-    /// Some workloads run and are deleted at once.
+    /// Runs some workloads and deletes them at once.
     fn leave(&self, name: &str) {
         let names: Vec<_> = (0..3).map(|number| format!("{name}{number}")).collect();
         for name in &names {
@@ -113,7 +113,7 @@ impl Story {
         told.iter().filter(|(_, status)| status == "Running").count()
     }
 
-    /// Waits until as many workloads are reported as running as run.
+    /// Waits until the number of workloads reported as running is that of the running containers.
     fn await_truth(&mut self, what: (u64, Blow)) {
         let since = Instant::now();
         let truth = wait_until(|| self.told_to_run() == self.daemon.containers().len());
@@ -121,8 +121,7 @@ impl Story {
         self.untrue_max = self.untrue_max.max(since.elapsed());
     }
 
-    /// Two containers run again, and are reported as running: of those before the blow the ones that
-    /// should stay.
+    /// Waits until two containers run and are reported as running, among them those of `stay`.
     fn await_those(&self, before: &[String], stay: &[String], what: (u64, Blow)) {
         let mut found = Vec::new();
         let seen = wait_until(|| {
@@ -218,7 +217,7 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
     story.run("elastane project create team-a --gpu-quota 2; runai config project team-a");
     let rounds = number_from("ELASTANE_SOAK_ROUNDS", BLOWS.len() as u64);
     for round in 0..rounds {
-        // The first ones are one of each, so that none is left out.
+        // The first four rounds have each target once.
         let at = if round < 4 { round } else { random.below(4) };
         story.round(round, BLOWS[usize::try_from(at).expect("an index")], &mut random);
     }
@@ -226,7 +225,7 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
     println!(
         "{rounds} rounds with containers; the reported state was correct {untrue_ms} ms after a blow"
     );
-    // What deleted workloads kept goes with them: the server is killed at once, or ends in order.
+    // Data of deleted workloads is removed: after a kill of the server, and after an orderly stop.
     story.leave("killed");
     story.sandbox.kill_server();
     story.start_server();
@@ -238,7 +237,7 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
     assert_eq!(story.daemon.networks(), Vec::<String>::new(), "its own went with it");
 }
 
-/// A workload of an image that has nothing but busybox, with half of a simulated GPU.
+/// Flags of a workload with half of a simulated GPU; its image has only busybox.
 const HALF: &str = "-g 0.5 --simulated-driver";
 
 #[test]
@@ -251,7 +250,7 @@ fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
     sandbox.shell(&format!("runai submit t -i {IMAGE} {HALF} --command -- sh -c '{script}'"));
     sandbox.await_text("runai logs t", "7168 MiB: granted");
     sandbox.kill_server();
-    // Longer than a simulated GPU lives that no program holds.
+    // Longer than the lifetime of a simulated GPU that no program holds.
     std::thread::sleep(Duration::from_secs(5));
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     let mut logs = String::new();
@@ -274,7 +273,7 @@ fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
     let mut sandbox = Sandbox::with_docker(&daemon);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");
     sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
-    // The other one holds the simulated GPU meanwhile.
+    // Another workload holds the simulated GPU meanwhile.
     let other = "--simulated-driver -g 0.25 --command -- sleep 600";
     sandbox.shell(&format!("runai submit other -i {IMAGE} {other}"));
     let marker = format!("begun-{}", sandbox.port());
@@ -283,7 +282,7 @@ fn a_container_that_docker_restarts_keeps_to_its_part_of_a_gpu() {
     sandbox.shell(&format!("runai submit t -i {IMAGE} {HALF} --command -- sh -c '{script}'"));
     sandbox.await_text("runai logs t", "7168 MiB: granted");
     sandbox.await_status("runai list", "other", "Running");
-    // The server would take its end for that of the run.
+    // A running server would treat the end of the container as the end of the run.
     sandbox.kill_server();
     assert_eq!(restart_containers(&daemon, &marker), 1);
     sandbox.start_server("elastane up --nodes 1x1x16GiB");

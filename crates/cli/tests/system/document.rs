@@ -1,5 +1,5 @@
-//! Walk-through documents as scripts. Owns: which lines of a Markdown file are commands and which
-//! are what they print. Does not know about: how commands are run.
+//! Walk-through documents as scripts. Owns: the split of a Markdown file into commands and their
+//! output. Does not know about: how commands are run.
 //!
 //! Only fenced blocks marked `console` count. In them a line that starts with `$ ` is a command (a
 //! trailing backslash continues it) and the lines up to the next command are its output. A command
@@ -28,12 +28,13 @@ impl Step {
         self.command.strip_suffix(" &")
     }
 
-    /// Which of those in the background this ends, from 0.
+    /// Index of the background command that this ends, from 0.
     pub(crate) fn ends(&self) -> Option<usize> {
         self.command.strip_prefix("kill %")?.parse::<usize>().ok()?.checked_sub(1)
     }
 
-    /// True if the command only looks, so that it may be repeated until the cluster has settled.
+    /// True if the command changes nothing, so that it may be repeated until the cluster has
+    /// stabilized.
     pub(crate) fn is_read_only(&self) -> bool {
         const LOOKS: [&str; 7] = ["list", "describe", "logs", "explain", "status", "pods", "jobs"];
         let mut words = self.command.split_whitespace();

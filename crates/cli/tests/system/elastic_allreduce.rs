@@ -1,10 +1,10 @@
-//! Elastic trainings whose workers add up their gradients. Owns: that they survive what those with
-//! parameter servers survive. Does not know about: rounds and their bytes (`sdk/python/tests`).
+//! Elastic trainings with AllReduce. Owns: that they survive the same events as those with
+//! parameter servers. Does not know about: rounds and their bytes (`sdk/python/tests`).
 
 use crate::elastic_training::{MASTER, WORKER, kill_pod, running, with_zoo};
 use crate::sandbox::{Sandbox, wait_until};
 
-/// Waits until the job is in this epoch, or a later one: its master says a line a second.
+/// Waits until the job is in this epoch, or a later one: its master logs a line a second.
 fn await_epoch(sandbox: &Sandbox, least: u32) {
     let log = || sandbox.shell("elasticdl logs a").text;
     let epoch = |line: &str| line.strip_prefix("epoch ")?.split_once(':')?.0.parse::<u32>().ok();
@@ -24,7 +24,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
     ));
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 
-    // The last worker that leaves saves the model, and the next ones go on from there.
+    // The last worker that leaves saves the model, and the next ones continue from there.
     await_epoch(&sandbox, 1);
     let stopped = sandbox.shell("runai suspend a");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
@@ -33,7 +33,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
     let again = sandbox.shell("runai resume a");
     assert_eq!(again.code, Some(0), "{}", again.text);
 
-    // One that is killed comes again, and so does the master.
+    // A killed worker is replaced, and so is the master.
     await_epoch(&sandbox, 4);
     let pods = running(&sandbox, WORKER);
     let first = pods.keys().next().unwrap_or_else(|| panic!("{pods:?}")).clone();
@@ -48,7 +48,7 @@ fn workers_that_add_up_their_gradients_are_stopped_and_killed_and_the_job_ends()
     assert!(lost.iter().any(|lost| own.contains(lost)), "it had two tasks at most: {own}");
     assert!(own.ends_with(", 0 failed"), "{own}");
 
-    // Parameter servers read its checkpoints.
+    // Parameter servers can read its checkpoints.
     let submitted = sandbox.shell(&format!(
         "elasticdl evaluate --job_name=e --validation_data=$PWD/plain/test \
          --checkpoint_dir_for_init=$PWD/model {model}"

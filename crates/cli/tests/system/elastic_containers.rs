@@ -1,6 +1,6 @@
-//! Elastic trainings in containers. Owns: an image in which workers run, made without a registry, and
-//! what becomes of a training whose containers are killed. Does not know about: the published
-//! tutorial (`walkthroughs`).
+//! Elastic trainings in containers. Owns: an image with the worker program, made without a
+//! registry, and the outcome of a training whose containers are killed. Does not know about: the
+//! published tutorial (`walkthroughs`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,8 +12,9 @@ use crate::elastic_training::{await_second_epoch, submit_with, submit_with_serve
 use crate::sandbox::{Sandbox, environment, every_process, kill, wait_until};
 use crate::workers;
 
-/// A machine whose workloads are containers, and the image: with Python and the workers, and with the
-/// model and the digits at the paths that they have on the machine. None without Docker or Python.
+/// A machine whose workloads are containers, and the image: with Python and the workers, and with
+/// the model and the digits at the paths that they have on the machine. `None` without Docker or
+/// Python.
 pub(crate) fn prepared() -> Option<(Sandbox, Image)> {
     let (daemon, programs) = (DockerServer::shared()?, workers::programs()?);
     let sandbox = Sandbox::with_docker(&daemon).with_programs(&programs);
@@ -24,16 +25,16 @@ pub(crate) fn prepared() -> Option<(Sandbox, Image)> {
     assert_eq!(made.code, Some(0), "{}", made.text);
     let files = workers::archive(&programs, &sandbox.home());
     let path = format!("ENV PATH={}", programs.display());
-    // Tests that run at the same time have one each.
+    // Each test has an image name of its own, as tests run concurrently.
     let home = sandbox.home();
     let own = home.parent().and_then(Path::file_name).expect("a folder").to_string_lossy();
-    // Podman gives no other tag than this to what it imports.
+    // Podman gives imported images no other tag than this.
     let name = format!("{}:latest", own.to_lowercase());
     let image = Image::import(&daemon, &name, files, &[&path]);
     Some((sandbox, image))
 }
 
-/// Kills what the container of a pod runs.
+/// Kills the main process of a pod's container.
 fn kill_pod(pod: &str) {
     let is_its = |pid: u32| {
         let name = environment(pid).and_then(|all| all.get("POD_NAME").cloned());
@@ -84,7 +85,7 @@ fn workers_in_containers_add_up_their_gradients_and_one_that_is_killed_is_replac
         image.name()
     ));
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
-    // They are in one network, and reach each other there. Who joins first has the first rank.
+    // They share a network, and reach each other there. The first to join has the first rank.
     let log_of = |number: u32| format!("elasticdl logs r --pod elasticdl-r-worker-{number}");
     let is_first = |number: &u32| sandbox.shell(&log_of(*number)).text.contains(": rank 0 of 2");
     let mut found = None;
@@ -114,7 +115,7 @@ fn a_training_goes_on_when_a_worker_is_killed_and_then_its_master() {
     kill_pod("elasticdl-worker-c-0");
     sandbox.await_text("elasticdl pods", "elasticdl-worker-c-2");
     await_second_epoch(&sandbox, "c");
-    // It comes again with its journal and its checkpoint, under the name where the workers look.
+    // The new master has its journal and its checkpoint, and the name that the workers look up.
     kill_pod("elasticdl-master-c");
     let ended = "job c succeeded: 4500 records (0 unreadable) in ";
     sandbox.await_text("elasticdl logs c", ended);

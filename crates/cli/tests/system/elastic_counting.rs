@@ -1,8 +1,8 @@
-//! Trainings whose model counts: it is trained on each record as often as there are epochs, and is never
-//! read torn between two versions. Owns: that, for each number of servers and workers and each way of
-//! updates. Does not know about: how servers keep versions.
+//! Trainings whose model counts: each record is trained once per epoch, and the model is never read
+//! torn between two versions. Owns: these checks, for each number of servers and workers and each
+//! update mode. Does not know about: how servers store versions.
 //!
-//! Some of all by default; `ELASTANE_SOAK_ROUNDS=200` takes all.
+//! A selection by default; `ELASTANE_SOAK_ROUNDS=200` runs all combinations.
 
 use crate::crash::number_from;
 use crate::sandbox::Sandbox;
@@ -11,14 +11,15 @@ use crate::workers;
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/tests/torn_model.py");
 const RECORDS: u64 = 240;
 const EPOCHS: u64 = 2;
-/// How updates are made: the flags, and of how many gradients each is, where the versions are one.
+/// Update modes: the flags, and the number of gradients in each update; 0 if the servers' versions
+/// are independent.
 const WAYS: [(&str, u64); 4] = [
     ("--grads_to_wait=2", 2),
     ("--grads_to_wait=2 --gradients=reject", 2),
     ("--gradients=reject", 1),
     ("--use_async", 0),
 ];
-/// Prints how often records were trained, as the saved model says.
+/// Script that prints the number of trained records in the saved model.
 const COUNT: &str = r#"
 import sys
 import numpy as np
@@ -27,7 +28,8 @@ times, records = np.unique(saved["seen/rows"][:, 0], return_counts=True)
 print("seen:", dict(zip(times.tolist(), records.tolist())))
 "#;
 
-/// A number of servers and workers, a way of updates, and whether the model is measured meanwhile.
+/// Number of servers, number of workers, index of the update mode, and true if the model is
+/// evaluated meanwhile.
 type Training = (u64, u64, usize, bool);
 
 fn all() -> Vec<Training> {
@@ -42,7 +44,7 @@ fn all() -> Vec<Training> {
     all
 }
 
-/// Each way with two and more servers and workers, measured, and the plainest.
+/// Each mode with two and more servers and workers, evaluated, and the simplest combination.
 fn some() -> Vec<Training> {
     vec![(1, 1, 0, false), (2, 3, 0, true), (4, 3, 1, true), (3, 2, 2, true), (2, 2, 3, true)]
 }

@@ -1,8 +1,8 @@
-//! Workers, parameter servers and masters of elastic trainings are killed at random moments. Owns: what
-//! must be true afterwards: every record is accounted for, the model is sound, nothing is left over.
-//! Does not know about: how the parts keep their promises.
+//! Workers, parameter servers and masters of elastic trainings are killed at random moments. Owns:
+//! the conditions afterwards: every record is accounted for, the model is correct, no process is
+//! left over. Does not know about: how the parts fulfil them.
 //!
-//! A few blows by default; `ELASTANE_SOAK_ROUNDS=200` and `ELASTANE_SOAK_SEED=n` make it a soak.
+//! A few kills by default; `ELASTANE_SOAK_ROUNDS=200` and `ELASTANE_SOAK_SEED=n` make it a soak.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::elastic_training::{MASTER, PLAIN, SERVER, WORKER, running};
 use crate::sandbox::{Sandbox, kill, wait_until};
 use crate::workers;
 
-/// Blows to one job: fewer in a row than it puts up with.
+/// Kills in one job: fewer in a row than its restart limit.
 const BLOWS_MAX: u64 = 4;
 const EPOCHS: u64 = 6;
 const RECORDS: u64 = 1500;
-/// Prints how many of the test images a saved model gets right, in percent.
+/// Script that prints the accuracy of a saved model on the test images, in percent.
 const JUDGE: &str = r#"
 import sys
 import numpy as np
@@ -35,7 +35,7 @@ right = net.forward(images, False).argmax(axis=1) == labels
 print("right:", int(100 * right.mean()), "percent")
 "#;
 
-/// A part of a job, and how often it was hit.
+/// Parts of a job, with their programs.
 const PARTS: [(&str, &str); 3] =
     [("worker", WORKER), ("parameter server", SERVER), ("master", MASTER)];
 
@@ -59,7 +59,7 @@ impl Story {
         Self { sandbox, random: Random(seed), hit: BTreeMap::new() }
     }
 
-    /// A job is struck so often, goes on each time, and ends well.
+    /// Kills parts of a job this many times; it continues each time, and succeeds.
     fn job(&mut self, number: u64, blows: u64) {
         let job = format!("j{number}");
         let submitted = self.sandbox.shell(&format!(

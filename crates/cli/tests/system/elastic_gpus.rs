@@ -1,6 +1,6 @@
-//! Workers of elastic trainings that have several GPUs. Owns: that each GPU has a process, and what
-//! becomes of a pod whose processes die. Does not know about: how the processes of a pod are started
-//! (`sdk/python/tests`).
+//! Workers of elastic trainings with several GPUs. Owns: that each GPU has a process, and the
+//! outcome for a pod whose processes die. Does not know about: how the processes of a pod are
+//! started (`sdk/python/tests`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::elastic_training::{PLAIN, WORKER};
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 use crate::workers;
 
-/// The processes of the workers that run now, by pod and GPU, and the main one of each pod by its pod.
+/// The running processes of the workers, by pod and GPU, and the main one of each pod by its pod.
 fn running(sandbox: &Sandbox) -> (BTreeMap<(String, String), u32>, BTreeMap<String, u32>) {
     let (mut each, mut main) = (BTreeMap::new(), BTreeMap::new());
     for pid in sandbox.processes().into_iter().map(|process| process.pid) {
@@ -58,17 +58,17 @@ fn each_gpu_of_a_worker_has_a_process_and_a_pod_that_loses_one_is_replaced() {
     let found = await_processes(&sandbox, [&first, &second]);
     let gpus: BTreeSet<_> = found.keys().map(|(_, gpu)| gpu.as_str()).collect();
     assert_eq!(gpus, ["0", "1", "2", "3"].into());
-    // One world of all of them, which is more than there are pods.
+    // A world has all processes, which are more than the pods.
     let of_four =
         format!("elasticdl logs g | grep -c '{first}/0, {first}/1, {second}/0, {second}/1'");
     let seen = wait_until(|| sandbox.shell(&of_four).code == Some(0));
     assert!(seen, "{}", sandbox.shell("elasticdl logs g").text);
 
-    // One of the processes of a pod: the other one hands back, and another pod begins.
+    // Kills one process of a pod: the other one returns its tasks, and a new pod starts.
     let killed = found.iter().find(|((pod, _), _)| *pod == first).map(|(_, pid)| *pid);
     kill(killed.expect("it was there"));
     let found = await_processes(&sandbox, [&second, &third]);
-    // All of a pod, with what started them.
+    // Kills all processes of a pod, with the one that started them.
     kill(*running(&sandbox).1.get(&second).unwrap_or_else(|| panic!("{found:?}")));
     await_processes(&sandbox, [&third, &fourth]);
 

@@ -1,5 +1,5 @@
-//! Elastic trainings that are stopped, killed and wrong. Owns: what of it people see. Does not know
-//! about: how records are counted (`elastic`), the published tutorial (`walkthroughs`).
+//! Elastic trainings that are stopped, killed or invalid. Owns: the output that users see. Does not
+//! know about: how records are counted (`elastic`), the published tutorial (`walkthroughs`).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const EMBEDDING: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/examples/digits_embedding.py");
 pub(crate) const MODEL: &str = "elasticdl/python/examples/mnist_functional_api.py";
 
-/// A server with the digits and the example; none without Python.
+/// A server with the digits and the example; `None` without Python.
 pub(crate) fn prepared() -> Option<Sandbox> {
     let programs = workers::programs()?;
     let mut sandbox = Sandbox::new().with_programs(&programs);
@@ -27,8 +27,8 @@ pub(crate) fn prepared() -> Option<Sandbox> {
     Some(sandbox)
 }
 
-/// The same with a zoo that has a model of numpy, digits in its form, and a folder for a model that
-/// workers can write.
+/// A server with a zoo that has a numpy model, the digits in its format, and a folder for a model
+/// that workers can write; `None` without Python.
 pub(crate) fn with_zoo() -> Option<Sandbox> {
     let sandbox = prepared()?;
     let made = sandbox.shell(&format!(
@@ -56,7 +56,8 @@ pub(crate) fn submit_with(sandbox: &Sandbox, job: &str, model: &str, python: &st
     assert_eq!(submitted.code, Some(0), "{}", submitted.text);
 }
 
-/// Waits until a job is beyond its first epoch. The log has a line each second, which may be two epochs.
+/// Waits until a job is beyond its first epoch. The log has a line each second, in which two epochs
+/// may pass.
 pub(crate) fn await_second_epoch(sandbox: &Sandbox, job: &str) {
     let line = format!("elasticdl logs {job}");
     let is_later = |line: &str| line.starts_with("epoch ") && !line.starts_with("epoch 0:");
@@ -64,12 +65,12 @@ pub(crate) fn await_second_epoch(sandbox: &Sandbox, job: &str) {
     assert!(wait_until(|| log().lines().any(is_later)), "{}", log());
 }
 
-/// What the main process of each part of a job has in its command line.
+/// Part of the command line of each main process of a job.
 pub(crate) const WORKER: &str = "elastane.worker";
 pub(crate) const MASTER: &str = "elasticdl\0master\0";
 pub(crate) const SERVER: &str = "elasticdl\0ps\0";
 
-/// The main processes of a part of a job that run now, by the names of their pods.
+/// The running main processes of a part of a job, by the names of their pods.
 pub(crate) fn running(sandbox: &Sandbox, program: &str) -> BTreeMap<String, u32> {
     let named = |pid: u32| {
         let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -86,7 +87,7 @@ pub(crate) fn kill_pod(sandbox: &Sandbox, pod: &str, program: &str) {
     kill(found.unwrap_or_else(|| panic!("the process of {pod}")));
 }
 
-/// A job of the final form: two workers, and two parameter servers in pods of their own.
+/// Submits a job of the final form: two workers, and two parameter servers in pods of their own.
 pub(crate) fn submit_with_servers(sandbox: &Sandbox, job: &str, python: &str, more: &str) {
     let submitted = sandbox.shell(&format!(
         "elasticdl train --job_name={job} --model_zoo=zoo \
@@ -113,19 +114,19 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
     sandbox.await_status("runai list jobs", "j", "Suspended");
     let again = sandbox.shell("runai resume j");
     assert_eq!(again.code, Some(0), "{}", again.text);
-    // Each record once, so no task was in the hands of a worker that was gone.
+    // Each record is counted once, so no task was held by a lost worker.
     let ended = "job j succeeded: 4500 records (0 unreadable) in ";
     sandbox.await_text("elasticdl logs j", ended);
     let log = sandbox.shell("elasticdl logs j").text;
     assert!(log.contains(", 0 were lost with a worker, 0 failed"), "{log}");
-    // A picture has both runs of the master.
+    // The plot has both runs of the master.
     let drawn = sandbox.shell("elasticdl plot j -o j.svg && cat j.svg");
     assert!(drawn.code == Some(0) && drawn.text.matches("<polyline").count() > 3, "{}", drawn.text);
 
     submit(&sandbox, "k", MODEL);
     await_second_epoch(&sandbox, "k");
     kill_pod(&sandbox, "elasticdl-worker-k-0", WORKER);
-    // The master waits a minute for one that is silent; the scheduler knows that it is gone.
+    // The master waits a minute for a silent worker; the scheduler knows that it is gone.
     sandbox.await_text("elasticdl pods", "elasticdl-worker-k-2");
     let ended = "job k succeeded: 4500 records (0 unreadable) in ";
     sandbox.await_text("elasticdl logs k", ended);
@@ -139,7 +140,7 @@ fn a_training_that_is_stopped_goes_on_from_there_and_one_of_a_killed_worker_as_w
 fn the_parts_of_a_job_encrypt_what_they_send_if_that_is_asked_for() {
     let Some(sandbox) = with_zoo() else { return };
     submit_with_servers(&sandbox, "t", "$(command -v python3)", "--tls");
-    // The server reads this of the master, and workers of both servers.
+    // The server gets this from the master, and the workers get it from both servers.
     sandbox.await_text("runai describe job t", " samples/s; model of version ");
     let addresses = |pid: u32| environment(pid).expect("its variables").remove("MASTER_ADDR");
     let master = running(&sandbox, WORKER).into_values().find_map(addresses).expect("an address");
@@ -149,7 +150,7 @@ fn the_parts_of_a_job_encrypt_what_they_send_if_that_is_asked_for() {
     );
     let seen = sandbox.shell(&look);
     assert!(seen.text.contains("BEGIN CERTIFICATE"), "{}", seen.text);
-    // One that comes later has the same certificate.
+    // A later worker has the same certificate.
     kill_pod(&sandbox, "elasticdl-t-worker-0", WORKER);
     let ended = "job t succeeded: 6000 records (0 unreadable) in ";
     sandbox.await_text("elasticdl logs t", ended);
@@ -167,7 +168,7 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
         "elasticdl pods -l elasticdl-replica-type=ps,elasticdl-replica-index=0 --no-headers";
     assert_eq!(sandbox.shell(first).text.lines().count(), 1);
 
-    // A job that is stopped saves the parts of the model of both servers.
+    // A stopped job saves the parts of the model of both servers.
     await_second_epoch(&sandbox, "p");
     let stopped = sandbox.shell("runai suspend p");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
@@ -175,8 +176,8 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
     sandbox.await_status("runai list jobs", "p", "Suspended");
     let again = sandbox.shell("runai resume p");
     assert_eq!(again.code, Some(0), "{}", again.text);
-    // One that is killed comes again in its place, with its part of the newest checkpoint; what came
-    // after that is trained again, and counts once.
+    // A killed server is replaced, with its part of the newest checkpoint; later records are
+    // trained again, and count once.
     sandbox.await_text("elasticdl logs p", "epoch 2: ");
     kill_pod(&sandbox, "elasticdl-p-ps-1", SERVER);
     let ended = "job p succeeded: 6000 records (0 unreadable) in ";
@@ -188,7 +189,7 @@ fn parameter_servers_have_pods_of_their_own_and_come_again_with_their_checkpoint
         let row = table.lines().find(|row| row.starts_with(&format!("{pod} ")));
         row.and_then(|row| row.split_whitespace().nth(3)?.parse::<u32>().ok())
     };
-    // The first of the other one is the resume.
+    // The first restart of the other server is the resume.
     let found = (restarts("elasticdl-p-ps-0"), restarts("elasticdl-p-ps-1"));
     assert_eq!(found, (Some(1), Some(2)), "{table}");
     let jobs = sandbox.shell("elasticdl jobs --no-headers").text;
@@ -227,7 +228,7 @@ fn a_trained_model_is_measured_and_predicts() {
     });
     assert!(accuracy.is_some_and(|accuracy| accuracy >= 0.92), "{log}");
 
-    // As published: one checkpoint.
+    // A single checkpoint, as published.
     let one = "--checkpoint_dir_for_init=$(ls -d $PWD/model/version-* | tail -n 1)";
     submit(&format!("predict --job_name=p --prediction_data=$PWD/plain/test {one}"));
     sandbox.await_text("elasticdl logs p", "job p succeeded: 297");
@@ -239,7 +240,7 @@ fn a_trained_model_is_measured_and_predicts() {
     let predicted = lines.map(|line| line.split_whitespace().count()).sum::<usize>();
     assert_eq!(predicted, 297, "{}", outputs.text);
 
-    // Without a model there is nothing to measure.
+    // Without a model there is nothing to evaluate.
     sandbox.shell("mkdir -m 777 none");
     submit(
         "evaluate --job_name=n --validation_data=$PWD/plain/test --checkpoint_dir_for_init=$PWD/none",
@@ -277,7 +278,7 @@ fn a_job_runs_without_a_server_and_ctrl_c_saves_its_model() {
     assert!(stopped.text.contains(kept), "{}", stopped.text);
     let ended = wait_until(|| running(&sandbox, WORKER).is_empty());
     assert!(ended, "{:?}", running(&sandbox, WORKER));
-    // What was saved goes on.
+    // A later training continues from the saved model.
     let again = sandbox.shell(&format!(
         "elasticdl local train --job_name=n --num_epochs=1 --checkpoint_dir_for_init=$PWD/model {common}"
     ));
@@ -314,7 +315,7 @@ fn an_embedding_table_is_trained_and_goes_on_with_more_servers() {
         .filter_map(|line| line.split_once("297 records: accuracy ")?.1.trim().parse::<f64>().ok());
     let best = measured.fold(0.0, f64::max);
     assert!(best >= 0.9, "{}", second.text);
-    // Words of 64 pixels with 17 shades each, those that come.
+    // Rows exist only for keys that occur, of 64 pixels with 17 shades each.
     let rows = second.text.lines().find_map(|line| line.strip_prefix("rows ")?.parse().ok());
     assert!(rows.is_some_and(|rows: u32| (500..=1088).contains(&rows)), "{}", second.text);
 }
@@ -335,7 +336,7 @@ fn gradients_that_are_too_old_are_rejected_where_a_job_says_so() {
     let stopped = sandbox.shell("runai suspend r");
     assert_eq!(stopped.code, Some(0), "{}", stopped.text);
     sandbox.await_text("elasticdl logs r", "stopped; the model is saved");
-    // Each gradient is an update, so the other worker's next one is of an old version.
+    // Each gradient is an update, so the next one of the other worker is based on an old version.
     let log = sandbox.shell("elasticdl logs r").text;
     let counts = log.lines().find(|line| line.starts_with("gradients: "));
     let counts = counts.unwrap_or_else(|| panic!("{log}"));
@@ -351,7 +352,7 @@ fn a_python_without_the_workers_is_the_reason_that_people_see() {
          default && runai config project default"
     ));
     assert_eq!(made.code, Some(0), "{}", made.text);
-    // Any Python does that has not got them: it looks into no folder of packages.
+    // A Python without the packages: it has no folder of packages.
     let python = "#!/bin/sh\necho \"$0: No module named 'elastane'\" >&2; exit 1\n";
     let path = sandbox.home().join("bare-python");
     std::fs::write(&path, python).expect("written");

@@ -1,6 +1,6 @@
-//! What the pages of the reference tell people to type is typed: the blocks marked `sh` in a shell,
-//! and each `json` block as the body of the `POST` that was named last before it. Does not know
-//! about: what any page says.
+//! Runs the commands of the reference pages: the blocks marked `sh` in a shell, and each `json`
+//! block as the body of the last `POST` named before it. Does not know about: the content of a
+//! page.
 
 use std::fs;
 
@@ -14,9 +14,9 @@ const PAGES: [&str; 5] = [
     "reference/usage",
     "guides/simulate",
 ];
-/// Blocks with it are for another machine.
+/// Blocks that contain this are for another machine.
 const ELSEWHERE: &str = "gpu-box";
-/// Ends at the first request that is refused, and says why it is.
+/// Script that ends at the first refused request, and prints the reason.
 const SHELL: &str = r#"set -e
 TOKEN=$(elastane token)
 curl() { command curl -sS --fail-with-body "$@"; echo; }

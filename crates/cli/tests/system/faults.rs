@@ -1,11 +1,11 @@
-//! The error messages that users see, by the built binaries: one text, one code.
-//! Owns the faults that need a real server or a real port.
+//! Error messages and exit codes that users see, from the built binaries. Owns the faults that need
+//! a real server or a real port.
 
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::sandbox::Sandbox;
 
-/// Runs a line; its code and a part of its text must be these.
+/// Runs a line; its exit code and a part of its text must be these.
 fn refused(sandbox: &Sandbox, line: &str, code: i32, part: &str) {
     let output = sandbox.shell(line);
     assert_eq!(output.code, Some(code), "{line}\n{}", output.text);
@@ -232,7 +232,7 @@ fn a_state_directory_others_may_write_to_is_refused() {
 #[test]
 fn what_a_server_writes_is_its_users_alone_and_workloads_keep_the_usual_mode() {
     let mut sandbox = Sandbox::new();
-    // The directory may be there already, and be open to readers.
+    // The directory may exist already, and be readable by others.
     refused(&sandbox, "mkdir -m 755 $ELASTANE_STATE_DIR", 0, "");
     sandbox.start_server(r#"sh -c 'umask 022; exec "$@"' sh elastane up --gpus 1x1GiB"#);
     let found = "find $ELASTANE_STATE_DIR -mindepth 1 -maxdepth 1 -type f -perm /077";

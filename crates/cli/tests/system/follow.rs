@@ -1,8 +1,8 @@
-//! Following a walk-through. Owns: running a document's steps in a sandbox. Does not know about: what
-//! any document says.
+//! Follows a walk-through. Owns: running a document's steps in a sandbox. Does not know about: the
+//! content of a document.
 //!
-//! Two numbers are not those of the document, since this machine may need them: the server's port
-//! and the port that is brought to the reader's machine.
+//! Two numbers differ from those of the document, as this machine may use them already: the
+//! server's port and the forwarded port.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::document::{self, Step};
 use crate::matching::compare;
 use crate::sandbox::{Sandbox, end, free_port};
 
-/// The ports in the documents: the server's, and the one on the reader's machine.
+/// Ports in the documents: the server's, and the forwarded local one.
 const SERVER_PORT: &str = "7070";
 const LOCAL_PORT: &str = "8080";
 
-/// A machine with what a document has left in its background.
+/// A machine with the background commands of a document.
 struct Machine {
     sandbox: Sandbox,
     background: Vec<Child>,
@@ -32,8 +32,8 @@ pub(crate) fn read(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Follows a document on a machine, with the patience for each step; the error says which line did not do
-/// what it says.
+/// Follows a document on a machine, with a time limit for each step; the error names the line with
+/// another output.
 pub(crate) fn follow_on(
     sandbox: Sandbox,
     text: &str,
@@ -86,7 +86,7 @@ fn take(step: &Step, machine: &mut Machine, patience: Duration) -> Result<(), St
     if step.is_read_only() { repeat(patience, once) } else { once() }
 }
 
-/// Tries until it works; the last failure counts.
+/// Repeats until success; returns the last failure.
 fn repeat(
     patience: Duration,
     mut attempt: impl FnMut() -> Result<(), String>,

@@ -1,4 +1,4 @@
-//! Pods that work together, as real processes that meet at the address in their environment.
+//! Distributed pods, as real processes that meet at the address in their environment.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 
-/// The tests here; their pods run the same program with the same name, and get the address to
-/// meet at.
+/// Tests whose pods run the same program with the same name, and get the address to meet at.
 const TEST: &str = "gang::a_master_and_workers_meet_begin_anew_together_and_outlive_the_server";
 const GROUPS_TEST: &str = "gang::groups_meet_each_on_its_own_and_begin_again_alone";
 /// Two groups of a leader and a worker.
@@ -29,8 +28,8 @@ spec:
             resources: {limits: {nvidia.com/gpu: 1}}
 ";
 
-/// What each pod runs: all send their ranks to the first, which tells them the sum. The first time
-/// the last of them fails before that. When they have met they stay until the file `go` is there.
+/// Program of each pod: all send their ranks to the first, which sends them the sum. The first
+/// time, the last pod fails before that. After the exchange they stay until the file `go` exists.
 fn member() {
     let told = |name: &str| std::env::var(name).expect(name);
     let number = |name: &str| told(name).parse::<usize>().expect(name);
@@ -79,13 +78,13 @@ fn phase(sandbox: &Sandbox, id: &str) -> Value {
     serde_json::from_str::<Value>(&text).expect("JSON")["phase"].clone()
 }
 
-/// The processes of the pods that have met.
+/// The processes of the pods that have exchanged their ranks.
 fn members(sandbox: &Sandbox, test: &str) -> Vec<u32> {
     let all = sandbox.processes().into_iter();
     all.filter(|one| one.command.contains(test)).map(|one| one.pid).collect()
 }
 
-/// This program, where the account of the run gets to.
+/// A copy of this program that the account of the run can read.
 fn program(sandbox: &Sandbox) -> PathBuf {
     let program = sandbox.home().join("member");
     let this = std::env::current_exe().expect("this program");
@@ -138,7 +137,8 @@ fn a_master_and_workers_meet_begin_anew_together_and_outlive_the_server() {
     assert!(wait_until(|| phase(&sandbox, id) == "Completed"));
 }
 
-/// What each pod of a group runs: the worker tells its number to the leader, which tells it the sum.
+/// Program of each pod of a group: the worker sends its index to the leader, which sends it the
+/// sum.
 fn group_member() {
     let told = |name: &str| std::env::var(name).expect(name);
     let number = |name: &str| told(name).parse::<usize>().expect(name);
@@ -150,7 +150,7 @@ fn group_member() {
     assert!(wait_until(|| Path::new(&told("MEETING")).join("go").exists()));
 }
 
-/// The processes of the groups beside the first, which goes on.
+/// The processes of all groups except the first, which keeps running.
 fn beside(sandbox: &Sandbox, first: &[u32]) -> Vec<u32> {
     let mut all = members(sandbox, GROUPS_TEST);
     assert!(first.iter().all(|pid| all.contains(pid)), "the first group goes on");
@@ -158,7 +158,7 @@ fn beside(sandbox: &Sandbox, first: &[u32]) -> Vec<u32> {
     all
 }
 
-/// Waits until a pod knows the sum of its group.
+/// Waits until a pod has the sum of its group.
 fn met(sandbox: &Sandbox, pod: &str, index: usize) {
     let output = || sandbox.shell(&format!("runai logs s --pod {pod}")).text;
     let knows = || output().contains(&format!("{index} of 2 knows 1"));
@@ -186,7 +186,7 @@ fn groups_meet_each_on_its_own_and_begin_again_alone() {
     let made = sandbox.shell("runai workload submit -f s.yaml");
     assert!(made.text.contains("Creating workload s..."), "{}", made.text);
     let id = &id_of(&sandbox, "s");
-    // Three GPUs are one group.
+    // Three GPUs have room for one group.
     met(&sandbox, "s-0", 0);
     met(&sandbox, "s-0-1", 1);
     let first = members(&sandbox, GROUPS_TEST);

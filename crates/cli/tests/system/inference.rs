@@ -1,5 +1,5 @@
-//! An inference with real replicas behind a real server: none while no request comes, more under
-//! load, a new revision without a request lost, a server that is killed, and none again.
+//! An inference with real replicas behind a real server: no replica without requests, more under
+//! load, a new revision without a lost request, a killed server, and scale-down to zero.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,11 +14,10 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, end, free_port, wait_until};
 
-/// A test whose replicas run the same program with the same name, and get their
-/// port.
+/// A test whose replicas run the same program with the same name, and get their port.
 const TEST: &str = "inference::replicas_come_with_requests_and_go_without";
 
-/// What a replica runs: it answers for ever.
+/// Program of a replica: it answers requests for ever.
 fn replica(port: &str, name: &str) {
     let version = std::env::var("V").unwrap_or_default();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
@@ -82,17 +81,17 @@ impl Client {
         Self { port: sandbox.port(), token_file, host: "localhost" }
     }
 
-    /// The same client, which asks the inference.
+    /// A client of the inference in place of the API.
     fn of_svc(&self) -> Self {
         Self { port: self.port, token_file: self.token_file.clone(), host: SVC }
     }
 
-    /// That of the server which runs now.
+    /// Token of the current server.
     fn token(&self) -> String {
         fs::read_to_string(&self.token_file).expect("a token").trim().to_owned()
     }
 
-    /// Status, head and body; none if there was no connection.
+    /// Status, head and body; `None` if there was no connection.
     fn send(&self, line: &str, headers: &str, body: &[u8]) -> Option<(u16, String, String)> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
         stream.set_read_timeout(Some(STUCK_AFTER)).ok()?;
@@ -120,7 +119,7 @@ impl Client {
         serde_json::from_str(&answer).unwrap_or_default()
     }
 
-    /// What a replica says of a request, which takes so long.
+    /// Answer of a replica to a request that takes this long.
     fn ask(&self, path: &str, sleep_ms: u64) -> Value {
         let sleep = format!("X-Sleep-Ms: {sleep_ms}\r\n");
         let line = format!("GET /{path}");
@@ -134,7 +133,8 @@ impl Client {
     }
 }
 
-/// An inference whose replicas are this program. Their files and environment are kept on the server.
+/// An inference whose replicas are this program. Their files and environment are stored on the
+/// server.
 fn inference(sandbox: &Sandbox, client: &Client) -> String {
     let cluster = client.api("GET /api/v1/clusters", &Value::Null)[0]["uuid"].clone();
     client.api(
@@ -189,7 +189,7 @@ fn replicas_come_with_requests_and_go_without() {
         assert!(answer.code == Some(1) && answer.text.contains(said), "{words}: {}", answer.text);
     }
 
-    // The first request is held until the first replica is there.
+    // The first request is held until the first replica is ready.
     let first = client.ask("some/path?q=1", 0);
     assert_eq!(first["target"], "get /some/path?q=1 http/1.1");
     let me = client.shown(&id)["submittedBy"].as_str().expect("a name").to_owned();
@@ -198,7 +198,7 @@ fn replicas_come_with_requests_and_go_without() {
 
     a_revision_takes_over_under_load(&sandbox, &client, &id);
 
-    // A server that is killed finds its replicas again.
+    // A restarted server finds its replicas again.
     let before = client.ask("", 0)["pod"].clone();
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 4x16GiB");
@@ -225,7 +225,7 @@ fn replicas_come_with_requests_and_go_without() {
     assert!(wait_until(gone));
 }
 
-/// Under load there are three, and a new revision takes over without a request lost.
+/// Under load there are three replicas, and a new revision takes over without a lost request.
 fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str) {
     let over = AtomicBool::new(false);
     let pods: BTreeSet<String> = std::thread::scope(|scope| {
@@ -275,7 +275,7 @@ fn a_revision_takes_over_under_load(sandbox: &Sandbox, client: &Client, id: &str
     assert!(of("svc.1") >= 1 && of("svc.2") >= 2, "{pods:?}");
 }
 
-/// A project with a quota of two GPUs of four, and an inference that fills it with so many replicas.
+/// A project with a quota of two of four GPUs, and an inference that fills it with these replicas.
 fn at_full_quota(replicas: u32) -> (Sandbox, Client) {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 4x16GiB");
@@ -295,7 +295,7 @@ fn at_full_quota(replicas: u32) -> (Sandbox, Client) {
     (sandbox, client)
 }
 
-/// The version that answers; empty if none does.
+/// The version in an answer; empty if no replica answers.
 fn version(client: &Client) -> String {
     let answer = client.of_svc().send("GET /", "", b"").filter(|(code, ..)| *code == 200);
     let said = answer.and_then(|(_, _, body)| serde_json::from_str::<Value>(&body).ok());
@@ -316,7 +316,7 @@ fn phases(client: &Client) -> Vec<String> {
 #[test]
 fn an_only_replica_without_room_beside_it_is_replaced_when_that_is_agreed_to() {
     let (sandbox, client) = at_full_quota(1);
-    // Another waits for the same room, and was there before.
+    // Another workload waits for the same room, and was submitted before.
     sandbox.shell("runai inference submit other -p team-a -i ubuntu --gpu-devices-request 2");
     let update = "runai inference update svc -p team-a";
     let refused = sandbox.shell(&format!("{update} -e V=2 2>&1"));
@@ -325,7 +325,7 @@ fn an_only_replica_without_room_beside_it_is_replaced_when_that_is_agreed_to() {
     assert!(refused.text.contains("--recreate"), "{}", refused.text);
     assert_eq!((phases(&client), version(&client).as_str()), (vec!["Running".to_owned()], "1"));
 
-    // Nothing is stopped for a successor that has no room even then.
+    // Nothing is stopped for a revision that would not fit even then.
     let never = sandbox.shell(&format!("{update} --gpu-devices-request 64 --recreate 2>&1"));
     assert_eq!(never.code, Some(1), "{}", never.text);
     let told = "nothing was changed: there is no room for the next revision of svc even when the \
@@ -338,7 +338,7 @@ fn an_only_replica_without_room_beside_it_is_replaced_when_that_is_agreed_to() {
     assert!(wait_until(|| version(&client) == "2"), "{}", sandbox.shell("runai list -A").text);
     assert!(wait_until(|| phases(&client) == ["Stopped", "Running"]), "{:?}", phases(&client));
 
-    // One that never gets ready gives the room back.
+    // A revision that never becomes ready gives its room back.
     let never = "--recreate --initialization-timeout-seconds 2 -c -- sleep 1000";
     sandbox.shell(&format!("{update} {never} 2>&1"));
     let returned = wait_until(|| {
@@ -368,7 +368,7 @@ fn replicas_without_room_beside_them_are_replaced_one_at_a_time() {
     assert_eq!(version(&client), "2");
 }
 
-/// Each replica listens elsewhere; who asks for the port it was made for comes to it all the same.
+/// Each replica listens at another port; requests to its declared port reach it.
 fn the_declared_port_leads_to_a_replica(sandbox: &Sandbox, client: &Client) {
     let here = free_port();
     let line = format!("exec runai inference port-forward svc -p team-a --port {here}:8000");
@@ -382,21 +382,21 @@ fn the_declared_port_leads_to_a_replica(sandbox: &Sandbox, client: &Client) {
     assert!(answered);
 }
 
-/// Processes that serve.
+/// Number of serving processes.
 fn replicas(sandbox: &Sandbox) -> usize {
     let serves = |command: &str| command.contains(TEST) && !command.contains("elastane");
     let all = sandbox.processes();
     all.iter().filter(|process| serves(&process.command)).count()
 }
 
-/// Large bodies, tokens, and connections that go over to something else.
+/// Large bodies, tokens, and upgraded connections.
 fn what_passes_through(client: &Client, me: &str) {
     let large = vec![7; 30_000_000];
     let (code, _, body) = client.of_svc().send("POST /", "", &large).expect("an answer");
     assert_eq!(code, 200, "{body}");
     assert!(body.contains("\"length\":30000000"), "{body}");
 
-    // A token of this server is worth something here only; the replica gets the name of its user.
+    // A token of this server is valid here only; the replica gets the name of its user.
     let own = format!("Authorization: Bearer {}\r\nX-Forwarded-User: mallory\r\n", client.token());
     let foreign = "Authorization: Bearer sk-1\r\nX-Forwarded-User: mallory\r\n".to_owned();
     for (headers, user, token) in [(own, me, false), (foreign, "", true)] {

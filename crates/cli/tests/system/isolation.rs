@@ -1,5 +1,6 @@
-//! Attacks of one user's runs on those of another, on the server and on its files. Owns: what a
-//! run tries. A test that needs root, or a thing this machine has not, says that it was skipped.
+//! Attacks of one user's runs on those of another, on the server and on its files. Owns: the
+//! attempts of a run. A test that needs root, or a feature that this machine lacks, is skipped with
+//! the reason.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -11,9 +12,9 @@ use skip::skipped;
 
 use crate::sandbox::{Process, Sandbox, end, environment, every_process, wait_until};
 
-/// The first id of the usual pool.
+/// First id of the default pool.
 const POOL: u32 = 1_900_000_000;
-/// Starts a server as a user without rights.
+/// Starts a server as a user without privileges.
 const AS_NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 const NOBODY: u32 = 65534;
 
@@ -62,22 +63,22 @@ impl Lab {
         self.by(name, "runai config project team-a", 0);
     }
 
-    /// A command line of a user, who has nothing of the administrator's.
+    /// Runs a command line of a user without the administrator's files.
     fn by(&self, name: &str, line: &str, code: i32) -> String {
         let url = format!("http://127.0.0.1:{}", self.0.port());
         let own = format!("export HOME=$HOME/{name} RUNAI_CP_URL={url} ELASTANE_STATE_DIR=/none");
         says(&self.0, &format!("{own}; {line}"), code, &[])
     }
 
-    /// What a script prints that bob has run in his run.
+    /// Output of a script that bob runs in his workload.
     fn attack(&self, script: &str) -> String {
-        // That the last attempt fails is no failure.
+        // A failure of the last attempt is not a failure of the script.
         let script = format!("{script}\nexit 0\n");
         fs::write(self.0.home().join("attack.sh"), script).expect("a file");
         self.by("bob", "runai exec attacker -i -- sh -s < attack.sh", 0)
     }
 
-    /// The process that matches; it is there.
+    /// The process that matches; waits until there is one.
     fn process(&self, is: impl Fn(&Process) -> bool) -> u32 {
         let mut found = None;
         let there = wait_until(|| {
@@ -103,11 +104,11 @@ impl Lab {
         every_process().into_iter().find(|it| it.pid == pid).expect("it lives").parent
     }
 
-    /// Everything in the state directory, by its path.
+    /// Everything in the state directory, by path.
     fn private(&self) -> Vec<PathBuf> {
         let (mut found, mut folders) = (Vec::new(), vec![self.0.state_dir()]);
         while let Some(folder) = folders.pop() {
-            // What the server removes meanwhile is out of reach.
+            // Entries that the server removes meanwhile are skipped.
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(entry.path());
@@ -124,7 +125,7 @@ impl Lab {
     }
 }
 
-/// What every attack is made of: each line prints when something could be had.
+/// Script with every attack: each line prints a text if it succeeds.
 fn every_attack(lab: &Lab) -> String {
     let own = lab.attack("echo \"$HOME\" | sed 's,/home$,,'");
     let own = own.trim();
@@ -132,7 +133,7 @@ fn every_attack(lab: &Lab) -> String {
     let channel = lab.attack("echo $ELASTANE_CHANNEL");
     let is_own = |path: &PathBuf| path.starts_with(own) || path.as_os_str() == channel.trim();
     for path in lab.private().iter().filter(|path| !is_own(path)) {
-        // What the run has of it are programs.
+        // The run may read these: they are programs.
         if ["shims", "tools"].iter().any(|name| path.iter().any(|part| part == *name)) {
             continue;
         }
@@ -155,7 +156,7 @@ fn every_attack(lab: &Lab) -> String {
     for pid in [lab.server(), victim, lab.supervisor_of(victim)] {
         for file in ["environ", "mem", "maps", "auxv", "stack"] {
             let path = format!("/proc/{pid}/{file}");
-            // Memory is there at what `maps` says; opening it is what the kernel refuses.
+            // Memory has the addresses of `maps`; the kernel refuses to open it.
             script +=
                 &format!("( exec 3< {path} && head -c1 <&3 >/dev/null ) && echo 'opened {path}'\n");
         }
@@ -205,7 +206,7 @@ fn a_run_and_who_enters_it_have_the_account_of_its_submitter_and_no_rights() {
     let (main, session) = (lab.by("bob", "runai logs who", 0), lab.attack(who));
     let streams = "echo out > /dev/stdout; echo errors > /dev/stderr";
     let said = lab.attack(streams);
-    // Which of the two pipes is read first is open.
+    // The order in which the two pipes are read is undefined.
     let said: std::collections::BTreeSet<&str> = said.lines().collect();
     assert_eq!(said, ["errors", "out"].into());
     for text in [main, session] {
@@ -321,7 +322,7 @@ fn runs_get_at_nothing_under_landlock_where_there_are_no_namespaces() {
     if lab.isolation()["kind"] != "landlock" {
         return skipped("the kernel has no Landlock");
     }
-    // It hides no names, and a socket asks who connects for the key of the run.
+    // Landlock hides no names, and the sockets require the key of their run.
     let had = every_attack(&lab);
     let more: Vec<&str> = had.lines().filter(|line| !line.starts_with("saw the socket")).collect();
     assert!(more.is_empty(), "{more:?}");

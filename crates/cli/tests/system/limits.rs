@@ -1,4 +1,4 @@
-//! Limits of CPU and memory as a person meets them, on a machine whose kernel keeps them and on one
+//! CPU and memory limits as a user sees them, on a machine whose kernel enforces them and on one
 //! that does not.
 
 use std::fs;
@@ -24,7 +24,7 @@ fn with_server(line: &str) -> Sandbox {
     sandbox
 }
 
-/// A server that keeps limits. Another machine has no such promise, and the test says so.
+/// A server that enforces limits; skipped on other machines.
 fn keeping() -> Option<Sandbox> {
     let sandbox = with_server("elastane up --gpus 2x1GiB");
     let (_, text) = sandbox.get("/elastane/v1/status").expect("an answer");
@@ -36,7 +36,7 @@ fn keeping() -> Option<Sandbox> {
     skip::missing(&format!("this machine keeps no limits: {}", limits["why"]))
 }
 
-/// The control groups of all runs there ever were in a sandbox.
+/// The control groups of all runs of a sandbox.
 fn groups(sandbox: &Sandbox) -> Vec<PathBuf> {
     groups_of(&sandbox.state_dir())
 }
@@ -85,7 +85,7 @@ fn limits_outlive_the_server_and_end_with_the_workload() {
 
 #[test]
 fn where_the_machine_keeps_no_limits_a_workload_runs_and_everyone_is_told() {
-    // A machine whose control groups are out of sight.
+    // A machine without visible control groups.
     let hidden =
         "unshare --mount sh -c 'mount -t tmpfs -o ro none /sys/fs/cgroup && exec \"$@\"' sh";
     if Sandbox::new().shell(&format!("{hidden} true")).code != Some(0) {

@@ -22,7 +22,7 @@ fn ask(port: u16, (method, path): (&str, &str), headers: &str, body: &str) -> (u
     (code.expect(&answer), answer)
 }
 
-/// The session that a link begins: its answer, and the headers by which a browser brings it.
+/// The session that a link starts: its answer, and the headers of a browser.
 fn opened(port: u16, link: &str) -> (u16, String, String) {
     let (place, once) = link.split_once("/login#once=").expect(link);
     assert_eq!(place, format!("http://127.0.0.1:{port}"));
@@ -54,7 +54,7 @@ fn links_of_the_command_line_log_browsers_in() {
 
     let printed = sandbox.shell("elastane ui --print").text;
     assert_eq!(opened(port, printed.trim()).0, 201, "{printed}");
-    // A browser that keeps what it was told to open.
+    // A browser that records the address that it opens.
     let program = sandbox.home().join("browser");
     let script = "#!/bin/sh\nprintf %s \"$1\" > \"$HOME/seen.tmp\" && mv ~/seen.tmp ~/seen\n";
     std::fs::write(&program, script).expect("a program");

@@ -1,5 +1,5 @@
-//! Many creations at once while things break: the server is killed, its database restarted, the
-//! disk full. Owns: that what was acknowledged is there, once, and that errors say what happened.
+//! Concurrent creations during faults: the server is killed, its database restarted, the disk full.
+//! Owns: that acknowledged workloads exist, once, and that errors name the fault.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::sandbox::{Door, Sandbox, every_process, wait_until};
 
 const SERVER: &str = "elastane up --nodes 2x4x16GiB";
 const CLIENTS: usize = 16;
-/// Workloads that each client creates at least.
+/// Minimum number of workloads that each client creates.
 const EACH: usize = 25;
 
-/// The answers that one client got.
+/// The answers to one client.
 #[derive(Default)]
 struct Told {
     acknowledged: BTreeSet<String>,
-    /// Texts of refusals that were not the client's fault.
+    /// Texts of refusals that are not the client's fault.
     errors: Vec<String>,
 }
 
@@ -49,8 +49,8 @@ fn creation(name: &str, (project, cluster): &(String, String)) -> String {
     json!({"name": name, "projectId": project, "clusterId": cluster, "spec": spec}).to_string()
 }
 
-/// Creates workloads one after the other, each until it is there, as a program that repeats itself;
-/// some, and more until it is over.
+/// Creates workloads one after the other, with retries until each exists; at least `EACH`, and more
+/// until `is_over`.
 fn create(
     door: &Door,
     client: usize,
@@ -68,7 +68,8 @@ fn create(
         let there = wait_until(|| {
             match door.ask("POST", "/api/v1/workloads/trainings", &body) {
                 Some((202, _)) => true,
-                // It was there when an earlier answer was lost; without one no other client made it.
+                // It was created when an earlier answer was lost; without one no other client
+                // created it.
                 Some((409, why)) => {
                     assert!(in_doubt, "{name} was never created, and exists: {why}");
                     true
@@ -91,7 +92,7 @@ fn create(
     told
 }
 
-/// Creates from all clients at once until `disturb` is through.
+/// Creates from all clients at once until `disturb` has returned.
 fn under_load(door: &Door, disturb: impl FnOnce() + Send) -> Vec<String> {
     let place = &project(door);
     let told: Vec<Told> = std::thread::scope(|scope| {
@@ -109,10 +110,10 @@ fn under_load(door: &Door, disturb: impl FnOnce() + Send) -> Vec<String> {
     told.into_iter().flat_map(|told| told.errors).collect()
 }
 
-/// Most rows of a list.
+/// Maximum number of rows of a list.
 const PAGE: usize = 500;
 
-/// Every name as often as it is listed, in order.
+/// Every name, once for each time that it is listed, in order.
 fn listed(door: &Door) -> Vec<String> {
     let mut names = Vec::new();
     loop {
@@ -158,7 +159,7 @@ fn a_database_restarted_under_load_loses_and_doubles_nothing() {
     });
 }
 
-/// A state directory on a disk of its own, which is small; seen from outside through the server.
+/// A state directory on a small disk of its own; visible from outside through the server.
 const SMALL_DISK: &str = "unshare --user --map-root-user --mount sh -c \
     'mkdir -p \"$ELASTANE_STATE_DIR\" && mount -t tmpfs -o size=12m,mode=700 small \"$ELASTANE_STATE_DIR\" && \
     exec elastane up --nodes 2x4x16GiB \"$@\"' up";

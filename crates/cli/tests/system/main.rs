@@ -1,7 +1,7 @@
 //! Tests of the whole product: the built binaries, a real server, real processes.
 //!
-//! Owns: which scenarios there are. Does not know about: anything inside the product; these tests
-//! use what a person at a terminal can use.
+//! Owns: the list of scenarios. Does not know about: the inside of the product; these tests use
+//! only interfaces for users.
 
 mod archived;
 mod browser;

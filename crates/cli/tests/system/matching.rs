@@ -1,18 +1,18 @@
-//! Comparing what was printed with what a document shows. Owns: the placeholders and the diff.
-//! Does not know about: where either text comes from.
+//! Compares printed output with the output in a document. Owns: the placeholders and the diff. Does
+//! not know about: the source of either text.
 //!
-//! `[..]` stands for anything within a line, a line `...` for any lines. How wide a column is
-//! depends on what else is in it (an age, a user's name), so runs of blanks count as one, and so
-//! do the rules under a table's head. Empty lines do not count.
+//! `[..]` stands for anything within a line, a line `...` for any lines. The width of a column
+//! depends on its content (an age, a user's name), so runs of blanks count as one, and so do the
+//! rules under a table's head. Empty lines do not count.
 
-/// Compares; the error shows both texts and where they part.
+/// Compares two outputs; the error shows both and the first difference.
 pub(crate) fn compare(expected: &[String], actual: &str) -> Result<(), String> {
     let expected: Vec<String> = expected.iter().filter_map(|line| normal(line)).collect();
     let actual: Vec<String> = actual.lines().filter_map(normal).collect();
     if matches(&expected, &actual) { Ok(()) } else { Err(diff(&expected, &actual)) }
 }
 
-/// The line with its blanks and rules reduced; none if nothing is left.
+/// The line with its blanks and rules reduced; `None` if nothing is left.
 fn normal(line: &str) -> Option<String> {
     let words: Vec<String> = line.split_whitespace().map(reduce_rule).collect();
     (!words.is_empty()).then(|| words.join(" "))
@@ -47,7 +47,7 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     }
 }
 
-/// Both texts, with a mark at the first line that could not be brought together.
+/// Both texts, with a mark at the first line that does not match.
 fn diff(expected: &[String], actual: &[String]) -> String {
     let agree = (0..expected.len())
         .take_while(|upto| {

@@ -1,4 +1,4 @@
-//! A state directory that is moved: it works at its new place, and is refused where that cannot be.
+//! A moved state directory: it works at its new place, or is refused if that is impossible.
 
 use crate::sandbox::{Sandbox, wait_until};
 

@@ -1,12 +1,12 @@
-//! Writers that find no room or no reader. Owns: that the server and commands do their work all the
-//! same, and say how it ended. Does not know about: which writer it is (`telemetry/log`,
-//! `cli-kit/message`).
+//! Output to a full disk or a closed pipe. Owns: that the server and commands do their work
+//! nevertheless, and report its result. Does not know about: the individual writers
+//! (`telemetry/log`, `cli-kit/message`).
 
 use std::fs;
 
 use crate::sandbox::{Sandbox, wait_until};
 
-/// A machine whose state has a small disk, with a workload that does nothing to it.
+/// A machine whose state is on a small disk, with a workload that does not write.
 fn on_a_small_disk() -> Option<Sandbox> {
     let mut sandbox = Sandbox::new();
     if !sandbox.with_disk(96) {
@@ -61,7 +61,7 @@ fn one_that_fills_the_disk_faster_than_anybody_looks_is_killed_all_the_same() {
 #[test]
 fn with_nothing_left_workloads_are_stopped_and_deleted_and_the_server_goes_down() {
     let Some(mut sandbox) = on_a_small_disk() else { return };
-    // No run wrote it: there is none to kill, and no byte is left.
+    // No run wrote the file, so none is killed, and the disk stays full.
     let filled = format!("cat /dev/zero > {}/filler", sandbox.state_dir().display());
     let log = sandbox.state_dir().join("elastane.db-wal");
     assert!(wait_until(|| fs::metadata(&log).is_ok_and(|log| log.len() > 6 << 20)), "room is made");
@@ -70,7 +70,7 @@ fn with_nothing_left_workloads_are_stopped_and_deleted_and_the_server_goes_down(
     sandbox.shell(&filled);
     does(&sandbox, "runai suspend good");
     sandbox.await_status("runai list jobs", "good", "Suspended");
-    // Also for a server that is started there.
+    // A server can also start there.
     sandbox.kill_server();
     sandbox.shell(&filled);
     sandbox.start_server("elastane up");

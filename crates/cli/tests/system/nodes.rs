@@ -1,5 +1,5 @@
-//! The nodes of a server from one start to the next, and a start that is ended. Owns: the faults
-//! that would stop workloads without a word.
+//! The nodes of a server across restarts, and a start that is ended. Owns: the faults that would
+//! stop workloads without an error.
 
 use std::os::unix::net::UnixListener;
 
@@ -21,7 +21,7 @@ fn with_a_workload_on_node_2() -> Sandbox {
     sandbox
 }
 
-/// Process ids of what runs.
+/// Process ids of the running workloads.
 fn sleeps(sandbox: &Sandbox) -> Vec<u32> {
     let all = sandbox.processes();
     all.iter().filter(|one| one.command == "sleep 1000").map(|one| one.pid).collect()
@@ -42,7 +42,7 @@ fn a_server_starts_with_the_nodes_of_the_one_before_unless_others_are_given() {
     assert!(said.contains("Workloads  2 running, taken over"), "{said}");
     assert_eq!(sleeps(&sandbox), before);
     sandbox.kill_server();
-    // More nodes, and more GPUs on those there are, take nothing away.
+    // More nodes, and more GPUs on existing ones, remove nothing.
     sandbox.start_server("elastane up --nodes 3x2x16GiB");
     assert_eq!(sleeps(&sandbox), before);
 }
@@ -71,7 +71,7 @@ fn nodes_on_which_workloads_would_lose_their_place_are_refused_with_their_names(
 #[test]
 fn a_signal_ends_a_server_in_order_while_it_starts() {
     let sandbox = Sandbox::new();
-    // A daemon that takes connections and says nothing.
+    // A daemon that accepts connections and sends nothing.
     let socket = sandbox.home().join("silent.sock");
     let silent = UnixListener::bind(&socket).expect("a socket");
     let line = format!("DOCKER_HOST=unix://{} exec elastane up --runtime docker", socket.display());

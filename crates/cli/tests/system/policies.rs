@@ -1,4 +1,4 @@
-//! Policies at the terminal: a submission is filled and judged there as it is anywhere else.
+//! Policies at the terminal: their defaults and rules apply to submissions there.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Quotas by node pool at the terminal: given, listed, and not lost without a word.
+//! Quotas by node pool at the terminal: set, listed, and not lost without an error.
 
 use crate::sandbox::{Sandbox, wait_until};
 

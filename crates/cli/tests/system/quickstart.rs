@@ -1,4 +1,4 @@
-//! The quickstart workload as a process of its own. Owns: what signals do to it. Does not know
+//! The quickstart workload as a process of its own. Owns: its reaction to signals. Does not know
 //! about: servers.
 
 use crate::sandbox::Sandbox;

@@ -1,4 +1,4 @@
-//! A recording of a server, played elsewhere.
+//! A recording of a server, replayed elsewhere.
 
 use crate::sandbox::{Sandbox, wait_until};
 
@@ -16,7 +16,7 @@ fn becomes(sandbox: &Sandbox, line: &str, text: &str) {
     assert!(wait_until(is), "{line}: {}", sandbox.shell(line).text);
 }
 
-/// Work in both dialects, a failure, a lost GPU, and a server that is killed and started again;
+/// Workloads of both dialects, a failure, a lost GPU, and a server that is killed and restarted;
 /// recorded in `report`.
 fn busy_server() -> Sandbox {
     let mut sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! Copies of Git repositories, as a person gets them: by the flags of both dialects and by a data
-//! source, with a login that stays nowhere, and while the server is killed.
+//! Copies of Git repositories, by the flags of both dialects and by a data source, with a login
+//! that is stored nowhere else, and while the server is killed.
 
 use engine_conformance::GitServer;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::secrets::{ask, holding};
 const HUSH: &str = "hush-70f3d2";
 const WRONG: &str = "wrong-4be1a9";
 const UP: &str = "elastane up --gpus 1x16GiB --log trace";
-/// What a workload does with its copy.
+/// Command of a workload that reads its copy.
 const READ: &str = "--command -- sh -c 'cat $ELASTANE_MOUNTS_DIR/code/hello; pwd; sleep 1000'";
 
 fn sandbox() -> Sandbox {
@@ -30,7 +30,7 @@ fn run(sandbox: &Sandbox, line: &str) {
     assert_eq!(output.code, Some(0), "{line}: {}", output.text);
 }
 
-/// No password is on a command line of this machine or in a file of this sandbox.
+/// Checks that no password is on a command line of this machine or in a file of this sandbox.
 fn nobody_knows_a_password(sandbox: &Sandbox) {
     for hush in [HUSH, WRONG] {
         let lines: Vec<_> =

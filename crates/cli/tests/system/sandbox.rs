@@ -1,4 +1,4 @@
-//! A person's machine in a folder: a home, a state directory, a port, and the built binaries on the
+//! A user's machine in a folder: a home, a state directory, a port, and the built binaries on the
 //! PATH. Owns: every process that is started in it; none outlives it. Does not know about:
 //! scenarios.
 
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use fixture::STUCK_AFTER;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What a command printed (both streams, as a terminal shows them) and ended with.
+/// Output of a command (both streams, as a terminal shows them) and its exit code.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Exit code; none when a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Everything it printed.
     pub text: String,
@@ -40,15 +40,15 @@ pub(crate) struct Process {
     pub command: String,
 }
 
-/// The folder and what runs in it.
+/// The folder and its server.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     root: tempfile::TempDir,
     port: u16,
     server: Option<Child>,
-    /// Where the daemon listens that runs its workloads; else they are processes.
+    /// Socket of the Docker daemon that runs the workloads; `None` = they are processes.
     docker: Option<PathBuf>,
-    /// A folder of programs that come first.
+    /// A folder of programs that come first on the PATH.
     programs: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ impl Sandbox {
         let root = tempfile::Builder::new().prefix("elastane-test-").tempdir().expect("a folder");
         let home = root.path().join("home");
         fs::create_dir(&home).expect("a home");
-        // Runs have accounts of their own where the tests are run by root, and work in here.
+        // As root, runs have accounts of their own, and work in here.
         for (folder, mode) in [(root.path(), 0o755), (home.as_path(), 0o777)] {
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("changed");
         }
@@ -72,23 +72,23 @@ impl Sandbox {
         sandbox
     }
 
-    /// The same with the programs of a folder.
+    /// The sandbox with the programs of a folder first on its PATH.
     pub(crate) fn with_programs(mut self, folder: &Path) -> Self {
         self.programs = Some(folder.to_owned());
         self
     }
 
-    /// Where commands run.
+    /// Working directory of commands.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// Where the server keeps its state.
+    /// State directory of the server.
     pub(crate) fn state_dir(&self) -> PathBuf {
         self.root.path().join("state")
     }
 
-    /// Gives the state directory a disk of its own, of so many MiB; false: that cannot be done here.
+    /// Mounts a disk of this many MiB at the state directory; false if that is impossible here.
     pub(crate) fn with_disk(&self, mib: u32) -> bool {
         let dir = self.state_dir();
         fs::create_dir(&dir).expect("a folder");
@@ -98,7 +98,7 @@ impl Sandbox {
         mount.status().is_ok_and(|status| status.success())
     }
 
-    /// Where the server listens.
+    /// Port of the server.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -109,7 +109,7 @@ impl Sandbox {
         command
     }
 
-    /// Runs a command line in a shell whose terminal this is.
+    /// Runs a command line in a shell at this terminal.
     pub(crate) fn at_terminal(&self, line: &str, terminal: OwnedFd) -> Child {
         let ends = [(); 2].map(|()| terminal.try_clone().expect("a handle"));
         let [output, errors] = ends.map(Stdio::from);
@@ -118,7 +118,7 @@ impl Sandbox {
         command.stdin(terminal).stdout(output).stderr(errors).spawn().expect("a shell")
     }
 
-    /// A program with the surroundings of this machine.
+    /// A program with the environment of this machine.
     fn prepared(&self, program: &str) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_elastane")).parent().expect("a folder");
         let path = std::env::var("PATH").expect("PATH");
@@ -135,7 +135,7 @@ impl Sandbox {
             .env("LANG", "C.UTF-8")
             .env("ELASTANE_STATE_DIR", self.state_dir())
             .current_dir(self.root.path().join("home"));
-        // Whatever else this machine could do.
+        // Sets the runtime, whatever else this machine supports.
         match &self.docker {
             None => command.env("ELASTANE_RUNTIME", "process"),
             Some(socket) => command
@@ -161,8 +161,8 @@ impl Sandbox {
         rows.collect()
     }
 
-    /// Waits until a workload of that list has that status. The word alone proves nothing: a header
-    /// may contain it.
+    /// Waits until a workload of that list has that status. The word alone proves nothing, as a
+    /// header may contain it.
     pub(crate) fn await_status(&self, list: &str, name: &str, status: &str) {
         let wanted = (name.to_owned(), status.to_owned());
         let seen = wait_until(|| self.statuses(list).contains(&wanted));
@@ -175,8 +175,8 @@ impl Sandbox {
         );
     }
 
-    /// Waits until a command line prints a text. As long as it prints something else each time, as the
-    /// log of a training does, nothing is stuck.
+    /// Waits until a command line prints a text. The time limit restarts with each new output, such
+    /// as a line of a training's log.
     pub(crate) fn await_text(&self, line: &str, wanted: &str) {
         let (mut last, mut since) = (String::new(), Instant::now());
         loop {
@@ -235,7 +235,7 @@ impl Sandbox {
         fs::read_to_string(self.server_log()).unwrap_or_default()
     }
 
-    /// Kills the server the hard way; its workloads are left alone.
+    /// Kills the server with SIGKILL; its workloads continue.
     pub(crate) fn kill_server(&mut self) {
         let Some(mut child) = self.server.take() else { return };
         // `timeout` started the shell, which became the server: all in one process group.
@@ -252,10 +252,10 @@ impl Sandbox {
         child.wait().expect("a child can be waited for");
     }
 
-    /// Kills all processes, those of the server among them, as where the power fails.
+    /// Kills all processes, with those of the server, as after a power failure.
     pub(crate) fn kill_everything(&mut self) {
-        // A supervisor may be starting something at this very moment: look again until all is
-        // quiet. What waits for the server goes on until that has let go of its state.
+        // A supervisor may be starting a process at this moment: repeat until there is none. A
+        // process that waits for the server continues until the server has released its state.
         let waits = self.server.as_ref().map(Child::id);
         for _ in 0..50 {
             let mut left = self.processes();
@@ -279,13 +279,13 @@ impl Sandbox {
         self.door(&self.state_dir()).ask(method, path, body)
     }
 
-    /// The way in for programs, with the token of a state directory.
+    /// Access to the API, with the token of a state directory.
     pub(crate) fn door(&self, state_dir: &Path) -> Door {
         Door { port: self.port, token_file: state_dir.join("token") }
     }
 
-    /// The living processes of this sandbox: those whose command line, environment or working
-    /// directory is in it, and their children. The server itself and what the test runs count too.
+    /// The living processes of this sandbox: command line, environment or working directory are in
+    /// it, or the parent is. The server itself and the commands of the test count too.
     pub(crate) fn processes(&self) -> Vec<Process> {
         let all: BTreeMap<u32, Process> =
             every_process().into_iter().map(|process| (process.pid, process)).collect();
@@ -306,7 +306,7 @@ impl Sandbox {
     }
 }
 
-/// Where a server of a sandbox is asked.
+/// API of the server of a sandbox.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
     port: u16,
@@ -314,8 +314,8 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// One request, with the token if there is one yet: status and body; none if the answer, or a
-    /// part of it, is missing.
+    /// Sends one request, with the token if there is one yet: status and body; `None` if the
+    /// answer, or a part of it, is missing.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
@@ -340,11 +340,11 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         self.kill_server();
         self.kill_everything();
-        // Killed supervisors left them, and no server will come to this state directory again.
+        // Killed supervisors left them, and no server will use this state directory again.
         for group in groups_of(&self.state_dir()) {
             let _gone = fs::remove_dir(group);
         }
-        // Most have no disk of their own.
+        // Most sandboxes have no disk of their own.
         let _own = rustix::mount::unmount(self.state_dir(), rustix::mount::UnmountFlags::DETACH);
     }
 }
@@ -361,8 +361,8 @@ pub(crate) fn groups_of(state_dir: &Path) -> Vec<PathBuf> {
     groups.filter(|group| group.is_dir()).collect()
 }
 
-/// Whether runs, which have other accounts where the tests are run by root, can enter where a folder is;
-/// the error says what is closed.
+/// Checks that runs, which have other accounts if the tests run as root, can enter the parent
+/// folders; the error names a closed one.
 pub(crate) fn open_to_others(folder: &Path) -> Result<(), String> {
     let closed = |folder: &&Path| {
         fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o005 != 0o005)
@@ -373,14 +373,14 @@ pub(crate) fn open_to_others(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// A port that is free, and that no other test gets while this one runs. It is none of those that the
-/// kernel gives to connections, which could have it while a server is away.
+/// A free port that no other test gets while this one runs. It is outside the range of ephemeral
+/// ports, from which the kernel could take it while a server is down.
 pub(crate) fn free_port() -> u16 {
     static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     let ports = 15_000..32_000;
     let first = u16::try_from(std::process::id() % 17_000).expect("small");
     for port in ports.clone().cycle().skip(first.into()).take(ports.len()) {
-        // A name that the kernel gives back when this process ends.
+        // The kernel releases the name when this process ends.
         let name = SocketAddr::from_abstract_name(format!("elastane-test-port-{port}"));
         let Ok(claim) = UnixListener::bind_addr(&name.expect("a name")) else { continue };
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
@@ -391,14 +391,14 @@ pub(crate) fn free_port() -> u16 {
     panic!("no port is free");
 }
 
-/// Ends what [`Sandbox::begin`] began, as a shell's `kill` does.
+/// Ends a command of [`Sandbox::begin`], as a shell's `kill` does.
 pub(crate) fn end(child: &mut Child) {
-    // `timeout` hands it on.
+    // `timeout` forwards it.
     kill_with(child.id(), Signal::TERM);
     child.wait().expect("a child can be waited for");
 }
 
-/// Waits for what [`Sandbox::begin`] began.
+/// Waits for a command of [`Sandbox::begin`].
 pub(crate) fn finish(child: Child) -> Output {
     let output = child.wait_with_output().expect("a child can be waited for");
     Output {
@@ -407,7 +407,7 @@ pub(crate) fn finish(child: Child) -> Output {
     }
 }
 
-/// The environment a process was started with; none when it is gone.
+/// The environment with which a process was started; `None` if it is gone.
 pub(crate) fn environment(pid: u32) -> Option<BTreeMap<String, String>> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -415,7 +415,7 @@ pub(crate) fn environment(pid: u32) -> Option<BTreeMap<String, String>> {
     Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// Asks again and again; false when it never comes.
+/// Polls a condition; false if it is not true in time.
 pub(crate) fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let since = Instant::now();
     loop {
@@ -429,14 +429,14 @@ pub(crate) fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Kills a process the hard way.
+/// Kills a process with SIGKILL.
 pub(crate) fn kill(pid: u32) {
     kill_with(pid, Signal::KILL);
 }
 
 fn kill_with(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // A process that is gone already is as dead as it should be.
+    // The process may be gone already.
     let _ = kill_process(pid.expect("a process id"), signal);
 }
 
@@ -457,7 +457,7 @@ pub(crate) fn every_process() -> Vec<Process> {
     pids.filter_map(read_process).collect()
 }
 
-/// Reads one process; none when it is gone, or dead and only not yet waited for.
+/// Reads one process; `None` if it is gone, or a zombie.
 fn read_process(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name is in brackets and may contain anything, brackets too.

@@ -1,4 +1,4 @@
-//! Secrets in the whole product: they reach the run they are for, and nothing else keeps them.
+//! Secrets in the whole product: they reach their run, and are stored nowhere else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use crate::sandbox::{Sandbox, environment, every_process, wait_until};
 
 const HUSH: &str = "hush-51e0c7";
 
-/// A request that is granted.
+/// Sends a request that must succeed.
 pub(crate) fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) {
     let (code, text) = sandbox.ask(method, path, &body.to_string()).expect("an answer");
     assert!((200..300).contains(&code), "{method} {path}: {code} {text}");
 }
 
-/// Every file below a folder that holds this text.
+/// Every file below a folder that contains this text.
 pub(crate) fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -37,7 +37,7 @@ fn output(sandbox: &Sandbox, workload: &str) -> String {
     sandbox.shell(&format!("runai logs {workload} -p team-a")).text
 }
 
-/// A training that prints what it was given and where.
+/// Submits a training that prints its secrets and their sources.
 fn submit(sandbox: &Sandbox, name: &str) {
     let script =
         "sh -c 'echo got $(echo $TOKEN | rev) $(rev $ELASTANE_SECRETS_DIR/creds/key); sleep 1000'";
@@ -49,13 +49,14 @@ fn submit(sandbox: &Sandbox, name: &str) {
     ask(sandbox, "POST", "/api/v1/workloads/trainings", &body);
 }
 
-/// What the training prints once it has both.
+/// Output of the training once it has both secrets.
 fn got() -> String {
     let backwards: String = HUSH.chars().rev().collect();
     format!("got {backwards} {backwards}")
 }
 
-/// Neither a command line nor the environment of a process other than the run's.
+/// Checks that no command line has the secret, and no environment of a process other than the
+/// run's.
 fn no_program_of_ours_knows_it(sandbox: &Sandbox) {
     let lines: Vec<_> = every_process().into_iter().filter(|p| p.command.contains(HUSH)).collect();
     assert!(lines.is_empty(), "{lines:?}");
@@ -77,7 +78,7 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
     let spec = json!({"keyValuePairs": [{"key": "key", "value": HUSH}]});
     let made = json!({"meta": {"name": "keys", "scope": "tenant"}, "spec": spec});
     ask(&sandbox, "POST", "/api/v1/asset/credentials/generic-secret", &made);
-    // Others that must not be kept either: they are wrong, and refused.
+    // Secrets in refused requests must not be stored either.
     let wrong = json!({"grantType": "password", "username": "a@x.org", "password": HUSH});
     let wrong = wrong.to_string();
     assert_eq!(sandbox.ask("POST", "/api/v1/token", &wrong).expect("an answer").0, 401);
@@ -92,7 +93,7 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
     assert!(kept.iter().all(|path| path.ends_with("secrets/creds/key")), "{kept:?}");
     assert_eq!(kept.len(), 1);
 
-    // A restart, a new key, and the old one gone after that.
+    // A restart with a new key, and another without the old one.
     let key = sandbox.state_dir().join("credentials-key");
     let before = fs::read_to_string(&key).expect("a key");
     sandbox.kill_server();
@@ -115,7 +116,7 @@ fn a_secret_reaches_its_run_and_stays_nowhere_else() {
     let saved = sandbox.shell("elastane backup state.jsonl");
     assert_eq!(saved.code, Some(0), "{}", saved.text);
 
-    // The key is lost: the server says what is wrong, and goes on.
+    // The key is lost: the server reports that, and continues.
     sandbox.kill_server();
     fs::remove_file(&key).expect("removed");
     sandbox.start_server("elastane up --gpus 2x16GiB --log trace");

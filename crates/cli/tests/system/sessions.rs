@@ -1,5 +1,5 @@
-//! A person at a pod: a real terminal, ports, and output that is followed while the server goes
-//! away and comes back.
+//! Sessions with a pod: a real terminal, ports, and output that is followed during an outage of the
+//! server.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -17,9 +17,9 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use crate::crash::number_from;
 use crate::sandbox::{Sandbox, finish, free_port, wait_until};
 
-/// A page that is drawn is on its way so soon; one that is not is asked for again.
+/// Maximum time until a drawn page is complete; then it is requested again.
 const DRAWN_WITHIN: Duration = Duration::from_secs(2);
-/// What a pod sends through a forwarded port.
+/// Bytes that a pod sends through a forwarded port.
 const FLOOD_BYTES: u64 = 1 << 30;
 /// The test whose pod runs the same program with the same name, and gets its port.
 const FLOOD: &str =
@@ -50,7 +50,7 @@ pub(crate) fn end(sandbox: &Sandbox, command: &str, signal: Signal) {
     kill_process(pid.expect("it is there"), signal).expect("ours");
 }
 
-/// A terminal with a program at it.
+/// A terminal with a program.
 pub(crate) struct Terminal {
     master: File,
     child: Child,
@@ -85,7 +85,7 @@ impl Terminal {
         self.master.write_all(text.as_bytes()).expect("somebody reads");
     }
 
-    /// Waits until this is shown, and forgets what came before.
+    /// Waits until this text is shown, and discards the output before it.
     pub(crate) fn sees(&mut self, text: &str) {
         while !self.seen.contains(text) {
             let more = self.shown.recv_timeout(STUCK_AFTER);
@@ -97,7 +97,7 @@ impl Terminal {
         self.seen = rest.to_owned();
     }
 
-    /// Waits for a line `end`, before which no line is longer than this.
+    /// Waits for a line `end`; no line before it may be longer than this.
     fn sees_lines_within(&mut self, columns: usize) {
         while !self.seen.contains("end\r\n") {
             let more = self.shown.recv_timeout(STUCK_AFTER).expect("it ends");
@@ -109,14 +109,14 @@ impl Terminal {
         assert!(self.seen.lines().count() >= 3, "{}", self.seen);
     }
 
-    /// Gives it another size.
+    /// Changes its size.
     pub(crate) fn resize(&mut self, size: (u16, u16)) {
         self.size = size;
         resize(&OwnedFd::from(self.master.try_clone().expect("a handle")), size);
     }
 
-    /// Waits until a word is on the page of a program that draws only what changes; all of it when
-    /// the size does.
+    /// Waits until a word is shown by a program that draws only changes; it draws everything when
+    /// the size changes.
     pub(crate) fn shows(&mut self, word: &str) {
         let shown = wait_until(|| {
             self.seen.clear();
@@ -132,7 +132,7 @@ impl Terminal {
         assert!(shown, "waits for {word:?}; there is {:?}", self.seen);
     }
 
-    /// True if what is typed is read line by line and shown, as a shell leaves a terminal.
+    /// True if input is read line by line and echoed, as a shell leaves a terminal.
     pub(crate) fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.master).expect("a terminal").local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
@@ -338,7 +338,7 @@ fn commands_are_pipes_where_nobody_is_at_a_terminal() {
     }
 }
 
-/// What a command has written into a file so far.
+/// Content of a file that a command writes.
 fn told(sandbox: &Sandbox, file: &str) -> String {
     std::fs::read_to_string(sandbox.home().join(file)).unwrap_or_default()
 }
@@ -346,14 +346,14 @@ fn told(sandbox: &Sandbox, file: &str) -> String {
 #[test]
 fn lines_are_told_with_their_times_also_through_a_restart() {
     let mut sandbox = started();
-    // Made from here: a command that ends the pod it is in may be ended with it.
+    // Created from outside: a command that ends its own pod may be ended with it.
     let go = sandbox.home().join("go");
     let script = format!("echo a; while [ ! -e {} ]; do sleep 0.05; done; echo b", go.display());
     let submit = format!("runai submit old -i ubuntu --command -- sh -c '{script}'");
     running(&sandbox, &submit, "old");
     let following = sandbox.begin("runai logs -f --timestamps old 2>/dev/null | tee told");
     assert!(wait_until(|| told(&sandbox, "told").ends_with(" a\n")));
-    // Nothing comes for a while.
+    // There is no output for a while.
     std::thread::sleep(Duration::from_secs(3));
     sandbox.kill_server();
     sandbox.start_server("elastane up --gpus 1x16GiB");
@@ -420,7 +420,7 @@ fn output_is_followed_from_one_run_to_the_next_until_the_job_is_over() {
     assert_eq!(first.text, "try\n", "just the run that is named");
 }
 
-/// What the pod runs: a client that connects and asks for a number of bytes gets them.
+/// Program of the pod: a client that connects and requests a number of bytes gets them.
 fn flood(port: &str) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
     for stream in listener.expect("its port").incoming().flatten() {
@@ -433,8 +433,8 @@ fn flood(port: &str) {
     }
 }
 
-/// How much of so many bytes arrives at a port here, if nothing is asked for a while after
-/// connecting, and the answer is then left lying for a while.
+/// Number of bytes that arrive at a local port, with an idle time after connecting, and another one
+/// before the answer is read.
 fn arrived(port: u16, bytes: u64, unasked: Duration, unread: Duration) -> u64 {
     let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return 0 };
     std::thread::sleep(unasked);
@@ -467,7 +467,7 @@ fn a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server() {
     let (none, idle) =
         (Duration::ZERO, Duration::from_secs(number_from("ELASTANE_SOAK_IDLE_S", 1)));
     assert!(wait_until(|| arrived(here, FLOOD_BYTES, none, none) == FLOOD_BYTES));
-    // More than lies in any buffer on the way.
+    // More than fits in the buffers on the way.
     let some = FLOOD_BYTES / 16;
     let later = [(idle, none), (none, idle)];
     let later = later

@@ -1,5 +1,4 @@
-//! Statuses of the first dialect as a person meets them, of jobs that run, fall over and are
-//! stopped.
+//! Statuses of the first dialect as a user sees them, of jobs that run, crash and are stopped.
 
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
@@ -11,7 +10,7 @@ fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
     }
 }
 
-/// Waits until a command that only looks says all of this.
+/// Waits until a read-only command prints all of these.
 fn comes_to_say(sandbox: &Sandbox, line: &str, parts: &[&str]) {
     let mut last = String::new();
     let said = wait_until(|| {
@@ -71,7 +70,7 @@ fn a_training_that_fails_again_and_again_is_shown_so_with_its_restarts_and_last_
         let flags = format!("-i x -g 1 --backoff-limit {limit} --command -- sh -c '{script}'");
         says(&sandbox, &format!("runai submit {name} {flags}"), 0, &["submitted"]);
     };
-    // One that goes on for as long as it is looked at, and one that ends.
+    // One that runs for the whole test, and one that ends.
     submit("again", 100);
     comes_to_say(&sandbox, "runai list jobs", &["CrashLoopBackOff"]);
     comes_to_say(&sandbox, "runai workload list", &["CrashLoopBackOff"]);
@@ -145,7 +144,7 @@ fn a_replica_that_listens_elsewhere_says_which_port_was_tried() {
     let told = ["E210", "does not answer at 127.0.0.1:", "$(PORT)", "port 8000"];
     comes_to_say(&sandbox, "runai inference describe svc", &told);
     comes_to_say(&sandbox, "runai explain svc", &["E210"]);
-    // A look at the port of the message finds what listens there.
+    // A probe of the port in the message finds the listener.
     let port = "runai explain svc | grep -o '127.0.0.1:[0-9]*' | head -1 | cut -d: -f2";
     let port = sandbox.shell(port).text;
     let listen = format!(

@@ -1,5 +1,4 @@
-//! An encrypted server: with the programs of this machine, from elsewhere, and over a new
-//! certificate.
+//! An encrypted server: from this machine, from another one, and across a new certificate.
 
 use std::fs;
 
@@ -43,7 +42,7 @@ fn an_encrypted_server_is_used_from_here_and_from_elsewhere() {
     }
     let line = "exec elastane up --gpus 2x16GiB --tls-cert cert.pem --tls-key key.pem";
     let server = sandbox.begin(&format!("{line} --listen 127.0.0.1:{port} > server.txt 2>&1"));
-    // On this machine no certificate is needed: the kernel says whose server it is.
+    // On this machine no certificate is needed: the kernel gives the owner of the server.
     let here = || sandbox.shell("elastane status");
     assert!(wait_until(|| here().code == Some(0)), "{}", here().text);
     assert!(here().text.contains(&format!("https://127.0.0.1:{port}")), "{}", here().text);
@@ -70,7 +69,7 @@ fn an_encrypted_server_is_used_from_here_and_from_elsewhere() {
     let renewed = || elsewhere("ELASTANE_CA=ca.pem").code == Some(0);
     assert!(wait_until(renewed), "{}", elsewhere("ELASTANE_CA=ca.pem").text);
 
-    // What `openssl req -x509` makes unless told otherwise.
+    // A certificate as `openssl req -x509` makes by default.
     let own = authority();
     write(&sandbox, &own.pem(), &own.pem(), &own.key().serialize_pem());
     look_again();

@@ -1,5 +1,5 @@
-//! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are held,
-//! and nothing measures them.
+//! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are
+//! allocated, and not measured.
 
 use rustix::process::Signal;
 
@@ -18,8 +18,8 @@ fn top_shows_what_nodes_and_jobs_use() {
     says("elastane project create team-a --gpu-quota 2; runai config project team-a", 0);
     says("runai submit busy -i x -g 1 --command -- sh -c 'while :; do :; done'", 0);
     says("runai wait busy --for running", 0);
-    // The server looks every 15 s. What is asked for is there at once; what is used has its part of
-    // that.
+    // The server measures every 15 s. Requested resources are there at once; usage appears after a
+    // part of that.
     let is_used = || says("runai top job", 0).contains("m (");
     assert!(wait_until(is_used), "{}", says("runai top job", 0));
     let nodes = says("runai top node -d", 0);
@@ -30,7 +30,7 @@ fn top_shows_what_nodes_and_jobs_use() {
     assert!(says("runai top job -p nobody", 4).contains("nobody"));
 }
 
-/// A server with a project and two jobs, of which one waits.
+/// A server with a project and two jobs, one of which waits.
 fn crowded() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --gpus 1x16GiB");
@@ -85,7 +85,7 @@ fn the_live_view_gives_the_terminal_back_on_every_way_out() {
         person.sees(code);
         assert!(person.is_as_before());
     }
-    // A shell of one's own that minds jobs.
+    // A shell with job control.
     let shell = "exec env PS1='ready> ' bash --norc -i";
     let mut person = Terminal::with(&sandbox, shell, (24, 80));
     for (typed, seen) in [

@@ -1,6 +1,6 @@
-//! Scripts of `torchrun` on pods that the server starts. Owns: which options they find in their
-//! environment, and that they go on with fewer workers and with more again, where they meet at the server
-//! without any of them. Does not know about: how `torchrun` works.
+//! Scripts of `torchrun` on pods that the server starts. Owns: the options in their environment,
+//! and that they continue with fewer workers and with more again, as the rendezvous is at the
+//! server, outside all of them. Does not know about: how `torchrun` works.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -8,8 +8,8 @@ use std::process::Command;
 use crate::sandbox::{Sandbox, environment, kill, wait_until};
 
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
-/// The example, which waits after each step until the file `go` is there: in step, and
-/// in communication that ends when a worker is lost.
+/// The example, which waits after each step until the file `go` exists: in step, and with a
+/// collective operation that fails when a worker is lost.
 const WAITS: &str = r#"import os, sys, time, torch, torchrun_points as example
 import torch.distributed as dist
 def after_step():
@@ -20,13 +20,13 @@ def after_step():
         time.sleep(0.05)
 example.train(sys.argv[1], epochs=2, after_step=after_step)
 "#;
-/// What the script needs of its environment, and what Debian's PyTorch 1.13 needs with Python 3.11, where its
-/// own defaults of these two options do not work.
+/// Environment that the script needs, and options that Debian's PyTorch 1.13 needs with Python
+/// 3.11, where its own defaults do not work.
 const OPTIONS: &str =
     "-e OMP_NUM_THREADS=1 -e PET_TEE=1 -e PET_REDIRECTS=1 -e PET_MONITOR_INTERVAL=1";
 
-/// A server with three GPUs, a project, and the script in a folder that all may write; none without
-/// PyTorch.
+/// A server with three GPUs, a project, and the script in a folder that all may write; `None`
+/// without PyTorch.
 fn prepared() -> Option<Sandbox> {
     let torch = Command::new("/usr/bin/python3").args(["-c", "import torch, numpy"]).output();
     let is_there = torch.is_ok_and(|output| output.status.success());
@@ -61,7 +61,7 @@ fn log(sandbox: &Sandbox, name: &str, pod: &str) -> String {
     sandbox.shell(&format!("runai logs {name} --pod {name}-{pod}")).text
 }
 
-/// Waits until a pod has said something so often.
+/// Waits until the log of a pod has a text this many times.
 fn says(sandbox: &Sandbox, (name, pod): (&str, &str), part: &str, times: usize) {
     let said = || log(sandbox, name, pod).matches(part).count() >= times;
     assert!(
@@ -79,7 +79,7 @@ fn a_script_goes_on_with_fewer_workers_and_with_more_again() {
     submit(&sandbox, "points", "--workers 2 --min-replicas 1 --max-replicas 2");
     let master = ("points", "master-0");
     says(&sandbox, master, " of 3: epoch 0", 1);
-    // The first to meet may have been two.
+    // The first world may have had two workers.
     let said = log(&sandbox, "points", "master-0");
     let [of_two, of_three] = [2, 3].map(|n| said.matches(&format!(" of {n}: epoch 0")).count());
     let taken = sandbox.shell("runai submit taker -i x -g 1 --interactive --command -- sleep 600");
@@ -90,7 +90,8 @@ fn a_script_goes_on_with_fewer_workers_and_with_more_again() {
     says(&sandbox, master, " of 3: epoch 0", of_three + 1);
     std::fs::write(sandbox.home().join("points/go"), "").expect("written");
     sandbox.await_status("runai list jobs", "points", "Succeeded");
-    // Each in each epoch once, although two times others divided what was left.
+    // Each sample is trained once in each epoch, although the remainder was divided among others
+    // twice.
     says(&sandbox, master, " of 3: each sample 2 to 2 times", 1);
 }
 
@@ -104,7 +105,7 @@ fn a_script_of_as_many_workers_as_it_says_keeps_its_ranks() {
     says(&sandbox, ("fixed", "worker-0"), "rank 1 of 2: each sample 2 to 2 times", 1);
 }
 
-/// The process of `torchrun` in each pod, by the rank that the pod begins with.
+/// The process of `torchrun` in each pod, by the initial rank of the pod.
 fn agents(sandbox: &Sandbox) -> BTreeMap<String, u32> {
     let agents =
         sandbox.processes().into_iter().filter(|of| of.command.contains(" elastane.torchrun "));
@@ -123,7 +124,7 @@ fn a_script_whose_pods_meet_at_the_server_outlives_its_first_pod_and_the_server(
         |sandbox: &Sandbox| log(sandbox, "points", "worker-0").matches(" of 3: epoch 0").count();
     let (before, worlds) = (agents(&sandbox), begun(&sandbox));
     kill(before["0"]);
-    // In between they are two, unless it comes again before they have met.
+    // Meanwhile the world has two workers, unless the third returns before the rendezvous.
     says(&sandbox, other, " of 3: epoch 0", worlds + 1);
     let after = agents(&sandbox);
     assert_ne!(before["0"], after["0"], "it has come again");

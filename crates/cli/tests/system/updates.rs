@@ -1,4 +1,4 @@
-//! Changes to workloads that exist, and lists that ask for no more than they print, as typed.
+//! Updates of existing workloads, and lists that request only the rows that they print.
 
 use crate::sandbox::{Sandbox, wait_until};
 

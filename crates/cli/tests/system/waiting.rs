@@ -1,4 +1,4 @@
-//! `runai wait`, against a real server that goes away in the middle.
+//! `runai wait`, against a real server that restarts meanwhile.
 
 use crate::sandbox::{Sandbox, finish, wait_until};
 
@@ -32,7 +32,7 @@ fn a_wait_ends_with_its_workload_whatever_the_server_does() {
     says(&sandbox, "runai wait short --timeout 1s", 3, "start it with");
     sandbox.start_server("elastane up --gpus 2x1GiB");
     says(&sandbox, "runai exec short -- true", 0, "");
-    // Made from here: a command that ends the pod it is in may be ended with it.
+    // Created from outside: a command that ends its own pod may be ended with it.
     std::fs::write(go, "").expect("a file");
     let output = finish(waiting);
     assert_eq!(output.code, Some(0), "{}", output.text);

@@ -1,5 +1,5 @@
-//! Every document in `docs/walkthroughs` is followed to the letter. Owns: which documents there are and
-//! what each needs. Does not know about: what any document says.
+//! Follows every document in `docs/walkthroughs` to the letter. Owns: the list of documents and
+//! their requirements. Does not know about: the content of a document.
 
 use std::fs;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::follow::{folder, follow_on, read};
 use crate::sandbox::Sandbox;
 use crate::workers;
 
-/// One that the tests of `clients` follow: it needs TensorFlow.
+/// A document that the tests of `clients` follow, as it needs TensorFlow.
 const ELSEWHERE: &str = "elastic-keras";
 
-/// Follows a document on a fresh machine; the error says which line did not do what it says.
+/// Follows a document on a fresh machine; the error names the line with another output.
 fn follow(text: &str) -> Result<(), String> {
     follow_on(Sandbox::new(), text, |_| STUCK_AFTER)
 }
@@ -54,7 +54,7 @@ walkthroughs! {
     queue_fairness: "queue-fairness",
 }
 
-/// The published lines enter a workload and look at its GPU, so its image must have what they need.
+/// The published lines enter a workload and show its GPU, so its image needs these programs.
 #[test]
 fn fractions_with_containers() {
     let Some(daemon) = DockerServer::shared() else { return };
@@ -65,8 +65,8 @@ fn fractions_with_containers() {
     }
 }
 
-/// Time for a step of the tutorial about elastic scheduling: its training of 60 epochs lasts a minute
-/// alone on a machine.
+/// Time limit for a step of the tutorial about elastic scheduling: its training of 60 epochs takes
+/// a minute on an idle machine.
 const TRAINED_AFTER: Duration = Duration::from_secs(4 * STUCK_AFTER.as_secs());
 
 /// The published tutorial about elastic scheduling: real processes train a real model.
@@ -81,7 +81,7 @@ fn elasticdl() {
     }
 }
 
-/// Containers do the same in a third of the epochs; their image has a name of its own.
+/// With containers, in a third of the epochs; their image has a name of its own.
 #[test]
 fn elasticdl_with_containers() {
     let Some((sandbox, image)) = elastic_containers::prepared() else { return };
@@ -108,7 +108,7 @@ fn every_document_is_followed() {
     assert_eq!(found, followed);
 }
 
-/// The proof that following a document checks something.
+/// Checks that a wrong output in a document fails its test.
 #[test]
 fn a_wrong_state_in_a_document_is_noticed() {
     let truth = read("train");
@@ -116,7 +116,7 @@ fn a_wrong_state_in_a_document_is_noticed() {
     let (list, _) = rest.split_once("\n```\n").expect("its end");
     let lie = list.replacen("train1  Running", "train1  Pending", 1);
     assert_ne!(list, lie, "the document shows train1 running");
-    // The truth comes first: what has not begun yet is pending.
+    // The correct output comes first: a job that has not started yet is pending.
     let block = |list: &str| format!("```console\n$ runai list jobs\n{list}\n```\n");
     let text = format!("{before}{}{}", block(list), block(&lie));
     let patience = |step: &Step| match step.expected.iter().any(|line| line.contains("Pending ")) {

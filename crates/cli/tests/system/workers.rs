@@ -1,18 +1,19 @@
-//! The Python that workers of elastic trainings need. Owns: a folder with it, installed once, and why
-//! there is none. Does not know about: what is trained.
+//! The Python for workers of elastic trainings. Owns: a folder with it, installed once, or the
+//! reason why there is none. Does not know about: the trainings.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::sandbox::open_to_others;
 
-/// What the workers and the digits need, each at the version that was looked at; the worker itself is
-/// built from the repository.
+/// Packages for the workers and the digits, at the tested versions; the worker itself is built from
+/// the repository.
 const PACKAGES: [&str; 4] =
     ["numpy==2.4.6", "grpcio==1.85.1", "protobuf==7.36.2", "scikit-learn==1.9.1"];
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 
-/// The folder of a `python3` with the workers; none, after a line that says so, where it cannot be had.
+/// The folder of a `python3` with the workers; `None`, after a line with the reason, if it cannot
+/// be installed.
 pub(crate) fn programs() -> Option<PathBuf> {
     match fixture::shared("python-workers", || install().map(|it| it.display().to_string())) {
         Ok(folder) => Some(folder.into()),
@@ -20,8 +21,8 @@ pub(crate) fn programs() -> Option<PathBuf> {
     }
 }
 
-/// Prints an archive of `$0`, the folder of programs, and `$1`, with the Python and the libraries that
-/// workers need; each file is where it is on this machine.
+/// Script that prints an archive of `$0`, the folder of programs, and `$1`, with the Python and the
+/// libraries that workers need; each file has its path on this machine.
 const ARCHIVE: &str = r#"set -e
 std=$("$0/python3" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
 files=$(find "${0%/bin}" "$std" "$1" -type f ! -path '*/sklearn/*' ! -path '*/scipy*/*' \
@@ -31,7 +32,7 @@ libraries=$(echo "$files" | grep '\.so' | xargs ldd "$0/python3" | grep -o '/[^ 
 printf '%s\n' "$files" "$libraries" "$0/python3" | sort -u \
     | tar --create --dereference --hard-dereference --absolute-names --files-from -"#;
 
-/// The files of an image in which workers run, with a folder: an archive.
+/// Archive with the files of an image for workers, and with a folder.
 pub(crate) fn archive(programs: &Path, folder: &Path) -> Vec<u8> {
     let mut command = Command::new("sh");
     let output = command.args(["-c", ARCHIVE]).args([programs, folder]).output().expect("a shell");
@@ -41,7 +42,8 @@ pub(crate) fn archive(programs: &Path, folder: &Path) -> Vec<u8> {
 }
 
 fn install() -> Result<PathBuf, String> {
-    // Where the server is root workers have other accounts, which a Python of root's home is closed to.
+    // With a server run as root, workers have other accounts, which cannot read a Python in root's
+    // home.
     let base = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().map(Path::new);
     let base = base.into_iter().find(|path| path.exists()).ok_or("no python3 in /usr/bin")?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-workers");
@@ -54,7 +56,7 @@ fn install() -> Result<PathBuf, String> {
         pip(&python, &PACKAGES)?;
         std::fs::write(&done, "").map_err(|error| error.to_string())?;
     }
-    // What is tested changes.
+    // The package under test changes, so it is reinstalled.
     pip(&python, &["--force-reinstall", "--no-deps", SDK])?;
     Ok(folder.join("bin"))
 }

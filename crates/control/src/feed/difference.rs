@@ -1,6 +1,6 @@
-//! What differs between two views. Owns: which objects a published view changed, found from the
-//! parts that the views do not share; also those that look different only because of another
-//! object, such as a department that lists its projects.
+//! Difference between two views. Owns: which objects a published view changed, found from the parts
+//! that the views do not share; also those that look different only because of another object, such
+//! as a department that lists its projects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,21 +25,21 @@ pub(super) struct Difference {
     pub(super) kind: Kind,
 }
 
-/// What became of an object.
+/// Kind of change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It is another, or is new.
+    /// The object is new or changed.
     Changed,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
-    /// It had left memory, and is gone now.
+    /// The object had left memory, and was deleted.
     ArchivedDeleted,
 }
 
-/// Workloads that left memory between two views, as they were last.
+/// Last view of workloads that left memory between two views.
 pub(super) type Archived = BTreeMap<Uuid, Arc<WorkloadView>>;
 
-/// That an archived workload was deleted, with its pods.
+/// Differences for the deletion of an archived workload with its pods.
 pub(super) fn deleted(workload: &WorkloadView) -> impl Iterator<Item = Difference> {
     let scope = Scope::Project(workload.project_id);
     let department = Some(workload.department_id);
@@ -58,13 +58,13 @@ pub(super) fn gone(before: &View, now: &View) -> Vec<Uuid> {
     gone.filter(|(_, _, is)| is.is_none()).map(|(id, _, _)| *id).collect()
 }
 
-/// Its key and those of its pods.
+/// Keys of a workload and of its pods.
 pub(super) fn keys(workload: &WorkloadView) -> impl Iterator<Item = Key> {
     let pods = pods(Some(workload)).into_keys().map(|pod| Key::Pod(workload.id, pod));
     pods.chain([Key::Workload(workload.id), Key::Row(workload.id)])
 }
 
-/// Two views, what left memory between them, and what of the second differs so far.
+/// Two views, the workloads that left memory between them, and the differences found so far.
 struct Between<'a> {
     before: &'a View,
     now: &'a View,
@@ -72,8 +72,8 @@ struct Between<'a> {
     found: BTreeMap<Key, (Place, bool)>,
 }
 
-/// What differs, in the order of [`Key`]; what was archived counts as if the second view had it.
-/// With `all_nodes` every node differs: what runs the pods went away or is back.
+/// Differences in the order of [`Key`]; an archived object counts as if the second view had it.
+/// With `all_nodes` every node differs: an outage of the engine began or ended.
 pub(super) fn between(
     before: &View,
     now: &View,
@@ -227,7 +227,7 @@ impl Between<'_> {
         for (id, was, is) in SharedMap::diff(&before.workloads, &now.workloads) {
             let archived = self.archived.get(id);
             let is = is.or(archived);
-            // Most of what is archived was seen as it ended.
+            // Most archived workloads have been shown with their end already.
             let is_seen = archived.is_some() && was == is;
             if let Some(workload) = is.or(was).filter(|_| !is_seen) {
                 let scope = Scope::Project(workload.project_id);
@@ -238,8 +238,8 @@ impl Between<'_> {
         }
     }
 
-    /// Classes that wait for something else than before, and the workloads of those that did before;
-    /// an inference shows what its revisions wait for.
+    /// Classes whose pending reason has changed, and workloads of classes that had one before; an
+    /// inference shows the reasons of its revisions.
     fn reasons(&mut self) {
         for (class, was, is) in PendingClasses::diff(&self.before.pending, &self.now.pending) {
             // All of a class are in one project.
@@ -249,7 +249,7 @@ impl Between<'_> {
             if let Some(scope) = scope {
                 self.note(Key::Reason(class), scope, !is);
             }
-            // Who has come or gone is another workload anyway.
+            // A workload that joined or left the class is itself a change.
             for id in self.now.pending.members(class).filter(|_| was && is) {
                 let shown = shown_as(self.now, id);
                 if let Some(scope) = scope_of(self.now, shown) {
@@ -260,7 +260,7 @@ impl Between<'_> {
     }
 
     fn pods(&mut self, scope: Scope, was: Option<&WorkloadView>, is: Option<&WorkloadView>) {
-        // Of its workload a pod shows these.
+        // Parts of its workload that a pod shows.
         let same = was.zip(is).is_some_and(|(was, is)| {
             let of = |one: &WorkloadView| {
                 (one.pool.clone(), one.phase_since, one.completed_at, one.requested)
@@ -319,7 +319,7 @@ fn renamed_topologies<'a>(before: &'a View, now: &'a View) -> BTreeSet<&'a str> 
     renamed.map(|(id, _, _)| id.as_str()).collect()
 }
 
-/// What there was and what there is.
+/// An object before and now; `None` where it does not exist.
 type Pair<'a, T> = (Option<&'a Arc<T>>, Option<&'a Arc<T>>);
 
 /// Two short lists by an id: each with the one before and the one now.

@@ -14,11 +14,11 @@ use super::key::{Key, Place};
 pub struct Entry {
     /// Which object.
     pub key: Key,
-    /// Its version; each change of any object takes the next number.
+    /// Version of the entry; each change of any object takes the next number.
     pub version: u64,
-    /// Where it lies, or lay.
+    /// Present or last place of the object.
     pub place: Place,
-    /// True if this version is that it was deleted.
+    /// True if this version is a deletion.
     pub deleted: bool,
     /// The workload as it was last, of an archived one and its pods: no view has them.
     pub archived: Option<Arc<WorkloadView>>,
@@ -46,7 +46,7 @@ impl Texts {
 }
 
 impl Entry {
-    /// The text of this version: the one that another reader had made, or what `make` answers.
+    /// Text of this version: the stored one of another reader, or the result of `make`.
     pub(super) fn text(
         &self,
         texts: &Mutex<Texts>,
@@ -68,14 +68,14 @@ impl Entry {
 /// Part of the changes behind a version.
 #[derive(Debug)]
 pub struct Read {
-    /// In the order of their versions.
+    /// Entries in the order of their versions.
     pub entries: Vec<Arc<Entry>>,
-    /// The view that has them. A newer one may lack an object of which the last version is still to
+    /// View with these entries. A newer view may lack an object whose last version is still to
     /// come.
     pub view: Arc<View>,
-    /// Everything up to this version has been read.
+    /// Version up to which all changes have been read.
     pub reached: u64,
-    /// What left the view up to this version may have been forgotten.
+    /// Version up to which objects that left the view may have been forgotten.
     pub forgotten: u64,
 }
 
@@ -85,8 +85,8 @@ pub(super) struct Index {
     by_version: BTreeMap<u64, Arc<Entry>>,
     by_key: BTreeMap<Key, u64>,
     view: Arc<View>,
-    /// The versions of what was deleted or archived, what left first in front. Some objects may
-    /// have come back since.
+    /// Versions of deleted and archived objects, the oldest first. Some objects may have come back
+    /// since.
     left: VecDeque<u64>,
     forgotten: u64,
     newest: u64,
@@ -98,8 +98,8 @@ impl Index {
         self.newest
     }
 
-    /// Gives each object that differs in the next view the next version, and keeps what was
-    /// archived.
+    /// Gives each object that differs in the next view the next version, and keeps archived
+    /// objects.
     pub(super) fn apply(
         &mut self,
         view: Arc<View>,
@@ -111,7 +111,8 @@ impl Index {
         for Difference { key, place, kind } in changes {
             let before = self.by_key.get(&key).and_then(|version| self.by_version.remove(version));
             let deleted = kind != Kind::Changed;
-            // What was deleted unseen, or twice, is no change.
+            // A deletion of an object that was never shown, or that is deleted already, is no
+            // change.
             let is_no_change = match &before {
                 None => kind == Kind::Deleted,
                 Some(before) => deleted && before.deleted,
@@ -158,7 +159,7 @@ impl Index {
             // An object that came back has a newer version, and then there is none of this.
             if let Some(entry) = self.by_version.remove(&version) {
                 self.by_key.remove(&entry.key);
-                // What was archived may have had its last version long before.
+                // An archived object may have had its last version long before.
                 self.forgotten = self.forgotten.max(version);
             }
         }

@@ -1,5 +1,5 @@
-//! What a change is about. Owns: the identity of every kind of object, and where an object lies for
-//! those who check who may see it.
+//! Identity of the object that a change is about. Owns: the identity of every kind of object, and
+//! the place of an object for checks of who may see it.
 
 use std::sync::Arc;
 
@@ -24,31 +24,31 @@ pub enum Key {
     Gpu(Arc<str>, u32),
     /// A document that the scheduler does not need, by its stored kind and its id.
     Object(Arc<str>, Arc<str>),
-    /// What a class of workloads waits for.
+    /// Pending reason of a class of workloads.
     Reason(ClassId),
-    /// A workload, with what it waits for.
+    /// A workload, with its pending reason.
     Workload(Uuid),
-    /// A workload, without what it waits for together with others: readers of rows get that once,
-    /// however many wait for it.
+    /// A workload, without the pending reason that it shares with others: readers of rows get the
+    /// reason once, for any number of workloads.
     Row(Uuid),
     /// A pod, after its workload.
     Pod(Uuid, Uuid),
 }
 
-/// Where an object lies.
+/// Place of an object in the organisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Whose it is.
+    /// Owner of the object.
     pub scope: Scope,
-    /// The department around it. Kept here because a deleted project no longer has one.
+    /// Department of the project. Kept here because a deleted project no longer has one.
     pub department: Option<u64>,
 }
 
 impl Place {
-    /// What belongs to the cluster as a whole.
+    /// Place of objects of the cluster as a whole.
     pub const CLUSTER: Self = Self { scope: Scope::Cluster, department: None };
 
-    /// The project it lies in.
+    /// Project of the place, if any.
     #[must_use]
     pub const fn project(&self) -> Option<u64> {
         match self.scope {

@@ -5,9 +5,9 @@
 //!                                                      ^ readers look up what is behind theirs
 //! ```
 //!
-//! Owns: the order of changes and what is kept of them. The feeder compares the view it saw last
-//! with the newest one, so the dispatcher does nothing but wake it, and while there are no readers
-//! not even that. Does not know about: the shape of an object on the wire, and who may see it.
+//! Owns: the order of changes and how many are kept. The feeder compares its last view with the
+//! newest one, so the dispatcher only wakes it, and only while there are readers. Does not know
+//! about: the shape of an object on the wire, and who may see it.
 
 mod difference;
 mod index;
@@ -35,19 +35,19 @@ use view::{View, WorkloadView};
 pub use index::{Entry, Read};
 pub use key::{Key, Place};
 
-/// Objects that are remembered of those that were deleted or archived. A reader that missed older
-/// ones gets a list again. A workload with one pod is three: itself, its row, the pod.
+/// Deleted or archived objects that are kept. A reader that missed older ones gets a list again. A
+/// workload with one pod counts as three: itself, its row, the pod.
 const LEFT_MAX: usize = 30_000;
-/// Bytes of texts that are kept for readers that come to the same changes later.
+/// Bytes of texts kept for readers that reach these changes later.
 const TEXT_BYTES_MAX: usize = 16 << 20;
-/// Between two comparisons of views: what changes faster is seen as one change.
+/// Interval between two comparisons of views: faster changes appear as one.
 const COMPARE_EVERY: Duration = Duration::from_millis(10);
 /// How often it is looked whether what runs the pods answers.
 const OUTAGE_EVERY: Duration = Duration::from_secs(1);
-/// How long versions are kept without readers, for those that come back.
+/// How long versions are kept without readers, for readers that return.
 const KEPT_WITHOUT_READERS: Duration = Duration::from_secs(600);
 
-/// A place in the feed. One of another start of the server, or of the feed, is in another epoch.
+/// A place in the feed. After a restart of the server, or of the feed, the epoch differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Which numbering of versions.
@@ -84,15 +84,15 @@ struct Done {
     arrived: u64,
 }
 
-/// Who reads now.
+/// Number of readers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Readers {
     now: usize,
-    /// All that ever came.
+    /// All readers since the start.
     ever: u64,
 }
 
-/// What has been compared so far.
+/// Versions assigned so far.
 #[derive(Debug)]
 struct Numbered {
     epoch: u32,
@@ -262,8 +262,7 @@ impl Feed {
     }
 }
 
-/// Of the workloads that are not in the view any more those that were not deleted, as they were
-/// last.
+/// Workloads that left the view without a deletion, as they were last.
 async fn archived(store: &Store, before: &View, now: &View) -> Result<Archived, Error> {
     let gone = difference::gone(before, now);
     if gone.is_empty() {
@@ -300,7 +299,7 @@ impl Changes {
         numbered.index.read(after, until, most)
     }
 
-    /// The text of a version: the one that another reader had made, or what `make` answers.
+    /// Text of a version: the stored one of another reader, or the result of `make`.
     pub fn text(&self, of: &Entry, make: impl FnOnce() -> Option<String>) -> Option<Arc<str>> {
         of.text(&self.feed.texts, TEXT_BYTES_MAX, make)
     }

@@ -1,9 +1,9 @@
-//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how
-//! long they may be.
+//! Time since which workloads have left their GPUs idle. Owns: the definition of idle. Does not
+//! know about: how long they may be.
 //!
-//! A workload is idle while every GPU of each of its pods is seen not to compute in every sample.
-//! What is not measured is not idle, nor is a workload without GPUs, or one that has not begun to
-//! run. One that was idle stays so while a pod of it starts again in its place.
+//! A workload is idle while every GPU of each of its pods does not compute in every sample. A GPU
+//! without a measurement is not idle, nor is a workload without GPUs, or one that has not begun to
+//! run. An idle workload stays so while one of its pods restarts in its place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Idle {
         Self { since: BTreeMap::new(), told }
     }
 
-    /// Recomputes since when workloads are idle.
+    /// Recomputes the times since which workloads are idle.
     pub(super) fn shift(&mut self, step: Step) {
         self.since.values_mut().for_each(|at| *at = step.since(*at));
     }
@@ -36,11 +36,11 @@ impl Idle {
         self.told.send_modify(|_| {});
     }
 
-    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch
-    /// for the dispatcher.
+    /// Determines the idle workloads. Publishes those with a time limit, and only on a change: each
+    /// is a batch for the dispatcher.
     pub(super) fn update(&mut self, view: &View, sample: &Sample) {
-        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it
-        // has held places.
+        // For each workload: whether all its running pods are idle, whether all its pods run, and
+        // since when it has held places.
         let mut all: BTreeMap<Uuid, (bool, bool, Option<Instant>)> = BTreeMap::new();
         for (workload, pod) in placed(view).filter(|(_, pod)| !pod.gpus.is_empty()) {
             let (idle, runs, began) = all.entry(workload.id).or_insert((true, true, None));
@@ -51,7 +51,7 @@ impl Idle {
             *began = pod.held_since;
         }
         let idle = all.into_iter().filter(|(_, (idle, ..))| *idle);
-        // What was suspended and resumed starts again, also where no sample has seen it.
+        // A workload that was suspended and resumed starts again, even if no sample has seen it.
         let known = |id, began| self.since.get(&id).copied().filter(|at| Some(*at) >= began);
         let since = |(id, (_, runs, began)): (Uuid, (_, bool, _))| {
             let begins = runs.then_some(sample.at);

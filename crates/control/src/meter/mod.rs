@@ -1,7 +1,6 @@
-//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts
-//! into rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`.
-//! Does not know about: decisions; nothing waits for it, and what it fails to write is measured
-//! again next time.
+//! Measuring over time. Owns: when the engine measures, and turning its counters into rates. The
+//! values at one moment are in `sample`, their retention in `tiers`. Does not know about:
+//! decisions; nothing waits for it, and a failed write is measured again next time.
 
 mod idle;
 mod sample;
@@ -37,38 +36,37 @@ use view::View;
 
 /// Samples in a transaction, so that decisions do not wait for long.
 const WRITTEN_AT_ONCE: usize = 500;
-/// How long nothing is forgotten after the clock was set: time to set it right.
+/// Time without deletions after the clock was set: time to correct it.
 const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 
-/// Measures what is used, again and again.
+/// Takes samples at a fixed interval.
 pub(crate) struct Meter {
     shared: Arc<Shared>,
     clock: Arc<MonotonicClock>,
-    /// By how much the wall clock had been put forward by the last sample.
+    /// Total step of the wall clock up to the last sample, in milliseconds.
     stepped_ms: i64,
-    /// What is old enough is forgotten from then on.
+    /// Moment from which old samples are deleted.
     forgets_from: Instant,
     last: Last,
     idle: Idle,
     tiers: Tiers,
     retention: Retention,
-    /// The hour in which the past was last forgotten.
+    /// Hour of the last deletion.
     forgot_at: Instant,
 }
 
-/// What counters said at the last sample.
+/// Counters at the last sample.
 #[derive(Default)]
 struct Last {
     at: Instant,
     cpu_time_ms: BTreeMap<RunKey, u64>,
-    /// Since when each GPU has not computed.
+    /// Moment since which each GPU has not computed.
     idle_since: BTreeMap<String, Instant>,
     traffic: Arc<Traffic>,
 }
 
 impl Meter {
-    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been
-    /// built.
+    /// Reports through `idle` the idle workloads that have a limit. The state has been built.
     pub(crate) fn new(
         shared: Arc<Shared>,
         clock: Arc<MonotonicClock>,
@@ -105,9 +103,9 @@ impl Meter {
         }
     }
 
-    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock
-    /// where that was put forward. Nothing is forgotten for a day then: what a clock that is wrong
-    /// makes look old would be gone for good.
+    /// Adjusts durations from a moment as the dispatcher does, and makes it check the time if the
+    /// clock was put forward. Nothing is deleted for a day then: a wrong clock could make recent
+    /// rows look old, and they would be lost.
     fn follow(&mut self, now: Instant) {
         if self.clock.is_behind() {
             self.idle.wake();
@@ -156,7 +154,7 @@ impl Meter {
         let used = used::used(&view, &sample, since, now);
         let rows = rows.map(Change::Sample).chain(used.into_iter().map(Change::GpuUse));
         let kept = self.keep(rows.collect(), now).await;
-        // Shown last: who sees it finds it among what is kept.
+        // Published last: a reader of the sample finds it among the stored ones.
         self.shared.sample.store(Arc::new(sample));
         kept
     }
@@ -185,11 +183,11 @@ impl Meter {
     }
 }
 
-/// What counters say about the time between two samples.
+/// Rates between two samples, from counters.
 pub(crate) struct Rates {
-    /// Thousandths of a core that each run used.
+    /// CPU use of each run, in thousandths of a core.
     pub(crate) cpu_millis: BTreeMap<RunKey, u64>,
-    /// For how long each GPU has not computed, in milliseconds.
+    /// Time for which each GPU has not computed, in milliseconds.
     pub(crate) idle_ms: BTreeMap<String, u64>,
     /// Requests to inferences.
     pub(crate) flow: Flow,
@@ -208,7 +206,7 @@ impl Last {
         let started: BTreeMap<_, _> =
             pods.filter_map(|pod| Some((pod.id, pod.started_at?))).collect();
         let rate = |run: &engine::RunUse| {
-            // Of a run that is new, since it started.
+            // The rate of a new run counts from its start.
             let (since, used_ms) = match self.cpu_time_ms.get(&run.key) {
                 Some(before) => (self.at, run.cpu_time_ms.saturating_sub(*before)),
                 None => (*started.get(&run.key.pod).filter(|at| **at >= self.at)?, run.cpu_time_ms),

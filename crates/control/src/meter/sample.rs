@@ -1,6 +1,6 @@
-//! One sample: what is held and used of everything at one moment. Owns: the names of values, and
-//! how those of pods add up to nodes, projects, departments and the cluster. A value that is not
-//! known is left out, and so is every sum that it would be part of.
+//! One sample: allocation and use of everything at one moment. Owns: the names of values, and how
+//! those of pods add up to nodes, projects, departments and the cluster. A value that is not known
+//! is left out, and so is every sum that it would be part of.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,7 +76,7 @@ pub mod of {
     }
 }
 
-/// What values are of.
+/// Object that values describe.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// Everything.
@@ -91,13 +91,13 @@ pub enum Subject {
     Node(String),
     /// The nodes of a node pool, by its id.
     Pool(String),
-    /// What a department has in a node pool, by both ids, where there are several pools.
+    /// A department in a node pool, by both ids, if there are several pools.
     DepartmentIn(u64, String),
-    /// What a project has in a node pool, by both ids, where there are several pools.
+    /// A project in a node pool, by both ids, if there are several pools.
     ProjectIn(u64, String),
     /// A pod.
     Pod(Uuid),
-    /// What is asked of an inference, whichever replica answers.
+    /// Requests of an inference, over all replicas.
     Inference(Uuid),
 }
 
@@ -118,16 +118,16 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What was held and used of everything at one moment.
+/// Allocation and use of everything at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
-    /// Everything that is known.
+    /// Known values of each subject.
     pub values: BTreeMap<Subject, Values>,
 }
 
-/// What was measured, by whom it is about.
+/// Measurements, by run and GPU.
 struct Seen<'a> {
     measured: bool,
     runs: BTreeMap<RunKey, &'a RunUse>,
@@ -135,7 +135,7 @@ struct Seen<'a> {
     rates: &'a Rates,
 }
 
-/// Sums of what is measured: none as soon as a part is not known.
+/// Sums of measurements: `None` as soon as a part is unknown.
 #[derive(Clone, Copy)]
 struct Sum {
     cpu: Option<u64>,
@@ -179,7 +179,7 @@ impl Sample {
         for (workload, pod) in placed(view) {
             let node = pod.node_name.as_deref().and_then(|name| by_name.get(name));
             let Some(node) = node else { continue };
-            // A replica holds what its revision asked for, not what the newest does.
+            // A replica holds the resources of its own revision, not of the newest.
             let revision = pod.revision.and_then(|id| view.revisions.get(&id));
             let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
             let of_pod = seen.pod(spec, pod, node);
@@ -296,7 +296,8 @@ impl Seen<'_> {
         for &(index, millis) in &pod.gpus {
             let Some(gpu) = node.gpus.get(index as usize) else { continue };
             held += gpu.memory_of(millis);
-            // Of a GPU of its own everything is its; of a shared one what the driver says it is.
+            // Use of a whole GPU is that of the device; of a shared one that of the run, as the
+            // driver reports it.
             let is_whole = millis == GPU_MILLIS && gpu.instance.is_none();
             let whole = is_whole.then(|| self.gpus.get(gpu.uuid.as_str())).flatten();
             let own = || run?.gpus.iter().find(|own| own.uuid == gpu.looked_at());
@@ -362,7 +363,7 @@ fn parts(pools: &[PoolShare]) -> impl Iterator<Item = &PoolShare> {
     pools.iter().filter(|_| pools.len() > 1).filter(has)
 }
 
-/// What a department or project has, all in all and in each pool.
+/// Values of a department or project, in total and in each pool.
 fn units(
     values: &mut BTreeMap<Subject, Values>,
     unit: &OrgUnit,
@@ -377,7 +378,8 @@ fn units(
     }
 }
 
-/// What is held, and deserved in these pools together. What is unlimited in one of them has no sum.
+/// Allocation, and quota in these pools together. A quota that is unlimited in one of them has no
+/// sum.
 fn status(values: &mut Values, held: Resources, pools: &[PoolShare]) {
     put(values, of::GPU, held.gpu_millis);
     put(values, of::CPU_HELD, held.cpu_millis);
@@ -390,7 +392,7 @@ fn status(values: &mut Values, held: Resources, pools: &[PoolShare]) {
     put(values, of::MEMORY_QUOTA, sum(|share| share.memory_quota_bytes));
 }
 
-/// What the departments deserve of each pool, and of all.
+/// GPU quotas of the departments in each pool, and in all.
 fn quotas(values: &mut BTreeMap<Subject, Values>, view: &View) {
     for share in view.departments.values().flat_map(|department| &department.pools) {
         for id in [Subject::Cluster, Subject::Pool(share.id.to_string())] {
@@ -417,7 +419,7 @@ fn living(view: &View) -> impl Iterator<Item = &WorkloadView> {
     view.workloads.values().map(AsRef::as_ref).filter(|workload| !has_ended(workload))
 }
 
-/// What these nodes have together, with the workloads that are there.
+/// Totals of these nodes, with the workloads on them.
 fn sums(
     values: &BTreeMap<Subject, Values>,
     nodes: &[&NodeSpec],

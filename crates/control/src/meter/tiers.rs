@@ -1,6 +1,6 @@
-//! How long what was measured is kept, and how finely: looks for some hours, their means for
-//! longer. Owns: making means, pruning, and finding the samples that answer a question. All of it
-//! can be repeated: a mean that is made again, after a crash, is the same row.
+//! Retention and resolution of measurements: samples for some hours, their means for longer. Owns:
+//! making means, pruning, and finding the samples that answer a query. All steps can be repeated: a
+//! mean that is recomputed after a crash is the same row.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ pub(super) struct Tiers {
 }
 
 impl Tiers {
-    /// Makes the means of steps that are over, and forgets what has been kept long enough, if
-    /// anything.
+    /// Makes the means of completed steps, and deletes samples beyond their retention, if
+    /// `forgets`.
     pub(super) async fn roll_up(
         &mut self,
         store: &Store,
@@ -71,7 +71,7 @@ impl Tiers {
             self.made_until[at] = Some(next);
         }
         if any && forgets {
-            // Only now: of what is forgotten here the coarser means have been made.
+            // The coarser means of the deleted samples have been made by now.
             let old = TIERS.iter().map(|tier| Change::SamplesGone {
                 step_ms: tier.step_ms,
                 before: Instant(now.0.saturating_sub(tier.kept_ms)),
@@ -102,8 +102,8 @@ fn means(rows: Vec<SampleRow>, step_ms: u64, at: Instant) -> Vec<SampleRow> {
     sums.into_iter().map(row).collect()
 }
 
-/// What was measured of something from `from` until before `until`, the oldest first; not finer
-/// than is enough for one value for each `spacing_ms`.
+/// Samples of a subject from `from` until before `until`, the oldest first; no finer than one value
+/// for each `spacing_ms` needs.
 pub(crate) async fn read(
     store: &Store,
     subject: &Subject,
@@ -115,7 +115,7 @@ pub(crate) async fn read(
     let reaches = |tier: &Tier| now.since_ms(from) <= tier.kept_ms;
     let kept = TIERS.iter().position(reaches).unwrap_or(TIERS.len() - 1);
     let (mut found, mut from) = (Vec::new(), from);
-    // What a coarse tier does not have yet, or does not have for so recent a time, a finer one has.
+    // A finer tier has recent samples that a coarse tier does not have yet.
     for tier in TIERS[..=wide.max(kept)].iter().rev() {
         let subject = Some(subject.to_string());
         let filter = SampleFilter { subject, step_ms: tier.step_ms, from, until };

@@ -1,5 +1,5 @@
-//! Requests to inferences. Owns: what is counted of them, and what that comes to between two
-//! samples. Does not know about: who counts.
+//! Requests to inferences. Owns: their counters, and the rates between two samples. Does not know
+//! about: who counts.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use uuid::Uuid;
 
 use super::sample::{Values, of};
 
-/// What was counted of requests since their counters began: each only grows.
+/// Counts of requests since their counters began: each only grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Those that were answered whole.
+    /// Requests with a complete answer.
     pub answered: u64,
-    /// How long those took, together.
+    /// Sum of their latencies, in milliseconds.
     pub latency_ms: u64,
     /// Requests that waited or were being answered, times milliseconds.
     pub busy_ms: u64,
 }
 
-/// What was counted of all inferences.
+/// Counts of all inferences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// For how long all of it has been counted.
+    /// Time since counting began, in milliseconds.
     pub span_ms: u64,
-    /// What came to each inference, and how many of its replicas are ready.
+    /// Requests of each inference, and its number of ready replicas.
     pub inferences: BTreeMap<Uuid, (Requests, u32)>,
-    /// What each run of a replica was given.
+    /// Requests that each run of a replica got.
     pub replicas: BTreeMap<RunKey, Requests>,
 }
 
-/// What a time between two samples had of requests.
+/// Rates of requests between two samples.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     pub(crate) inferences: BTreeMap<Uuid, Values>,
@@ -38,8 +38,8 @@ pub(crate) struct Flow {
 }
 
 impl Traffic {
-    /// What came after an earlier count; nothing if there was no count since. What was not counted
-    /// then has begun since.
+    /// Rates since an earlier count; empty if no time has passed. An object without an earlier
+    /// count has begun since.
     pub(super) fn since(&self, before: &Self) -> Flow {
         let span_ms = self.span_ms.saturating_sub(before.span_ms);
         if span_ms == 0 {

@@ -1,5 +1,5 @@
-//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was
-//! measured counts, and that no time is used that was not held. Memory may be more than was granted.
+//! GPU use for the ledger, beside GPU allocation. Owns: that only measured time counts, and that no
+//! time is used that was not allocated. Memory in use may exceed the grant.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub(super) const fn hour(at: Instant) -> Instant {
     Instant(at.0 - at.0 % HOUR_MS)
 }
 
-/// What was measured and used between the last sample and this one, by hour, project, owner and
-/// model. A time without samples, because the server was away, is not measured.
+/// Measured and used GPU time and memory between the last sample and this one, by hour, project,
+/// owner and model. A time without samples, because the server was down, is not measured.
 pub(super) fn used(view: &View, sample: &Sample, since: Instant, now: Instant) -> Vec<GpuUseRow> {
     if now.since_ms(since) > 2 * MEASURE_EVERY_MS {
         return Vec::new();

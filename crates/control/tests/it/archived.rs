@@ -1,5 +1,4 @@
-//! Ended workloads that left memory: commands about them, a restart, and what is left of them in
-//! memory.
+//! Ended workloads that left memory: commands about them, a restart, and their remaining memory.
 
 use std::sync::Arc;
 
@@ -107,7 +106,7 @@ async fn its_name_stays_taken_until_it_is_deleted_and_a_deletion_leaves_nothing(
     let gone = w.handle.delete_workload("alice", id).await.unwrap();
     assert_eq!((gone.phase, gone.deleted_at.is_some()), (Phase::Completed, true));
     assert_eq!(w.here(), ("a".to_owned(), 0));
-    // What it left is removed: what begins now is asked of the engine after that.
+    // Its files are removed before the engine gets the start of the next workload.
     w.submit(1, training("a", 0)).await;
     w.until("it runs", |view| view.workloads.values().all(|one| one.phase == Phase::Running)).await;
     assert!(w.engine.calls().iter().any(|call| call.starts_with("forget")));
@@ -149,7 +148,7 @@ async fn its_output_is_there_also_after_a_restart() {
     let mut w = World::that_keeps(0, Database::Sqlite).await;
     let id = w.ended("a", Exit::Code(0)).await;
     w.restart().await;
-    // What is asked of the engine at a start is asked before this.
+    // Requests to the engine at a start of the server come before this.
     w.submit(1, training("next", 0)).await;
     w.phase("next", Phase::Running).await;
     let log = w.handle.logs(id, None, Default::default()).await.unwrap();
@@ -191,7 +190,7 @@ async fn ten_thousand_of_them_are_no_part_of_a_start() {
     drop(store);
     w.start().await;
     assert_eq!(w.here(), ("a".to_owned(), 10_000));
-    // Nor of what is played forward.
+    // The forecast does not load them either.
     assert_eq!(w.handle.stored_state().await.unwrap().rows.workloads.len(), 1);
     let text = refused(w.handle.submit(1, training("x5000", 1), false).await);
     assert!(text.contains("already exists"), "{text}");

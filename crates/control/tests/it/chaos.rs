@@ -1,7 +1,7 @@
 //! Seeded random histories with crashes of the whole service: its threads, its database, its
-//! executor. What must hold after every one of them: each acknowledged workload is there once, no
-//! GPU was ever in use twice, nothing runs that should not, and what should run runs. The rules of
-//! the state machine are tried by the histories of `sim`, a hundred times more of them.
+//! executor. After every one of them each acknowledged workload is there once, no GPU was ever in
+//! use twice, no run exists that should not, and no run is missing. The histories of `sim` test the
+//! rules of the state machine, a hundred times more of them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Checkpoints that runs report: whom an eviction takes, and what it waits for.
+//! Checkpoints that runs report: the victims of an eviction, and its wait for a checkpoint.
 
 use engine::{CheckpointNews, RunState};
 use view::{Phase, PodState};
@@ -9,8 +9,8 @@ fn saved(ago_ms: u64) -> RunState {
     RunState::Checkpoint(CheckpointNews::Saved { ago_ms })
 }
 
-/// Two workloads of the first project on two GPUs, one of which is beyond its quota, and a third of the
-/// second project that may have one.
+/// Two workloads of the first project on two GPUs, one of which is beyond its quota, and a third of
+/// the second project that may have one.
 async fn world() -> World {
     let w = World::new(nodes(1, 2), &[1, 1]).await;
     for name in ["one", "two"] {

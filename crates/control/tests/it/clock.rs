@@ -1,5 +1,5 @@
-//! The wall clock is set, while the server runs and while it does not: what is counted from a
-//! moment goes on as if the clock was untouched, and times shown are those of the clock.
+//! Setting the wall clock, while the server runs and while it does not: durations from a moment go
+//! on as if the clock was untouched, and shown times are those of the clock.
 
 use control::Clock;
 use engine::Exit;
@@ -22,7 +22,7 @@ async fn limited() -> World {
     w
 }
 
-/// It is told when it has run for 90 s, and suspended after 100 s.
+/// The workload gets a warning when it has run for 90 s, and is suspended after 100 s.
 async fn has_60_s_left(w: &World) {
     w.clock.advance_ms(49_000);
     let now = w.submit(1, training("now", 0)).await;

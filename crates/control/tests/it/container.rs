@@ -1,4 +1,4 @@
-//! What pods need around them, on its way to a run.
+//! Container settings of pods, on their way to a run.
 
 use engine::{Exit, RunState};
 use spec::{

@@ -134,7 +134,7 @@ async fn of_a_job_that_is_partly_of_high_priority_the_other_part_goes() {
     w.decided().await;
     are(&w, "part", left).await;
 
-    // The part of low priority takes nothing of what is between.
+    // The training of low priority takes no GPU of those in between.
     w.submit(1, job("low", 1, 100)).await;
     w.engine.end(run(&w, "middle", "worker-middle-0").key, Exit::Code(0));
     w.engine.end(run(&w, "middle", "master-middle").key, Exit::Code(0));
@@ -232,7 +232,7 @@ async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job
         w.clock.advance_ms(2000);
         are(&w, "low", &format!("master-low Running, {next} Running, worker-low-1 Running")).await;
     };
-    // That it is killed does not count.
+    // A kill does not count.
     ends("worker-low-0", Exit::Signal(9), "worker-low-2").await;
     ends("worker-low-2", Exit::Code(1), "worker-low-3").await;
     w.engine.end(run(&w, "low", "worker-low-3").key, Exit::Code(1));

@@ -13,19 +13,19 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use units::Instant;
 
-/// What the engine is made of; survives the dispatcher, as processes do.
+/// State of the engine; survives the dispatcher, as processes do.
 #[derive(Default)]
 struct Machine {
     runs: BTreeMap<RunKey, (RunSpec, RunState)>,
     /// Every call that changed something, in order.
     calls: Vec<String>,
     listener: Option<mpsc::UnboundedSender<Observation>>,
-    /// Pods of which something is kept.
+    /// Pods with data kept between runs.
     kept: BTreeSet<uuid::Uuid>,
-    /// Starts, and what is to be forgotten, are accepted and lost, as in a crash before they are
-    /// carried out.
+    /// True if starts and deletions are accepted and lost, as in a crash before they are carried
+    /// out.
     deaf: bool,
-    /// Forgetting a pod takes so many turns of other tasks.
+    /// Turns of other tasks that forgetting a pod takes.
     forget_turns: u32,
     /// Stops take until [`FakeEngine::let_go`].
     stubborn: bool,
@@ -47,7 +47,7 @@ struct Machine {
     hangs: bool,
     /// Ports that programs of others listen on.
     ports_in_use: std::ops::Range<u16>,
-    /// How often it was asked whether a port is free.
+    /// Number of checks whether a port is free.
     ports_tried: usize,
 }
 
@@ -76,12 +76,12 @@ impl FakeEngine {
         self.with(|m| m.deaf = deaf);
     }
 
-    /// Forgetting a pod takes so many turns of other tasks.
+    /// Sets the turns of other tasks that forgetting a pod takes.
     pub(crate) fn forget_slowly(&self, turns: u32) {
         self.with(|m| m.forget_turns = turns);
     }
 
-    /// Of how many pods something is kept.
+    /// Number of pods with data kept between runs.
     pub(crate) fn kept(&self) -> usize {
         self.with(|m| m.kept.len())
     }
@@ -90,17 +90,17 @@ impl FakeEngine {
         self.with(|m| m.stubborn = stubborn);
     }
 
-    /// Whether runs are writing checkpoints that they have announced.
+    /// Sets whether runs are writing checkpoints that they have announced.
     pub(crate) fn saving(&self, saving: bool) {
         self.with(|m| m.saving = saving);
     }
 
-    /// What is used from now on.
+    /// Sets the measured use.
     pub(crate) fn uses(&self, measured: Measured) {
         self.with(|m| m.measured = Some(measured));
     }
 
-    /// How a GPU is from now on.
+    /// Sets the health of a GPU.
     pub(crate) fn gpu_is(&self, uuid: &str, health: GpuHealth) {
         self.with(|m| m.gpus.insert(uuid.to_owned(), health));
     }
@@ -110,7 +110,7 @@ impl FakeEngine {
         self.with(|m| m.gpu_looks)
     }
 
-    /// How often it was asked what is used.
+    /// Number of measurements of use.
     pub(crate) fn measurings(&self) -> u64 {
         self.with(|m| m.measurings)
     }
@@ -131,7 +131,7 @@ impl FakeEngine {
         self.with(|m| m.ports_in_use = ports);
     }
 
-    /// How often it was asked whether a port is free, since it was last asked for.
+    /// Number of checks whether a port is free, since the last call.
     pub(crate) fn ports_tried(&self) -> usize {
         self.with(|m| std::mem::take(&mut m.ports_tried))
     }
@@ -453,7 +453,7 @@ impl Engine for FakeEngine {
 /// A clock that stands until it is moved.
 #[derive(Clone)]
 pub(crate) struct ManualClock {
-    /// What it says, and for how long the machine has been up.
+    /// Time of the wall clock, and time since the start of the machine, in milliseconds.
     now: Arc<watch::Sender<(u64, u64)>>,
     boot: Arc<Mutex<uuid::Uuid>>,
 }
@@ -472,7 +472,7 @@ impl ManualClock {
         self.now.send_modify(|(now, _)| *now += span_ms);
     }
 
-    /// It is read a moment later than for how long the machine has been up.
+    /// Reads the clock a moment later than the time since the start of the machine.
     pub(crate) fn shake(&self) {
         self.now.send_modify(|(now, _)| *now += 1);
     }

@@ -1,4 +1,4 @@
-//! Which objects get a new version, and that what is not touched keeps its own.
+//! Objects that get a new version, and objects without a change that keep theirs.
 
 use std::sync::Arc;
 

@@ -170,7 +170,7 @@ async fn down_to_zero_and_up_again() {
     assert_eq!(numbers(&w, "svc"), [1], "also after a restart");
     scale(&w, revision, &[]).await;
     w.becomes("svc Running 0/0").await;
-    // What is not wanted is not shown.
+    // Replicas beyond the wanted number are not shown.
     w.until("no pods", |_| w.get("svc").unwrap().pods.is_empty()).await;
     let events = w.events(w.id("svc")).await;
     let told: Vec<_> = events.iter().filter(|e| e.kind == "Scaled").map(|e| &e.message).collect();

@@ -1,4 +1,4 @@
-//! The ledger of GPUs: whatever happens, it says what was held.
+//! The ledger of GPUs: it records every allocation, whatever happens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ fn two_models() -> Vec<NodeSpec> {
     both
 }
 
-/// What the view says is held.
+/// Allocated GPUs by the view, in thousandths.
 fn held(view: &View) -> Held {
     let mut held = Held::new();
     for workload in view.workloads.values() {
@@ -61,14 +61,14 @@ async fn settle(w: &World) {
     }
 }
 
-/// What the ledger says was held in a time.
+/// Allocated GPU time by the ledger, in thousandths of GPUs times milliseconds.
 async fn ledger(w: &World, from: u64, until: u64) -> Held {
     let rows = w.handle.ledger(Instant(from), Instant(until)).await.unwrap();
     let rows = rows.into_iter().filter(|row| row.allocated > 0);
     rows.map(|row| ((row.project_id, row.owner, row.gpu_model), row.allocated)).collect()
 }
 
-/// What was held from then to then, as it was seen.
+/// Allocations by the view, each with its start and end.
 struct Seen(Vec<(u64, u64, Held)>);
 
 impl Seen {
@@ -86,7 +86,7 @@ impl Seen {
     }
 }
 
-/// Something that changes what is held.
+/// Changes the allocation at random.
 async fn step(w: &mut World, dice: &mut Dice, names: &mut BTreeSet<String>, count: u64) {
     let index = usize::try_from(dice.roll(names.len().max(1) as u64)).unwrap();
     let some = names.iter().nth(index).cloned();
@@ -138,7 +138,7 @@ async fn history(seed: u64) {
         step(&mut w, &mut dice, &mut names, count).await;
         settle(&w).await;
         let (start, now_held) = (w.clock.now().0, held(&w.handle.view()));
-        // Sometimes the server is away meanwhile; what it gave out stays given out.
+        // Sometimes the server is down meanwhile; allocated GPUs stay allocated.
         let away = dice.roll(6) == 0;
         if away {
             w.crash().await;
@@ -176,7 +176,7 @@ async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     w.submit(1, training("a", 1)).await;
     w.submit(1, training("b", 1)).await;
     w.becomes("a Running 1/1\nb Running 1/1").await;
-    // Of one of the two GPUs the driver tells nothing.
+    // The driver reports only one of the two GPUs.
     let uuid = w.engine.run_of("a").devices[0].uuid.clone();
     let gpu = GpuUse { uuid, busy_millis: Some(250), memory_bytes: Some(4 << 30) };
     w.engine.uses(Measured { runs: Vec::new(), gpus: vec![gpu] });
@@ -195,7 +195,7 @@ async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     assert_eq!(book(&w).await, want);
     w.restart().await;
     assert_eq!(book(&w).await, want, "nothing is booked twice");
-    // While the server was away nobody looked: held, but not measured.
+    // While the server was down there were no measurements: allocated, but not measured.
     w.crash().await;
     w.clock.advance_ms(600_000);
     w.start().await;

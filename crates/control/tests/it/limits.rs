@@ -40,7 +40,7 @@ pub(crate) async fn idle_limits(w: &World, [training_s, workspace_s, preemptible
     w.handle.update_project("admin", 1, ruled(rules)).await.unwrap();
 }
 
-/// Lets so many looks pass, at each of which the GPUs of node 1 are as busy as that.
+/// Lets `count` samples pass, in each of which the GPUs of node 1 have this utilisation.
 pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
     let gpu = |(at, busy): (usize, &Option<u64>)| GpuUse {
         uuid: format!("GPU-sim-node-1-{at}"),

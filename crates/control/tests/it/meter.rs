@@ -1,4 +1,4 @@
-//! What is measured over time: what is known, what is not, how long it is kept.
+//! Measurements over time: known values, missing values, and retention.
 
 use control::{Requests, Subject, Traffic, of};
 use engine::{GpuUse, Measured, RunUse};
@@ -16,7 +16,7 @@ async fn sample(w: &World) {
     w.until("a sample", |_| w.handle.sample().at == now).await;
 }
 
-/// A run that has used so much CPU time, on a GPU that is busy for half of the time.
+/// Use of a run with this much CPU time, on a GPU that is busy for half of the time.
 fn used(w: &World, name: &str, cpu_time_ms: u64) -> Measured {
     let key = w.engine.run_of(name).key;
     let gpu = |busy| GpuUse {
@@ -28,7 +28,7 @@ fn used(w: &World, name: &str, cpu_time_ms: u64) -> Measured {
     Measured { runs: vec![run], gpus: vec![gpu(500)] }
 }
 
-/// The values of this name in the last so many minutes, with their times.
+/// Values of this name in the last `minutes` minutes, with their times.
 async fn series(w: &World, subject: &Subject, name: &str, minutes: u64) -> Vec<(u64, u64)> {
     let now = control::Clock::now(&w.clock);
     let from = Instant(now.0.saturating_sub(minutes * MINUTE_MS));

@@ -1,4 +1,4 @@
-//! What the dispatcher counts: once for each time it happened, and only when it is on disk.
+//! Counters of the dispatcher: each occurrence counts once, and only when it is on disk.
 
 use engine::Exit;
 use prometheus_client::encoding::text::encode;
@@ -8,7 +8,7 @@ use view::Phase;
 
 use crate::world::{World, distributed, nodes, training, with, workspace};
 
-/// The values of these series, in their order; none where there is no such series.
+/// Values of these series, in their order; `None` for a series that does not exist.
 fn values<const N: usize>(w: &World, series: [&str; N]) -> [Option<f64>; N] {
     let mut registry = Registry::default();
     w.handle.metrics().register(&mut registry);

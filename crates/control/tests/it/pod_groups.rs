@@ -6,7 +6,7 @@ use view::{Phase, PodState};
 
 use crate::world::{World, distributed, nodes, training};
 
-/// So many groups of a leader and two workers, with a GPU each.
+/// `number` groups of a leader and two workers, with a GPU each.
 fn groups(name: &str, number: u32, recreate: bool) -> WorkloadSpec {
     let one = distributed(name, 2);
     let group = |at| Group { name: format!("group-{at}"), recreate, ..Group::default() };

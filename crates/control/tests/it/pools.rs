@@ -38,7 +38,7 @@ fn quota_in(pool: &str, quota: u64) -> OrgChange {
     OrgChange { shares: [(pool.to_owned(), gpus(quota))].into(), ..OrgChange::default() }
 }
 
-/// A line for each pool: its nodes, and what the projects have in it.
+/// A line for each pool: its nodes, and the GPUs that the projects hold in it.
 fn picture(view: &View) -> String {
     let lines = view.pools.iter().enumerate().map(|(at, pool)| {
         let projects = view.projects.values().map(|project| {
@@ -93,7 +93,7 @@ async fn a_pool_lives_and_dies_on(database: Database) {
     w.restart().await;
     assert_eq!(picture(&w.handle.view()), divided);
     assert_eq!(w.phase("y", Phase::Running).await.restarts, 0);
-    // What it had in the removed pool is in no one's way.
+    // Its share in the removed pool blocks no change.
     let change = OrgChange { description: Some("changed".into()), ..OrgChange::default() };
     w.handle.update_project("admin", 1, change).await.unwrap();
 }
@@ -164,7 +164,7 @@ async fn each_pool_gives_back_what_is_owed_there() {
     let waiting = view.workloads.values().find(|w| w.phase == Phase::Pending).unwrap();
     let why = &waiting.last_eviction.as_ref().unwrap().message;
     assert!(why.contains("in pool fast"), "{why}");
-    // What it asks for in one pool is no demand on the other.
+    // A request in one pool is no demand on the other.
     assert_eq!(view.projects[&2].unit.status.requested.gpu_millis, 4000);
     assert_eq!(view.projects[&2].unit.pools[0].status.requested.gpu_millis, 0);
 }
@@ -286,7 +286,7 @@ async fn labels_given_to_a_node_put_it_into_another_pool() {
         let change = NodeChange { labels, replaces_labels: true, ..NodeChange::default() };
         w.handle.change_node("admin", node, change).await
     };
-    // It carries the labels of two pools; the older one has it.
+    // The node has the labels of two pools; it belongs to the older one.
     give("node-1", "owner", "me").await.unwrap();
     give("node-2", "zone", "c").await.unwrap();
     give("node-3", "owner", "me").await.unwrap();
@@ -356,7 +356,7 @@ async fn types_of_nodes_bind_by_kind_of_workload() {
     let refused = w.handle.submit(typed, small.clone(), false).await.unwrap_err().to_string();
     let said = "nodeType: project `typed` does not allow nodes of type `small`; it allows big";
     assert_eq!(refused, said);
-    // Its own wish binds where the project says nothing.
+    // The workload's own node type applies if the project has none.
     w.submit(1, WorkloadSpec { name: "t4".to_owned(), ..small }).await;
     w.phase("t4", Phase::Pending).await;
 }

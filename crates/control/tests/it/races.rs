@@ -16,7 +16,7 @@ async fn deciding_about(w: &World, name: &str, wanted: u32) -> std::sync::Arc<Wo
     taken
 }
 
-/// What the engine was asked to start and to stop.
+/// Starts and stops that the engine was called with.
 fn runs(w: &World) -> Vec<String> {
     let calls = w.engine.calls().into_iter();
     calls.filter(|call| call.starts_with("start") || call.starts_with("stop")).collect()

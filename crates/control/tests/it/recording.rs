@@ -1,5 +1,5 @@
-//! Recordings of what the dispatcher does, and playing them. Every world of these tests is played
-//! again when it ends; here is what a recording is beside that.
+//! Recordings of the dispatcher, and replaying them. Every world of these tests is replayed when it
+//! ends; this file tests the other properties of recordings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::world::{
     World, distributed, elastic, given, gpus, nodes, project, training, with, workspace,
 };
 
-/// What records the server of a state directory.
+/// Writer of the recording in a state directory.
 pub(crate) fn writer(dir: &Path, bytes_max: u64) -> Writer {
     Writer::start(&dir.join(recording::FOLDER), bytes_max).unwrap()
 }
@@ -29,7 +29,7 @@ fn saved(dir: &Path) -> Vec<u8> {
     file
 }
 
-/// What a recording comes to.
+/// Result of replaying a recording.
 #[derive(Debug, Default)]
 struct Story {
     states: usize,
@@ -40,7 +40,7 @@ struct Story {
 }
 
 impl Story {
-    /// True if that came of some batch.
+    /// True if this text is in a result of some batch.
     fn tells(&self, text: &str) -> bool {
         self.batches.iter().flat_map(|batch| &batch.came).any(|line| line.contains(text))
     }
@@ -67,7 +67,7 @@ fn played(file: &[u8]) -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// Plays what comes to the same.
+/// Replays a recording without differences.
 fn same(file: &[u8]) -> Story {
     let story = played(file).unwrap();
     for batch in &story.batches {
@@ -76,7 +76,7 @@ fn same(file: &[u8]) -> Story {
     story
 }
 
-/// What was recorded in a state directory comes to the same again.
+/// Checks that the recording in a state directory replays without differences.
 pub(crate) fn plays_again(dir: &Path) {
     let file = saved(dir);
     // The thread that writes may not have begun.
@@ -193,7 +193,7 @@ async fn tell_secrets(w: &World) {
 async fn secrets_are_not_in_it_and_it_plays_all_the_same() {
     let mut w = World::new(nodes(1, 1), &[1]).await;
     tell_secrets(&w).await;
-    // They are in what is stored, too.
+    // The stored state has them, too.
     w.restart().await;
     w.submit(1, training("u", 1)).await;
     w.crash().await;
@@ -216,7 +216,7 @@ async fn short() -> String {
     String::from_utf8(saved(w.dir.path())).unwrap()
 }
 
-/// The same lines, changed, with check sums that fit.
+/// The lines, changed, with matching checksums.
 fn forged(text: &str, change: impl Fn(&str) -> String) -> String {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
     let line = |line: &str| {
@@ -284,8 +284,8 @@ fn segments(w: &World) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// How long they are together. Segments only grow, and go: what is the same twice was so at a moment
-/// between the two.
+/// Total size of the segments. Segments only grow, and disappear: an equal list twice was valid at
+/// a moment in between.
 fn on_disk(w: &World) -> u64 {
     let mut before = segments(w);
     loop {

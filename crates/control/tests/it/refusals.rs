@@ -1,4 +1,4 @@
-//! What is refused, with what text; and that a refusal leaves nothing behind.
+//! Rejected commands and their texts; a rejection leaves nothing behind.
 
 use engine::Exit;
 use orchestrator::{Error, OrgChange};
@@ -127,7 +127,7 @@ async fn changes_of_different_values_at_once_all_count() {
     let share = unit.share();
     assert_eq!((share.gpu_quota_millis, share.over_quota_weight), (3000, 7));
     assert_eq!((unit.name.as_str(), unit.description.as_str()), ("team-a", "x"));
-    // A change is checked together with what it leaves as it is.
+    // A change is checked together with the unchanged values.
     let limit = ShareChange { gpu_limit_millis: Some(Some(2000)), ..ShareChange::default() };
     let error = w.handle.update_project("admin", 1, given(limit)).await.unwrap_err();
     assert!(matches!(error, Error::Invalid { field: "gpu limit", .. }), "{error}");

@@ -97,7 +97,7 @@ async fn a_credential_outlives_who_needs_it_and_is_needed_by_nobody_after() {
     assert_eq!(refused, "workload `t` uses it; delete the workload first");
     w.delete("t").await;
     w.becomes("").await;
-    // Of two at once only one comes about.
+    // Only one of two concurrent commands succeeds.
     let (deleted, made) = tokio::join!(delete(), w.handle.submit(1, using(&object), false));
     assert!(deleted.is_ok() != made.is_ok(), "{deleted:?} {made:?}");
     if let Err(gone) = made {

@@ -1,5 +1,5 @@
-//! What the scheduler knows of a workload beside its pods: gates, delays, time limits, groups, and
-//! the priority of pods.
+//! Properties of workloads beside their pods that the scheduler needs: gates, delays, time limits,
+//! groups, and the priority of pods.
 
 use orchestrator::{Error, OrgChange, WorkloadChange};
 use spec::{Group, PodSet, Rules, WorkloadSpec};

@@ -1,4 +1,4 @@
-//! Fairness over time: what the projects used is shown, counts, and survives a restart.
+//! Fairness over time: past use of the projects is shown, counts, and survives a restart.
 
 use model::{UsageWindow, WindowKind};
 use view::Phase;

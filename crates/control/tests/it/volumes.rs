@@ -82,7 +82,7 @@ fn ending(view: &View) -> usize {
     view.objects.shelf(VOLUME_ENDING).map_or(0, |shelf| shelf.len())
 }
 
-/// What the engine calls the volume of the newest run.
+/// The engine's name for the volume of the newest run.
 fn at_engine(w: &World, name: &str) -> String {
     match &w.engine.run_of(name).container.mounts[0].from {
         MountSource::Volume { name, .. } => name.clone(),

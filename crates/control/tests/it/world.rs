@@ -1,5 +1,5 @@
-//! A dispatcher with a fake engine, a clock set by hand and a state directory, and short words
-//! for what the scenarios do.
+//! A dispatcher with a fake engine, a clock set by hand and a state directory, and short functions
+//! for the steps of scenarios.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -46,9 +46,9 @@ type Server = (oneshot::Sender<()>, JoinHandle<Result<(), Error>>);
 pub(crate) struct World {
     pub(crate) engine: FakeEngine,
     pub(crate) clock: ManualClock,
-    /// Its requests are answered once nothing is left to decide about.
+    /// Handle whose requests are answered once no decision is pending.
     pub(crate) handle: Handle,
-    /// Its requests are answered as soon as they are written.
+    /// Handle whose requests are answered as soon as they are written.
     pub(crate) prompt: Handle,
     pub(crate) gate: Gate,
     pub(crate) dir: tempfile::TempDir,
@@ -77,7 +77,7 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
     (1..=count).map(node).collect()
 }
 
-/// A training that wants so many GPUs.
+/// A training with this many GPUs.
 pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
     let pod = PodSpec {
         image: "quickstart".to_owned(),
@@ -108,13 +108,13 @@ pub(crate) fn elastic(name: &str, gpus: u32) -> WorkloadSpec {
     WorkloadSpec { elastic: true, ..training(name, gpus) }
 }
 
-/// The same, with another pod.
+/// The workload with its pod changed.
 pub(crate) fn with(mut spec: WorkloadSpec, change: impl FnOnce(&mut PodSpec)) -> WorkloadSpec {
     change(&mut spec.pods.pod);
     spec
 }
 
-/// A PyTorch training of a master and so many workers, each with a GPU.
+/// A PyTorch training of a master and `workers` workers, each with a GPU.
 pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
     let one = training(name, 1);
     let worker =
@@ -167,12 +167,12 @@ impl World {
         Self::with(nodes, quotas, sched::Policy::default()).await
     }
 
-    /// The same, deciding as the policy says.
+    /// [`Self::new`] with this policy.
     pub(crate) async fn with(nodes: Vec<NodeSpec>, quotas: &[u64], policy: sched::Policy) -> Self {
         Self::on(Database::Sqlite, nodes, quotas, policy).await
     }
 
-    /// The same, with its state in that database.
+    /// [`Self::with`] with its state in this database.
     pub(crate) async fn on(
         database: Database,
         nodes: Vec<NodeSpec>,
@@ -182,14 +182,14 @@ impl World {
         Box::pin(Self::open((database, Kept::default()), nodes, quotas, policy)).await
     }
 
-    /// A world of which no more than so many bytes are recorded.
+    /// A world whose recording has at most `bytes_max` bytes.
     pub(crate) async fn recording(nodes: Vec<NodeSpec>, quotas: &[u64], bytes_max: u64) -> Self {
         let policy = sched::Policy::default();
         let kept = Kept { recording_max: bytes_max, ..Kept::default() };
         Box::pin(Self::open((Database::Sqlite, kept), nodes, quotas, policy)).await
     }
 
-    /// A world with 8 GPUs in whose memory so many ended workloads stay.
+    /// A world with 8 GPUs that keeps `ended` ended workloads in memory.
     pub(crate) async fn that_keeps(ended: usize, database: Database) -> Self {
         let (kept, policy) = (Kept { ended, ..Kept::default() }, sched::Policy::default());
         Box::pin(Self::open((database, kept), nodes(1, 8), &[8, 8], policy)).await
@@ -266,7 +266,7 @@ impl World {
         self.try_start().await.unwrap();
     }
 
-    /// The same, where it may fail.
+    /// [`Self::start`], which may fail.
     pub(crate) async fn try_start(&mut self) -> Result<(), Error> {
         let at = (&self.dir, &self.database, self.kept);
         let machine = (&self.engine, &self.clock);
@@ -404,7 +404,7 @@ impl World {
     }
 }
 
-/// What happened in each world plays the same again.
+/// The recording of each world replays to an equal result.
 impl Drop for World {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -413,7 +413,7 @@ impl Drop for World {
     }
 }
 
-/// Holds decisions up: they are made of what was there when they began.
+/// Holds decisions up: they use the state at their beginning.
 #[derive(Clone, Default)]
 pub(crate) struct Gate(Arc<(Mutex<Held>, Condvar)>);
 

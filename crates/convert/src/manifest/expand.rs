@@ -1,48 +1,48 @@
-//! `$(NAME)` in commands, arguments and variables of manifests, by the rules of Kubernetes. Owns:
-//! those rules. Does not know variables that are set when a pod starts.
+//! Expansion of `$(NAME)` in commands, arguments and variables of manifests, by the rules of
+//! Kubernetes. Owns: those rules. Does not know variables that are set when a pod starts.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// The value of a variable.
+/// Value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It is in the manifest.
+    /// Text in the manifest.
     Text(String),
-    /// The value of a credential or a config map, which is read when the pod starts.
+    /// Value of a credential or a config map, which is read when the pod starts.
     Elsewhere,
 }
 
-/// Most bytes that the words and variables of a container come to.
+/// Maximum total size of the words and variables of a container, in bytes.
 pub(super) const EXPANDED_BYTES_MAX: usize = 1 << 20;
 
-/// The variables of a container that are known so far.
+/// The variables of a container that have been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     pub(super) known: BTreeMap<String, Known>,
-    /// Bytes that everything came to so far.
+    /// Total size so far, in bytes.
     bytes: Cell<usize>,
 }
 
-/// Why words of a manifest cannot be expanded.
+/// Errors of the expansion.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// The value of this variable is not in the manifest.
     Elsewhere(String),
-    /// All words and variables of a container come to more than they may.
+    /// The words and variables of a container exceed the maximum size.
     TooLong,
 }
 
-/// Replaces `$(NAME)` by the value of the variable and `$$` by `$`. Undefined variables stay as
-/// they are.
+/// Replaces `$(NAME)` by the value of the variable and `$$` by `$`. Undefined variables are left
+/// unchanged.
 ///
 /// # Errors
-/// A variable whose value is not in the manifest is named, or a container's words come to too much:
-/// variables that name others may double with each.
+/// The value of a variable is not in the manifest, or the total size is too large: variables that
+/// refer to others may double with each.
 pub(super) fn expand(text: &str, variables: &Variables) -> Result<String, Refused> {
     let (mut done, mut rest) = (String::with_capacity(text.len()), text);
     let left = EXPANDED_BYTES_MAX.saturating_sub(variables.bytes.get());
-    // After the last `)` no name ends.
+    // No name ends after the last `)`.
     let mut names_end = text.contains(')');
     while let Some((before, after)) = rest.split_once('$') {
         done.push_str(before);

@@ -1,24 +1,25 @@
-//! The fields of manifests, and what becomes of each: the one list of them. Owns: which fields of
-//! Kubernetes act here, which are accepted without effect, and which are refused and why. Does not
-//! know what values mean.
+//! The list of the fields of manifests, with the effect of each. Owns: which Kubernetes fields are
+//! supported, which are accepted without effect, and which are refused with a reason. Does not know
+//! the meaning of values.
 
-/// A field by its name in Kubernetes; a name that ends with `*` is of all that begin so.
+/// A field by its Kubernetes name; a name that ends with `*` stands for all with this prefix.
 pub(super) type Field = (&'static str, Fate);
 
 /// The effect of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fate {
-    /// Its value is read.
+    /// Its value is used.
     Acts,
     /// An object with these fields, or a list of such objects.
     In(&'static [Field]),
-    /// An object whose fields have names of the user and these fields each.
+    /// An object with keys of the user, whose values have these fields.
     Named(&'static [Field]),
     /// Accepted without effect; a note names it.
     Noted,
-    /// Accepted without effect. These values ask for what is so anyway, and no note names them.
+    /// Accepted without effect. For these values no note is needed, as they are the actual
+    /// behaviour.
     Usual(&'static [&'static str]),
-    /// Refused, and why.
+    /// Refused, with the reason.
     Refused(&'static str),
 }
 
@@ -32,7 +33,7 @@ const NO_SUCH_VOLUME: &str =
 const WHOLE: &str = "a config map or a secret is mounted as a whole; mount one file with subPath";
 const OWN_VOLUMES: &str = "a pod here has no volumes of its own";
 
-/// Around the specification of every kind.
+/// Fields around the specification, for every kind.
 pub(super) const MANIFEST: &[Field] = &[
     ("apiVersion", Acts),
     ("kind", Acts),
@@ -41,7 +42,7 @@ pub(super) const MANIFEST: &[Field] = &[
     ("status", Noted),
 ];
 
-/// The project counts and not the namespace, so the client takes away the one that is its own.
+/// The project replaces the namespace, so the client removes the project's own one.
 const META: &[Field] = &[
     ("name", Acts),
     ("generateName", Acts),
@@ -110,7 +111,7 @@ pub(super) const OPERATOR: &[Field] = &[
     ("nprocPerNode", Acts),
     ("launcherCreationPolicy", Acts),
     ("elasticPolicy", In(ELASTIC_POLICY)),
-    // Older versions have them beside the replicas.
+    // Older versions have them next to the replicas.
     ("activeDeadlineSeconds", Acts),
     ("backoffLimit", Acts),
     ("cleanPodPolicy", Acts),
@@ -196,7 +197,7 @@ pub(super) const POD: &[Field] = &[
     ("securityContext", In(POD_SECURITY)),
     ("hostNetwork", Acts),
     ("hostIPC", Acts),
-    // Of a pod as of what makes pods: here it can be suspended.
+    // Also accepted for a pod: here every workload can be suspended.
     ("suspend", Acts),
     ("schedulerName", Usual(&["runai-scheduler", "kai-scheduler", "default-scheduler"])),
     ("automountServiceAccountToken", Noted),
@@ -280,7 +281,7 @@ const CONTAINER: &[Field] = &[
     ("imagePullPolicy", Acts),
     ("volumeMounts", In(VOLUME_MOUNT)),
     ("securityContext", In(CONTAINER_SECURITY)),
-    // There is one container, and nothing calls it by name.
+    // There is one container, whose name is not used.
     ("name", Acts),
     ("lifecycle", Noted),
     ("livenessProbe", Noted),

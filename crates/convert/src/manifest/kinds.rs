@@ -1,4 +1,4 @@
-//! The parts of manifests that mean something here, as Kubernetes writes them.
+//! The supported parts of manifests, in their Kubernetes form.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub(super) struct Replicated {
     pub(super) template: Template,
 }
 
-/// A training operator, beside its replicas.
+/// Fields of a training operator other than its replicas.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Operator {
@@ -176,7 +176,7 @@ pub(super) struct Gate {
     pub(super) name: String,
 }
 
-/// User and rights of a pod or a container, which has more of them.
+/// Security context of a pod or a container.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SecurityContext {
@@ -299,7 +299,7 @@ pub(super) struct Secret {
     pub(super) secret_name: String,
 }
 
-/// Where a container has a volume.
+/// Mount of a volume in a container.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct VolumeMount {

@@ -1,5 +1,5 @@
-//! Sets of groups of a leader and workers (`LeaderWorkerSet`) as submissions. Owns: what their
-//! fields that act say.
+//! Conversion of groups of a leader and workers (`LeaderWorkerSet`) to submissions. Owns: the
+//! meaning of their supported fields.
 
 use api_types::{DistributedFramework, PodGroups, RestartPolicy, WorkloadSpec};
 use http_kit::{ApiError, read_part};
@@ -10,9 +10,9 @@ use super::kinds::{Meta, Template};
 use super::pod::{of_the_whole, pod};
 use crate::pod_groups::check_number;
 
-/// Its kind, and the group of its versions.
+/// API group and kind.
 pub(super) const KIND: (&str, &str) = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet");
-/// What annotations begin with that are for the controller of such sets.
+/// Prefix of annotations reserved for the set's controller.
 const ANNOTATIONS: &str = "leaderworkerset.sigs.k8s.io/";
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ pub(super) fn groups(
     Ok((spec, leader, PodGroups { number, recreate: Some(recreate) }))
 }
 
-/// Refuses what annotations ask of the controller of such sets.
+/// Refuses annotations for the set's controller.
 fn check_annotations(at: &str, meta: &Meta) -> Result<(), ApiError> {
     let mut names = meta.annotations.keys();
     let Some(name) = names.find(|name| name.starts_with(ANNOTATIONS)) else { return Ok(()) };
@@ -87,7 +87,7 @@ fn check_annotations(at: &str, meta: &Meta) -> Result<(), ApiError> {
     Err(ApiError::field(&format!("{at}.annotations"), why))
 }
 
-/// Whether a group begins again as a whole, which does not wait until all of its pods have begun.
+/// True if a failed group restarts as a whole; it does not wait until all of its pods have started.
 fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
     match policy {
         None | Some("RecreateGroupOnPodRestart" | "RecreateGroupAfterStart") => Ok(true),
@@ -102,7 +102,7 @@ fn recreate(at: &str, policy: Option<&str>) -> Result<bool, ApiError> {
     }
 }
 
-/// A pod that begins again whenever it has ended, as all of such a set do.
+/// The specification of a pod with restart policy `Always`, which all pods of such a set have.
 fn restarting(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
     check_annotations(&format!("{at}.metadata"), &template.metadata)?;
     let spec = pod(&format!("{at}.spec"), template)?;

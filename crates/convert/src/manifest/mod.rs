@@ -1,6 +1,6 @@
-//! Manifests of Kubernetes as submissions. Owns: which kinds there are, and what a manifest says as
-//! a whole. Does not know what becomes of a workload; a manifest is turned into the creation that
-//! says the same.
+//! Conversion of Kubernetes manifests to submissions. Owns: the supported kinds, and the meaning of
+//! a manifest as a whole. Does not know how a workload is run; a manifest is converted to an
+//! equivalent creation.
 
 mod expand;
 mod fields;
@@ -28,29 +28,29 @@ use self::operator::{OPERATORS, distributed};
 use self::pod::{pairs, pod};
 use self::screen::Screened;
 
-/// Kinds of several pods that restart always.
+/// Kinds of several pods with restart policy `Always`.
 const REPLICATED: [&str; 2] = ["Deployment", "StatefulSet"];
-/// Where manifests say that nothing is to run.
+/// JSON pointers to the fields that suspend a manifest.
 const SUSPEND: [&str; 2] = ["/spec/suspend", "/spec/runPolicy/suspend"];
-/// Labels of a manifest that are published for what flags say.
+/// Published labels with the meaning of flags.
 const PRIORITY: &str = "priorityClassName";
 const PREEMPTIBILITY: &str = "kai.scheduler/preemptibility";
 const NODE_POOL: &str = "kai.scheduler/node-pool";
-/// Before the five characters of a generated name.
+/// Separator before the five characters of a generated name.
 const SUFFIX: char = '-';
 
-/// The creation that says what a manifest says.
+/// The creation that is equivalent to a manifest.
 #[derive(Debug)]
 pub struct ManifestCreation {
     /// The kind of workload.
     pub kind: WorkloadKind,
-    /// What is asked for.
+    /// Body of the creation.
     pub request: CreationRequest,
-    /// Names all fields of the manifest without effect.
+    /// Note that names all fields without effect.
     pub note: Option<String>,
 }
 
-/// The creation that says what a manifest says.
+/// Converts a manifest to a creation.
 pub fn creation(
     asked: WorkloadV2MetadataCreateParams,
     manifest: &Value,
@@ -95,7 +95,7 @@ pub fn creation(
         project_id: asked.project_id.ok_or_else(|| missing("metadata.projectId"))?,
         cluster_id: asked.cluster_id,
         spec: Some(spec),
-        // Where groups have one template, their leaders are as the workers are.
+        // If groups have a single template, it is that of the leaders as well.
         master_spec_same_as_worker: (kind == WorkloadKind::Distributed
             && master.is_none()
             && groups.is_none())
@@ -109,7 +109,7 @@ pub fn creation(
     Ok(ManifestCreation { kind, request, note: screened.into_note() })
 }
 
-/// The name, and whether it is one that gets a suffix.
+/// The name, and true if it is a prefix.
 fn name_of(
     asked: Option<String>,
     is_prefix: Option<bool>,
@@ -136,11 +136,11 @@ fn preemptibility(label: &str) -> Result<Preemptibility, ApiError> {
     }
 }
 
-/// What a manifest says.
+/// Specification of a manifest.
 struct Means {
     kind: WorkloadKind,
     spec: WorkloadSpec,
-    /// The one that leads the others, where it is another.
+    /// Master pod, if it differs from the workers.
     master: Option<WorkloadSpec>,
     groups: Option<PodGroups>,
 }
@@ -168,7 +168,7 @@ fn to_wire(
                 metadata: head.metadata.clone(),
                 spec: read_part::<Pod>("manifest.spec", spec)?,
             };
-            // Restarts unless the restart policy forbids it, as published.
+            // As published, it is restarted unless the restart policy forbids it.
             let restart = template.spec.restart_policy.or(Some(RestartPolicy::Always));
             let spec = WorkloadSpec { restart_policy: restart, ..pod("manifest.spec", template)? };
             Ok(Means::of(alone, spec))
@@ -202,7 +202,7 @@ fn to_wire(
 fn job(job: Job) -> Result<WorkloadSpec, ApiError> {
     let mut spec = pod("manifest.spec.template.spec", job.template)?;
     if job.completion_mode == Some(CompletionMode::Indexed) {
-        // Its value is the number of each pod.
+        // The value is the index of each pod.
         let variable = EnvironmentVariable {
             name: Some(COMPLETION_INDEX_VARIABLE.to_owned()),
             value: Some(String::new()),
@@ -220,8 +220,8 @@ fn job(job: Job) -> Result<WorkloadSpec, ApiError> {
     })
 }
 
-/// The fields of the specification of a kind, before anything else of the manifest is read: what
-/// is no workload has fields of its own. None where a manifest does not say its kind.
+/// The fields of the specification of a kind, read first, as other objects have other fields.
+/// `None` if the manifest does not give its kind.
 fn fields_of_kind(manifest: &Value) -> Result<Option<&'static [Field]>, ApiError> {
     let text = |field: &str| manifest.get(field).and_then(Value::as_str);
     let (Some(kind), Some(version)) = (text("kind"), text("apiVersion")) else { return Ok(None) };
@@ -258,7 +258,7 @@ fn unknown_kind(kind: &str, version: &str) -> ApiError {
     ApiError::field("manifest.kind", why)
 }
 
-/// What is said of the whole, and of its pods where that says nothing.
+/// Labels or annotations of the manifest, and those of its pods with other names.
 fn over(own: BTreeMap<String, String>, pods: Option<Vec<NameValue>>) -> Option<Vec<NameValue>> {
     let mut all: Vec<_> = pods.unwrap_or_default();
     all.retain(|pair| !own.contains_key(&pair.name));
@@ -266,12 +266,12 @@ fn over(own: BTreeMap<String, String>, pods: Option<Vec<NameValue>>) -> Option<V
     Some(all).filter(|all| !all.is_empty())
 }
 
-/// True if nothing of it is to run.
+/// True if a manifest is suspended.
 pub fn is_suspended(manifest: &Value) -> bool {
     SUSPEND.iter().any(|at| manifest.pointer(at) == Some(&Value::Bool(true)))
 }
 
-/// A manifest that is the same, and says whether nothing of it is to run.
+/// Sets the suspension of a manifest.
 pub fn suspended(manifest: &Value, suspend: bool) -> Value {
     let mut manifest = manifest.clone();
     let place = match manifest.pointer_mut("/spec/runPolicy") {
@@ -287,7 +287,7 @@ pub fn suspended(manifest: &Value, suspend: bool) -> Value {
     manifest
 }
 
-/// Where two manifests differ first.
+/// Path of the first difference between two manifests.
 pub fn difference(before: &Value, after: &Value, at: &str) -> Option<String> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {

@@ -1,5 +1,5 @@
-//! Jobs of training operators as distributed submissions. Owns: where their replicas are, who of
-//! them leads, and what follows when one has failed.
+//! Conversion of jobs of training operators to distributed submissions. Owns: the location of their
+//! replicas, the choice of the leader, and the consequence of a failure.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::kinds::{Amount, Operator, ReplicaRestart, Replicas};
 use super::pod::{of_the_whole, pod};
 use super::screen::Screened;
 
-/// Kinds of training operators: where their replicas are, and by whose rules they work together.
+/// Kinds of training operators, with the field of their replicas and the framework.
 pub(super) const OPERATORS: [(&str, &str, DistributedFramework); 5] = [
     ("PyTorchJob", "pytorchReplicaSpecs", DistributedFramework::PyTorch),
     ("TFJob", "tfReplicaSpecs", DistributedFramework::TF),
@@ -19,15 +19,15 @@ pub(super) const OPERATORS: [(&str, &str, DistributedFramework); 5] = [
     ("MPIJob", "mpiReplicaSpecs", DistributedFramework::MPI),
     ("JAXJob", "jaxReplicaSpecs", DistributedFramework::JAX),
 ];
-/// Name of the replica that leads the workers.
+/// Names of replicas that lead the workers.
 const LEADERS: [&str; 3] = ["Master", "Chief", "Launcher"];
 const WORKER: &str = "Worker";
-/// The variable of `torchrun` with the number of processes of a pod.
+/// Variable of `torchrun` with the number of processes of a pod.
 const PROCESSES: &str = "PET_NPROC_PER_NODE";
-/// The version of MPIJob whose launcher is a Job, which tries again whatever its pods say.
+/// Version of MPIJob whose launcher is a Job, which is retried whatever its pods specify.
 const MPI_OF_JOBS: &str = "v2beta1";
 
-/// The workers of a training operator, and the one that leads them.
+/// The workers of a training operator, and their leader.
 pub(super) fn distributed(
     (version, kind): (&str, &str),
     mut spec: Value,
@@ -59,7 +59,7 @@ pub(super) fn distributed(
         (Some(_), None) if framework == DistributedFramework::MPI => {
             return Err(ApiError::field(&format!("{at}.{WORKER}"), "is required"));
         }
-        // A leader without workers works alone.
+        // A leader without workers is a single pod.
         (Some((name, leader)), None) => (1, read(name, leader)?, None),
         (None, Some(worker)) => (worker.replicas.unwrap_or(1), read(WORKER, worker)?, None),
         (Some((name, leader)), Some(worker)) => {
@@ -94,8 +94,8 @@ pub(super) fn distributed(
     Ok((spec, master.map(with_processes)))
 }
 
-/// True if a pod that fails ends the job, as `Never` says. It is one policy for all pods here, so
-/// another one beside it is noted.
+/// True if a failed pod ends the job, because of restart policy `Never`. There is one policy for
+/// all pods here, so a different one is noted.
 fn ends_with_a_failure(
     at: &str,
     replicas: &BTreeMap<String, Replicas>,

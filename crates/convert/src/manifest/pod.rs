@@ -1,5 +1,4 @@
-//! A pod of a manifest as what a workload asks for. Owns: what each of its fields that act says in
-//! a submission.
+//! Conversion of a pod of a manifest to a specification. Owns: the meaning of its supported fields.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +14,17 @@ use super::expand::{EXPANDED_BYTES_MAX, Known, Refused, Variables, expand};
 use super::kinds::{Amount, Container, Meta, Resources, SecurityContext, Template, Variable};
 use super::volumes::storage;
 
-/// Annotations of pods with the share of a GPU, or the memory of one in MiB, that they ask for, and
-/// of how many GPUs.
+/// Annotations of pods for GPU fractions: the share of each GPU, the memory of each in MiB, and the
+/// number of GPUs.
 const FRACTION: &str = "gpu-fraction";
 const MEMORY: &str = "gpu-memory";
 const DEVICES: &str = "gpu-fraction-num-devices";
 const GPU: &str = "nvidia.com/gpu";
 const MIG: &str = "nvidia.com/mig-";
-/// The label of nodes with their names.
+/// Label of nodes with their hostnames.
 const HOST_NAME: &str = "kubernetes.io/hostname";
 
-/// What a pod says; a pod here is one process.
+/// Converts a pod, which has one container.
 pub(super) fn pod(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
     let Template { metadata: meta, spec: mut pod } = template;
     let containers = std::mem::take(&mut pod.containers);
@@ -96,7 +95,8 @@ fn not_expanded(at: &str, refused: Refused) -> ApiError {
     ApiError::field(at, why)
 }
 
-/// The variables, each expanded by those before it, and what words are expanded by.
+/// Converts the variables, each expanded by the ones before it. Returns also the values for the
+/// expansion of words.
 fn environment(
     at: &str,
     all: Vec<Variable>,
@@ -108,7 +108,7 @@ fn environment(
         let in_it = |refused: Refused| not_expanded(&format!("{at}.env[{number}].value"), refused);
         let is_here = from.secret_key_ref.is_none() && from.config_map_key_ref.is_none();
         let value = value.map(|text| expand(&text, &known)).transpose().map_err(in_it)?;
-        // A variable without a value is empty there.
+        // In Kubernetes, a variable without a value is empty.
         let value = value.or_else(|| is_here.then(String::new));
         let says = match &value {
             Some(text) if is_here => Known::Text(text.clone()),
@@ -126,7 +126,7 @@ fn environment(
     Ok((variables, known))
 }
 
-/// User and rights: those of the container, and of the pod where it says nothing.
+/// Security settings: those of the container, else of the pod.
 fn security(pod: SecurityContext, own: SecurityContext) -> Security {
     let groups: Vec<_> = pod.supplemental_groups.iter().map(i64::to_string).collect();
     Security {
@@ -143,7 +143,7 @@ fn security(pod: SecurityContext, own: SecurityContext) -> Security {
     }
 }
 
-/// One of the terms holds, and with each the labels that are selected by.
+/// Node affinity with the labels of the node selector added to each of its terms.
 fn affinity(
     required: NodeAffinityRequired,
     labels: impl Iterator<Item = (String, String)>,
@@ -164,8 +164,8 @@ fn affinity(
     (!terms.is_empty()).then_some(NodeAffinityRequired { node_selector_terms: terms })
 }
 
-/// What a container asks for. Devices count where they are limited, as published; of the rest as
-/// much is asked for as it is limited to, unless it says.
+/// Converts the resources of a container. Devices are taken from the limits, as published; other
+/// requests default to the limits.
 fn compute(at: &str, all: Resources, meta: &Meta) -> Result<Compute, ApiError> {
     let at = format!("{at}.resources");
     let mut compute = Compute::default();
@@ -211,7 +211,7 @@ fn cores(field: &str, amount: &Amount) -> Result<Number, ApiError> {
     millis.map(number_from_millis).map_err(|why| ApiError::field(field, why))
 }
 
-/// Shares of GPUs, which annotations ask for.
+/// Adds the GPU fractions that annotations request.
 fn shares(meta: &Meta, compute: &mut Compute) -> Result<(), ApiError> {
     let said = |name: &str| {
         let text = meta.annotations.get(name)?;
@@ -241,8 +241,8 @@ fn shares(meta: &Meta, compute: &mut Compute) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What a manifest says of each template and is one for the whole here: the workers have it, or
-/// else the leader's counts. Labels and annotations are those of the workers.
+/// Merges the values that a workload has only once: the workers' values, else the leader's. Labels
+/// and annotations are those of the workers.
 pub(super) fn of_the_whole(
     mut workers: WorkloadSpec,
     leader: WorkloadSpec,

@@ -1,15 +1,16 @@
-//! Every field of a manifest by the list of fields. Owns: that all that is refused is refused at
-//! once, and that one note names all that has no effect. Does not know what any field means.
+//! Check of every field of a manifest against the list of fields. Owns: that all refused fields are
+//! reported at once, and that one note names all fields without effect. Does not know the meaning
+//! of any field.
 
 use http_kit::{ApiError, nearest};
 use serde_json::{Map, Value};
 
 use super::fields::{Fate, Field};
 
-/// How many fields a message names.
+/// Maximum number of fields that a message names.
 const NAMED_MAX: usize = 25;
 
-/// Where the fields without effect are, and what is refused.
+/// Fields without effect, and refused fields.
 #[derive(Debug, Default)]
 pub(super) struct Screened {
     noted: Vec<String>,
@@ -17,7 +18,7 @@ pub(super) struct Screened {
 }
 
 impl Screened {
-    /// Takes out of a part of a manifest what is not read.
+    /// Removes the fields that are not used from a part of a manifest.
     pub(super) fn screen(&mut self, at: &str, part: &mut Value, known: &'static [Field]) {
         match part {
             Value::Object(fields) => self.object(at, fields, known),
@@ -26,14 +27,14 @@ impl Screened {
                     self.screen(&format!("{at}[{number}]"), item, known);
                 }
             }
-            // Of another type than it should be, which its reader says.
+            // A value of another type is reported where it is parsed.
             _ => {}
         }
     }
 
     fn object(&mut self, at: &str, fields: &mut Map<String, Value>, known: &'static [Field]) {
         fields.retain(|name, value| {
-            // In Kubernetes the same as if it were left out.
+            // Kubernetes treats null like a missing field.
             if value.is_null() {
                 return false;
             }
@@ -62,13 +63,13 @@ impl Screened {
         });
     }
 
-    /// A field, or a value of one, without effect.
+    /// Records a field or a value without effect.
     pub(super) fn note(&mut self, what: &str) {
         self.noted.push(what.strip_prefix("manifest.").unwrap_or(what).to_owned());
     }
 
     /// # Errors
-    /// Fields are refused: all of them.
+    /// Refused fields: the error names all of them.
     pub(super) fn check(&self) -> Result<(), ApiError> {
         if self.refused.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Volumes of a pod, where its container has them, as storage of a workload.
+//! Conversion of the volumes of a pod and their mounts to storage of a workload.
 
 use api_types::{
     ConfigMapInstance, EmptyDirInstance, HostPathInstance, NfsInstance, PvcInstance, SecretVolume,
@@ -8,10 +8,10 @@ use http_kit::ApiError;
 
 use super::kinds::{Volume, VolumeMount};
 
-/// Where shared memory is: a folder in memory there is the usual way to ask for more of it.
+/// Path of shared memory: a folder in memory there is the usual way to request more of it.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The storage of a container, and whether it wants as much shared memory as it has memory.
+/// The storage of a container, and true if it requests shared memory as large as its memory.
 pub(super) fn storage(
     at: &str,
     volumes: &[Volume],

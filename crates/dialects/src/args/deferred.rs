@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, Command, CommandFactory as _, Error, FromArgMatches
 use super::Cli;
 
 thread_local! {
-    /// The words of the line whose grammar is being built; none: the whole grammar is.
+    /// Words of the line whose grammar is being built; `None` = the whole grammar.
     static WORDS: RefCell<Option<Vec<OsString>>> = const { RefCell::new(None) };
 }
 

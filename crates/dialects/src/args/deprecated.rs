@@ -1,5 +1,5 @@
-//! Spellings that newer versions have replaced. They do what they always did. Owns the line that
-//! names the new one.
+//! Spellings that newer versions have replaced. They still work. Owns the line that names the new
+//! one.
 
 use super::objects::{OfObjects, Verb};
 use super::v2::{ClusterVerb, Framework, ProjectVerb, Verb as V2};
@@ -10,7 +10,7 @@ use super::{Command, v2};
 pub struct Deprecated {
     verb: &'static str,
     now: &'static str,
-    /// True if it is the usual one in the second dialect.
+    /// True if the spelling is deprecated in the first dialect only.
     only_v1: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What can be typed after `runai`: one tree that holds both dialects.
-//! Owns words, flags and their help. Does not know what any of it leads to (see `intent`).
+//! The command line of `runai`: one command tree that holds both dialects. Owns words, flags and
+//! their help. Does not know the meaning of a command (see `intent`).
 
 pub(crate) mod deferred;
 pub(crate) mod deprecated;
@@ -490,8 +490,9 @@ pub fn tree() -> clap::Command {
     prepared(Cli::command(), &[], None)
 }
 
-/// A command with what all get beside their own words, and so those below it; where a line is read,
-/// only the one that it names: there are some thousand flags, and each costs time.
+/// Normalizes the flags of a command and adds its unsupported ones, also in the commands below it.
+/// When a line is parsed, only the command that it names is prepared: there are some thousand
+/// flags, and each costs time.
 fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> clap::Command {
     let command = unsupported_flags::add_to(normalize::patient(command), path);
     let below: Vec<String> = match typed {
@@ -505,11 +506,11 @@ fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> 
     })
 }
 
-/// Parses a command line, the program's name included. Answers also the command that was named, for
-/// what is wrong with the words together, and the note on flags without effect.
+/// Parses a command line, the program's name included. Returns also the command that was named, for
+/// errors about combinations of words, and the note on flags without effect.
 ///
 /// # Errors
-/// What the parser has to say: a fault with the nearest right word, or a help page.
+/// A parse error with the nearest correct word, or a help page.
 pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
 ) -> Result<(Cli, clap::Command, Option<String>), clap::Error> {

@@ -1,6 +1,5 @@
-//! What is done to the words of a line before they are parsed, so that one grammar reads what was
-//! written for several clients; and what is done to the flags of the grammar to that end. Owns no
-//! word of its own.
+//! Normalizes the words of a line before they are parsed, so that one grammar reads lines written
+//! for several clients, and adapts the flags of the grammar to that end. Owns no word of its own.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -25,17 +24,17 @@ const NOUNS: [&str; 10] = [
     "xgboost",
     "jax",
 ];
-/// What flags are called whose values may begin with a dash that is no flag: `-1s`, `-2G`.
+/// Value names of flags whose values may begin with a dash: `-1s`, `-2G`.
 const WITH_UNIT: [&str; 2] = ["DURATION", "SIZE"];
 
-/// Lets every flag of a command say what is wrong with a number below 0, and every switch that
-/// leaves something open when it is not there say no as well as yes.
+/// Lets flags take negative numbers, so that the error is about the number, and flags of type
+/// `bool` be given as `--NAME`, `--NAME=true` or `--NAME=false`.
 #[must_use]
 pub(crate) fn patient(command: Command) -> Command {
     command.mut_args(patient_flag)
 }
 
-/// The names of the commands that a line leads to, one below the other.
+/// The names of the commands that a line leads to, from the outermost inward.
 #[must_use]
 pub(crate) fn named(tree: &Command, argv: &[OsString]) -> Vec<String> {
     let (mut at, mut names) = (tree, Vec::new());
@@ -69,7 +68,7 @@ pub(crate) fn read(tree: &Command, argv: Vec<OsString>) -> Vec<OsString> {
     plain_switches(tree, join_old_strings(with_ids_as_names(tree, without_standard(argv))))
 }
 
-/// Inferences of one pod are all there are, so `inference standard VERB` is `inference VERB`.
+/// Removes `standard` from `inference standard VERB`: all inferences have one pod per replica.
 fn without_standard(mut argv: Vec<OsString>) -> Vec<OsString> {
     let mut words = commands(&argv);
     let first = words.next().is_some_and(|(_, word)| word == "inference" || word == "inferences");
@@ -81,7 +80,7 @@ fn without_standard(mut argv: Vec<OsString>) -> Vec<OsString> {
     argv
 }
 
-/// A workload goes by its id as by its name, so `--uuid ID` is the name.
+/// Replaces `--uuid ID` by ID, as a workload can be named by its id.
 fn with_ids_as_names(tree: &Command, argv: Vec<OsString>) -> Vec<OsString> {
     let path = named(tree, &argv);
     let of_workloads = path.first().is_some_and(|noun| NOUNS.contains(&noun.as_str()));
@@ -114,8 +113,8 @@ fn commands(argv: &[OsString]) -> impl Iterator<Item = (usize, &OsString)> {
     words.filter(move |(at, word)| is_word(word) && !takes(&argv[at - 1]))
 }
 
-/// Switches may have a value, `--NAME=true` or `--NAME=false`. What is switched off is as if it
-/// were not there.
+/// Resolves switches with a value, `--NAME=true` or `--NAME=false`. A switch that is off is
+/// removed.
 fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
     let behind = argv.split_off(end);
@@ -133,14 +132,14 @@ fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     argv
 }
 
-/// True if the word after this one is its value, also if that looks like a flag.
+/// True if the next word is the value of this one, even if it looks like a flag.
 fn takes_any_word(flags: &[&Arg], word: &OsString) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
     let is_it = |arg: &&&Arg| arg.get_long() == Some(name) && arg.get_action().takes_values();
     flags.iter().find(is_it).is_some_and(|arg| arg.is_allow_hyphen_values_set())
 }
 
-/// Makes of a switch with a value the switch. Whether it is still on the line then.
+/// Replaces a switch with a true value by the plain switch. False if the word is to be removed.
 fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
     let text = word.to_str().unwrap_or_default();
     let Some((name, value)) = text.strip_prefix("--").and_then(|text| text.split_once('=')) else {
@@ -161,7 +160,7 @@ fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
     }
 }
 
-/// Says where the words of a command belong that were taken for names.
+/// Adds the correct position of command words that were parsed as names.
 #[must_use]
 pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -> Error {
     let command = elsewhere::command_on(tree, commands(argv).map(|(_, word)| word));
@@ -185,8 +184,7 @@ pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -
     error
 }
 
-/// The flag of one letter that was probably meant by an unknown one, which is the same but for its
-/// case.
+/// Hint at the short flag that differs from an unknown one in case only.
 fn other_case(error: &Error, command: &Command) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let typed = word.strip_prefix('-')?.parse::<char>().ok()?;
@@ -198,7 +196,7 @@ fn other_case(error: &Error, command: &Command) -> Option<String> {
     (error.kind() == ErrorKind::UnknownArgument).then(|| format!("there is '-{short}{long}'"))
 }
 
-/// Old command lines have no `--` and give `--command` and `--args` a string each. Only then is
+/// Older command lines have no `--` and give `--command` and `--args` a string each. Only then is
 /// the word after `--command` its value; it is joined to it, so that one grammar reads both.
 ///
 /// Lines of the second dialect may give the program as well, and its arguments behind `--`:

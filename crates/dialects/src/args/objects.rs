@@ -1,4 +1,4 @@
-//! What is kept beside workloads, as nouns of the second dialect; all have the same verbs.
+//! Objects other than workloads, as nouns of the second dialect; all have the same verbs.
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;

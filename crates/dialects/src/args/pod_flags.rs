@@ -233,9 +233,9 @@ impl From<Pull> for ImagePullPolicy {
 /// A folder of the machine or of an NFS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Volume {
-    /// There.
+    /// Path on the machine or the NFS server.
     pub(crate) from: String,
-    /// In the workload.
+    /// Path in the workload.
     pub(crate) to: String,
     /// True if it can only be read.
     pub(crate) read_only: bool,
@@ -348,7 +348,8 @@ fn host_path(text: &str) -> Result<HostPathInstance, String> {
     })
 }
 
-/// What can only be read is so unless `readwrite` is said.
+/// True for a read-only mount; `None` without `readwrite` and `readonly`. `readwrite` takes
+/// precedence.
 fn read_only(fields: &Fields<'_>) -> Result<Option<bool>, String> {
     Ok(match fields.flag("readwrite")? {
         Some(writable) => Some(!writable),

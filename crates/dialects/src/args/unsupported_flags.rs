@@ -1,5 +1,5 @@
-//! Flags the published documents list and this version does not act on. They are known by name, so
-//! that a script which uses one learns what is missing and why, not that it is misspelt.
+//! Flags that the published documents list and this version does not support. They are known by
+//! name, so that the error gives the reason and not a spelling hint.
 
 use clap::builder::ValueParser;
 use clap::error::ErrorKind;
@@ -8,21 +8,22 @@ use clap::{Arg, ArgAction, ArgMatches, Args as _, Command};
 
 use super::v2::What;
 
-/// A flag, and why it is not acted on.
+/// A flag, and the reason why it is not supported.
 struct UnsupportedFlag {
     name: &'static str,
     value: Value,
     why: &'static str,
-    /// True if a line without it would do something else; if not, a note names it.
+    /// True if a line with it is refused; false if a note names it, as the line does the same
+    /// without it.
     is_refused: bool,
 }
 
-/// What stands behind a flag.
+/// Value of a flag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
-    /// Nothing; the old client took a value behind `=` as well.
+    /// None; an older client took a value behind `=` as well.
     Switch,
-    /// A word, or nothing.
+    /// An optional word.
     Maybe,
     /// A word.
     Needed,
@@ -40,7 +41,7 @@ const fn value(name: &'static str, why: &'static str) -> UnsupportedFlag {
     UnsupportedFlag { name, value: Value::Needed, why, is_refused: true }
 }
 
-/// A flag that is taken, and changes nothing.
+/// A flag that is accepted without effect.
 const fn idle(flag: UnsupportedFlag) -> UnsupportedFlag {
     UnsupportedFlag { is_refused: false, ..flag }
 }
@@ -60,7 +61,7 @@ const ALONE: &str = "it is for jobs of one pod; use `runai submit NAME`";
 
 const V1: &[UnsupportedFlag] =
     &[switch("local-image", IMAGE), idle(switch("run-as-user", ACCOUNT)), value("user", USER)];
-/// Beside those, of jobs of several pods.
+/// Further flags of jobs of several pods.
 const TOGETHER: &[UnsupportedFlag] = &[
     switch("inference", ALONE),
     switch("interactive", ALONE),
@@ -108,7 +109,7 @@ const LOGS: &[UnsupportedFlag] = &[
     idle(value("wait-timeout", WAITING)),
 ];
 
-/// Of what is done in a pod.
+/// Flags of commands that run in a pod.
 const SESSION: &[UnsupportedFlag] =
     &[idle(value("container", CONTAINER)), idle(value("wait-timeout", WAITING))];
 
@@ -145,13 +146,13 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static UnsupportedFlag> {
     of_all.iter().chain(more)
 }
 
-/// True if a command changes what exists, of which only some can change.
+/// True for a command that updates a workload, which accepts only some flags of a submission.
 fn is_update(path: &[&str]) -> bool {
     matches!(path, ["training" | "workspace" | "distributed", .., "update"])
         || matches!(path, ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "update"])
 }
 
-/// The flags of a submission that cannot change afterwards.
+/// The flags of a submission that an update cannot change.
 fn fixed(command: &Command) -> impl Iterator<Item = Arg> + use<'_> {
     let all = What::augment_args(Command::new("submit"));
     let known = |arg: &Arg| command.get_arguments().any(|other| other.get_long() == arg.get_long());
@@ -159,7 +160,8 @@ fn fixed(command: &Command) -> impl Iterator<Item = Arg> + use<'_> {
     all.into_iter().filter(move |arg| arg.get_long().is_some() && !known(arg))
 }
 
-/// Adds its flags to a command, hidden; it is named by the words that lead to it.
+/// Adds the unsupported flags to a command, hidden; to an update, the flags that it cannot change.
+/// `path` has the words that lead to the command.
 #[must_use]
 pub(crate) fn add_to(command: Command, path: &[&str]) -> Command {
     if is_update(path) {
@@ -178,11 +180,11 @@ pub(crate) fn add_to(command: Command, path: &[&str]) -> Command {
     }))
 }
 
-/// Refuses a command line that uses one of them, unless it does the same without. Then the answer
-/// is the note that names those.
+/// Refuses a command line with an unsupported flag, or with a flag that an update cannot change.
+/// Otherwise returns the note that names the flags without effect; `None` if there are none.
 ///
 /// # Errors
-/// Names the flag, and says why.
+/// Names the flag and the reason.
 pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<Option<String>, clap::Error> {
     let mut path = Vec::new();
     let mut at = matches;

@@ -158,10 +158,10 @@ impl<'a> Fields<'a> {
         found.map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// Whether a key is there, or said to be true or false.
+    /// The boolean value of a key; `None` if the key is not given.
     ///
     /// # Errors
-    /// It is said to be something else.
+    /// The value is neither true nor false.
     pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, String> {
         match self.get(key).as_deref() {
             None => Ok(None),
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
     /// The value of a key that must be there.
     ///
     /// # Errors
-    /// It is not.
+    /// The key is missing.
     pub(crate) fn needed(&self, key: &str) -> Result<String, String> {
         self.get(key).ok_or_else(|| format!("`{key}=…` is missing"))
     }
@@ -183,7 +183,7 @@ impl<'a> Fields<'a> {
 /// Reads the number of a port.
 ///
 /// # Errors
-/// It is none.
+/// The text is not a port number.
 pub(crate) fn port(text: &str) -> Result<u16, String> {
     let port = text.parse().ok().filter(|port| *port > 0);
     port.ok_or_else(|| format!("`{text}` is not a port; write a whole number from 1 to 65535"))

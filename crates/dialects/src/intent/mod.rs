@@ -1,5 +1,5 @@
-//! What a person wants, whichever dialect they said it in. Owns the meaning of a command line;
-//! does not know flags, the wire, and how answers look.
+//! Commands in a form common to both dialects. Owns the meaning of a command line; does not know
+//! flags, the wire, and how answers look.
 
 mod submit;
 
@@ -24,7 +24,7 @@ pub enum Dialect {
     V2,
 }
 
-/// What a command calls the workloads it is about; it sees no others.
+/// Noun of a command: the kind of workloads that it sees. It sees no others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Noun {
     /// Any, in the first dialect.
@@ -38,7 +38,7 @@ pub enum Noun {
     Standard,
     /// Trainings of several pods.
     Distributed,
-    /// Trainings of several pods that work together by these rules.
+    /// Trainings of several pods that use this framework.
     Framework(Framework),
     /// Workspaces.
     Workspace,
@@ -47,7 +47,7 @@ pub enum Noun {
 }
 
 impl Noun {
-    /// How it was said.
+    /// Dialect that has the noun.
     #[must_use]
     pub const fn dialect(self) -> Dialect {
         match self {
@@ -72,7 +72,7 @@ impl Noun {
     }
 }
 
-/// By whose rules the pods of a training work together.
+/// Framework of a distributed training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framework {
     /// A launcher starts ranks in the workers.
@@ -99,12 +99,12 @@ impl Framework {
     }
 }
 
-/// How to log in. What is not given is asked for.
+/// Login method. The client prompts for values that are `None`.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Login {
     /// In a browser on this machine.
     Browser,
-    /// In one elsewhere.
+    /// In a browser on another machine.
     RemoteBrowser,
     /// With a password.
     User {
@@ -112,7 +112,7 @@ pub enum Login {
         name: Option<String>,
         /// Password.
         password: Option<String>,
-        /// The one to choose in place of one that was given out.
+        /// Password that replaces an initial password.
         new_password: Option<String>,
     },
     /// As a program.
@@ -125,7 +125,7 @@ pub enum Login {
 }
 
 impl Login {
-    /// As it is shown and kept.
+    /// Name of the method, as shown and stored.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Browser => "browser",
@@ -147,7 +147,7 @@ impl std::fmt::Debug for Login {
 pub enum Intent {
     /// Submit a workload.
     Submit(Box<Submit>),
-    /// Submit what a manifest describes.
+    /// Submit a workload from a manifest.
     SubmitManifest(Box<Manifest>),
     /// Change a workload that exists.
     Update(Box<Update>),
@@ -159,13 +159,13 @@ pub enum Intent {
     ListNodes(Dialect, Vec<String>, Page, OutputOptions),
     /// List clusters.
     ListClusters(Dialect, Page, OutputOptions),
-    /// List what is kept beside workloads.
+    /// List objects other than workloads.
     ListObjects(ListObjects),
-    /// Describe one of these.
+    /// Describe such an object, by name.
     DescribeObject(Objects, String, OutputOptions),
     /// Describe a workload.
     Describe(Describe),
-    /// Explain why a workload is where it is.
+    /// Explain the state of a workload.
     Explain(Target, OutputOptions),
     /// Show what a workload held and used over time.
     Metrics(Metrics),
@@ -173,160 +173,160 @@ pub enum Intent {
     DescribeNodes(Vec<String>, OutputOptions),
     /// Show GPUs, queues and workloads as they change.
     Top,
-    /// What nodes use, all or those named, and with details what each of their GPUs does.
+    /// Resource usage of nodes, all or those named.
     TopNodes {
-        /// Which; none = all.
+        /// Names of the nodes; empty = all.
         names: Vec<String>,
-        /// True if GPUs are listed one by one.
+        /// True if each GPU is listed.
         details: bool,
-        /// How to print.
+        /// Output options.
         how: OutputOptions,
     },
-    /// What jobs that run use.
+    /// Resource usage of running jobs.
     TopJobs {
-        /// Of all projects.
+        /// True for the jobs of all projects.
         all_projects: bool,
-        /// How to print.
+        /// Output options.
         how: OutputOptions,
     },
     /// Print output.
     Logs {
-        /// Whose.
+        /// Workload, and optionally its pod.
         of: Target,
-        /// Which part of it.
+        /// Part of the output to print.
         which: client::Logs,
     },
-    /// Stay until workloads are somewhere.
+    /// Wait until workloads reach a state.
     Wait(Wait),
     /// Delete, suspend or resume workloads.
     Change(Change),
     /// Run a command in a pod.
     Exec {
-        /// Of which workload.
+        /// Workload, and optionally its pod.
         of: Target,
-        /// What.
+        /// Command and its arguments.
         command: Vec<String>,
-        /// How it is tied to this program.
+        /// Connection of the command to this terminal.
         stdio: Stdio,
     },
     /// Attach to the main process of a pod.
     Attach {
-        /// Of which workload.
+        /// Workload, and optionally its pod.
         of: Target,
-        /// How it is tied to this program.
+        /// Connection of the main process to this terminal.
         stdio: Stdio,
     },
     /// Open a port in a browser.
     Open {
-        /// Of which workload.
+        /// Workload.
         of: Target,
-        /// Name or number of the port; none where there is one.
+        /// Name or number of the port; `None` if the workload has one port.
         url: Option<String>,
-        /// True if its address is only to be printed.
+        /// True if its address is only printed.
         print: bool,
     },
-    /// Bring ports of a pod to this machine.
+    /// Forward local ports to a pod.
     PortForward {
-        /// Of which workload.
+        /// Workload, and optionally its pod.
         of: Target,
-        /// Port here, port there.
+        /// Pairs of local port and port of the pod.
         ports: Vec<(u16, u16)>,
-        /// Where to listen.
+        /// Local address to listen on.
         address: String,
     },
     /// Choose the default project.
     SetProject {
-        /// Which.
+        /// Name of the project.
         name: String,
-        /// True if it was said as `project set`.
+        /// True if the command was `project set`.
         by_noun: bool,
     },
     /// Choose the current cluster.
     SetCluster(String),
-    /// Where the server is.
+    /// Set the address of the server.
     SetServer(String),
     /// Log in.
     Login(Login),
     /// Log out.
     Logout,
-    /// Who am I.
+    /// Print the current user.
     Whoami(OutputOptions),
     /// Print the token.
     Token(OutputFormat),
     /// Show the settings.
     DescribeSettings(OutputFormat),
-    /// Print settings for others, or write them to a file.
+    /// Print settings for other users, or write them to a file.
     GenerateSettings(Option<PathBuf>),
-    /// Replace this program by the server's.
+    /// Replace this program by the version of the server.
     Upgrade,
-    /// What needs no server, and no settings that can be used.
+    /// Command that needs no server and no valid settings.
     LocalCommand(LocalCommand),
 }
 
-/// What is done whatever the settings are.
+/// Commands that need no server and no valid settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocalCommand {
-    /// Print what support needs to know, or write it to a file.
+    /// Print the diagnostics for a support request, or write them to a file.
     Diagnose {
         /// Output format.
         shown: OutputFormat,
-        /// Where it is written to.
+        /// File to write to; `None` = standard output.
         file: Option<PathBuf>,
     },
-    /// What there is nothing of.
+    /// Command that has nothing to act on.
     Nothing {
-        /// Why.
+        /// Reason, as printed.
         why: &'static str,
-        /// True if that is as good as having done it.
+        /// True if the command succeeds with a note; false if it fails.
         done: bool,
     },
     /// Print the script by which a shell completes command lines.
     Complete(Shell),
-    /// Which version.
+    /// Print the version.
     Version {
-        /// Only the number.
+        /// True if only the number is printed.
         short: bool,
     },
 }
 
-/// How many seconds a pod is waited for that is to be attached to.
+/// Default time in seconds for which `--attach` waits for a pod to run.
 pub const ATTACH_WAIT_S: u64 = 30;
 
-/// How a process there is tied to this program.
+/// Connection of a process in a pod to this program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stdio {
-    /// It is handed what is typed here.
+    /// Standard input is forwarded to it.
     pub stdin: bool,
-    /// It has a terminal, which this one is.
+    /// It has a terminal, connected to the local one.
     pub tty: bool,
 }
 
 impl Stdio {
-    /// Both.
+    /// Standard input and terminal.
     pub const FULL: Self = Self { stdin: true, tty: true };
 }
 
 /// A workload by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// What it is.
+    /// Kind of workload.
     pub noun: Noun,
     /// Name.
     pub name: String,
-    /// One of its pods.
+    /// Name of one of its pods; `None` if not given.
     pub pod: Option<String>,
 }
 
 /// Workloads to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// What they are.
+    /// Kind of workload.
     pub noun: Noun,
-    /// Which.
+    /// Names of the workloads.
     pub names: Vec<String>,
-    /// Until what.
+    /// State to wait for.
     pub until: WaitCondition,
-    /// At most so long, in seconds.
+    /// Maximum wait in seconds; `None` = no limit.
     pub timeout_s: Option<u64>,
 }
 
@@ -345,53 +345,54 @@ pub enum WaitCondition {
 /// Workloads to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListWorkloads {
-    /// Of all projects.
+    /// True for the workloads of all projects.
     pub all_projects: bool,
-    /// Which.
+    /// Kind of workload.
     pub noun: Noun,
-    /// Which of them.
+    /// Filter on the workloads.
     pub only: Only,
-    /// Which rows.
+    /// Offset and number of rows.
     pub page: Page,
-    /// The table this list is printed as unless the settings say otherwise.
+    /// Default table style of this list; the settings override it.
     pub table: Option<TableStyle>,
-    /// How to print.
+    /// Output options.
     pub how: OutputOptions,
 }
 
 impl ListWorkloads {
-    /// True if rows are chosen or ordered by what the server does not know: then all are read.
+    /// True if rows are filtered or sorted by values that the server does not know: then all are
+    /// read.
     pub const fn needs_all(&self) -> bool {
         self.how.sort.is_some() || !self.only.statuses.is_empty()
     }
 }
 
-/// Which workloads of a noun are meant. What is empty leaves all.
+/// Filter on the workloads of a noun. An empty list filters nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Only {
     /// Phases.
     pub phases: Vec<String>,
-    /// Statuses as the first dialect shows them, of which the server knows only the phases.
+    /// Statuses of the first dialect, of which the server knows only the phases.
     pub statuses: Vec<String>,
-    /// Nodes on which they have a pod.
+    /// Nodes; the workload has a pod on one of them.
     pub nodes: Vec<String>,
-    /// Who submitted them.
+    /// Submitting users.
     pub users: Vec<String>,
-    /// Labels with their values; they have all of them.
+    /// Labels with their values; the workload has all of them.
     pub labels: Vec<(String, String)>,
 }
 
-/// Which rows of a list are printed.
+/// Rows of a list that are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Page {
     /// Rows to skip.
     pub offset: usize,
-    /// Rows to print at most.
+    /// Maximum number of rows; `None` = no limit.
     pub limit: Option<usize>,
 }
 
 impl Page {
-    /// What is on it, and how many come after.
+    /// The rows on this page, and the number of rows after it.
     pub fn of<T>(self, all: Vec<T>) -> (Vec<T>, usize) {
         let total = all.len();
         let limit = self.limit.unwrap_or(usize::MAX);
@@ -401,26 +402,26 @@ impl Page {
     }
 }
 
-/// What a server keeps beside workloads.
+/// Types of objects other than workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objects {
-    /// Values that workloads begin with.
+    /// Default values for workloads.
     Template,
-    /// What runs.
+    /// Environment assets: image and command.
     Environment,
-    /// What it gets.
+    /// Compute assets: resource requests.
     Compute,
-    /// Data of every kind.
+    /// Data sources of every type.
     Datasource,
-    /// Data in volumes.
+    /// Persistent volume claims.
     Pvc,
-    /// Data that is shared by copies.
+    /// Data volumes: shared data.
     Datavolume,
-    /// Secrets by name.
+    /// Credentials: secrets by name.
     Credential,
-    /// Groups of projects.
+    /// Departments: groups of projects.
     Department,
-    /// Groups of nodes.
+    /// Node pools: groups of nodes.
     Nodepool,
     /// Types of workloads.
     WorkloadType,
@@ -429,75 +430,75 @@ pub enum Objects {
 /// Objects to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListObjects {
-    /// Which.
+    /// Type of the objects.
     pub of: Objects,
-    /// How it was said.
+    /// Dialect of the command line.
     pub dialect: Dialect,
-    /// Not only what the project can use.
+    /// True for all of them, false for those that the project can use.
     pub all_projects: bool,
-    /// Which rows.
+    /// Offset and number of rows.
     pub page: Page,
-    /// How to print.
+    /// Output options.
     pub how: OutputOptions,
 }
 
 /// A workload whose measurements are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metrics {
-    /// Which.
+    /// Workload.
     pub of: Target,
-    /// Of how many seconds until now.
+    /// Length of the period in seconds, until now.
     pub since_s: u64,
-    /// How many moments.
+    /// Number of samples.
     pub samples: u32,
-    /// How to print.
+    /// Output options.
     pub how: OutputOptions,
 }
 
 /// A workload to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Describe {
-    /// Which.
+    /// Workload.
     pub of: Target,
-    /// How to print.
+    /// Output options.
     pub how: OutputOptions,
-    /// Most events.
+    /// Maximum number of events.
     pub events_max: usize,
-    /// Which parts of it.
+    /// Sections to show.
     pub parts: Parts,
 }
 
-/// Which parts of a description are shown, and how much of them.
+/// Sections and rows of a description that are shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Those that are not.
+    /// Sections to leave out.
     pub left_out: Vec<Section>,
-    /// Most pods; none = all.
+    /// Maximum number of pods; `None` = all.
     pub pods_max: Option<usize>,
-    /// True if the last event comes first.
+    /// True if the newest event comes first.
     pub newest_first: bool,
 }
 
 /// A part of a description that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// What it is, and why it waits.
+    /// Type and state, and the reason why it waits.
     General,
-    /// What it asks for and holds.
+    /// Requested and allocated resources.
     Compute,
     /// Its pods.
     Pods,
-    /// What happened.
+    /// Events.
     Events,
-    /// Where it is reached.
+    /// Addresses.
     Networks,
-    /// What is mounted.
+    /// Mounts.
     Storage,
-    /// What its containers run.
+    /// Containers.
     Containers,
 }
 
-/// What to do to existing workloads.
+/// Action on existing workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Delete.
@@ -511,12 +512,12 @@ pub enum Verb {
 /// Existing workloads to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What to do.
+    /// Action.
     pub verb: Verb,
-    /// With what.
+    /// Kind of workload.
     pub noun: Noun,
-    /// Which; none means all of the project.
+    /// Names of the workloads; `None` = all of the project.
     pub names: Option<Vec<String>>,
-    /// True if it is done without a question.
+    /// True if no confirmation is required.
     pub yes: bool,
 }

@@ -1,5 +1,5 @@
-//! What is to be submitted, whichever dialect it was said in. What was not said stays open: a
-//! template or the server decides it.
+//! A submission in a form common to both dialects. Values that were not given stay open: a template
+//! or the server decides them.
 
 use std::path::PathBuf;
 
@@ -13,95 +13,95 @@ use super::{Dialect, Framework, Noun, Stdio, Target};
 /// A workload to submit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Submit {
-    /// How it was said.
+    /// Dialect of the command line.
     pub dialect: Dialect,
     /// Name or prefix.
     pub name: Name,
     /// Type.
     pub kind: Kind,
-    /// What it inherits, by name.
+    /// Template and assets that it inherits from, by name.
     pub inherits: Inherits,
-    /// What runs, and with what.
+    /// Pod specification.
     pub spec: Spec,
-    /// What is done with it.
+    /// Action: submit, attach or validate only.
     pub mode: Mode,
-    /// True if it is refused if no node could hold it.
+    /// True if a workload that no node could hold is refused.
     pub strict: bool,
-    /// How it is opened at once.
+    /// Access to open after the submission; `None` = none.
     pub access: Option<Access>,
-    /// What is said of it first.
+    /// Notes to print first.
     pub notes: Vec<String>,
-    /// What was typed.
+    /// The command line as typed.
     pub command_line: String,
 }
 
-/// How a submitted workload is opened.
+/// Access to a submitted workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Ports that are brought here: the one here, and the one there.
+    /// Ports to forward: local port and port of the pod.
     pub ports: Vec<(u16, u16)>,
-    /// Where they listen here.
+    /// Local address to listen on.
     pub address: String,
-    /// True if another local port will do, because none was requested.
+    /// True if another local port may be used, because none was requested.
     pub any_port: bool,
-    /// True if it is a notebook, which tells a token.
+    /// True for a notebook, which writes an access token to its output.
     pub notebook: bool,
-    /// True if it is started to serve at a path of its own.
+    /// True if the notebook is started with a base URL of its own.
     pub own_path: bool,
 }
 
-/// What is done with a submission.
+/// Action on a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It is submitted.
+    /// Submit it.
     Submit,
-    /// It is submitted, and this terminal becomes that of its main process.
+    /// Submit it, and attach this terminal to its main process.
     Attach {
-        /// How many seconds are waited for it to run.
+        /// Maximum wait in seconds for it to run.
         within_s: u64,
     },
-    /// It is checked and printed.
+    /// Validate and print it.
     DryRun,
-    /// It is asked what would happen.
+    /// Print the scheduling outcome that the server predicts.
     WhatIf,
 }
 
-/// A manifest of Kubernetes to submit.
+/// A Kubernetes manifest to submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// Where it is.
+    /// Path of the file.
     pub file: PathBuf,
-    /// Name or prefix; none is as it says.
+    /// Name or prefix; `None` = the name in the manifest.
     pub name: Option<Name>,
-    /// What it is for.
+    /// Category of the workload.
     pub category: Option<String>,
     /// Priority by name.
     pub priority: Option<String>,
-    /// True if it may be evicted; none leaves it to its type.
+    /// True if it may be evicted; `None` = default of its type.
     pub preemptible: Option<bool>,
-    /// True if it is refused if no node could hold it.
+    /// True if a workload that no node could hold is refused.
     pub strict: bool,
 }
 
 /// A workload to change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
-    /// Which.
+    /// Workload.
     pub of: Target,
-    /// What becomes different of what runs.
+    /// Changed values of the pod specification.
     pub spec: Spec,
-    /// What becomes different of how it serves.
+    /// Changed values of the inference service.
     pub serving: Serving,
-    /// Set if its only replica may stop before the next one is ready.
+    /// True if its only replica may stop before the next one is ready.
     pub recreate: bool,
-    /// Labels that are removed.
+    /// Names of the labels to remove.
     pub labels_gone: Vec<String>,
-    /// Annotations that are removed.
+    /// Names of the annotations to remove.
     pub annotations_gone: Vec<String>,
 }
 
 impl Update {
-    /// One that changes nothing.
+    /// An update that changes nothing.
     #[must_use]
     pub fn new(of: Target) -> Self {
         let (spec, serving) = (Spec::default(), Serving::default());
@@ -110,7 +110,7 @@ impl Update {
     }
 }
 
-/// How a workload gets its name.
+/// Name of a workload to submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {
     /// As given.
@@ -119,21 +119,21 @@ pub enum Name {
     Numbered(String),
 }
 
-/// Types of workloads, with what only they can be asked.
+/// Types of workloads, with the values that only they have.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// Unattended, of one pod or of many that know nothing of each other.
+    /// Unattended, of one pod or of several independent pods.
     Training(Runs),
     /// For a person at a terminal.
     Workspace,
-    /// Several pods that work together.
+    /// Several pods of a distributed training.
     Distributed(Box<Distributed>),
     /// Replicas that answer requests.
     Inference(Box<Serving>),
 }
 
 impl Kind {
-    /// What a command calls it.
+    /// Noun that commands use for this type.
     #[must_use]
     pub fn noun(&self) -> Noun {
         match self {
@@ -148,56 +148,56 @@ impl Kind {
 /// The pods of a training.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Runs {
-    /// How many are to end well.
+    /// Number of pods that must succeed.
     pub completions: Option<u32>,
-    /// Most at a time.
+    /// Maximum number of pods that run at a time.
     pub parallelism: Option<u32>,
     /// True if its number of GPUs may change.
     pub elastic: bool,
 }
 
-/// Pods that work together.
+/// Pods of a distributed training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distributed {
-    /// By whose rules.
+    /// Framework.
     pub framework: Framework,
-    /// Workers.
+    /// Number of workers.
     pub workers: Option<u32>,
-    /// Fewest workers.
+    /// Minimum number of workers.
     pub workers_min: Option<u32>,
-    /// Most workers.
+    /// Maximum number of workers.
     pub workers_max: Option<u32>,
     /// Ranks in each worker.
     pub slots: Option<u32>,
-    /// What happens to pods that run when it has ended.
+    /// Clean-up of running pods after the end of the training.
     pub clean: Option<CleanPodPolicy>,
-    /// The pod that leads.
+    /// Master or launcher pod.
     pub master: Master,
 }
 
-/// The pod that leads others.
+/// Master or launcher pod of a distributed training.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Master {
-    /// One like the workers.
+    /// A master with the specification of the workers.
     AsWorkers,
-    /// None.
+    /// No master.
     None,
-    /// One of its own; what is not said is as with the workers.
+    /// A specification of its own; values that are not given are those of the workers.
     Own(Box<Spec>),
 }
 
-/// Where an inference serves, and with how many replicas.
+/// Port and replicas of an inference.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Serving {
-    /// The port, and who may send requests to it.
+    /// Port, with the users who may send requests to it.
     pub port: Option<ServingPort>,
-    /// How many replicas there are.
+    /// Number of replicas and its limits.
     pub autoscaling: Option<AutoScaling>,
-    /// How a replica starts.
+    /// Start-up of a replica.
     pub configuration: Option<ServingConfiguration>,
 }
 
-/// What a workload inherits, by name.
+/// Template and assets that a workload inherits from, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inherits {
     /// A template.
@@ -213,48 +213,48 @@ pub struct Inherits {
 /// A data source by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSource {
-    /// Of which type.
+    /// Type of the data source; `None` if not given.
     pub kind: Option<String>,
     /// Name.
     pub name: String,
 }
 
-/// What runs, and with what.
+/// Pod specification. `None` and empty lists leave the value to a template or the server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spec {
     /// Image.
     pub image: Option<String>,
-    /// Replaces the entrypoint.
+    /// Command that replaces the entrypoint of the image.
     pub command: Vec<String>,
     /// Arguments.
     pub args: Vec<String>,
-    /// Environment.
+    /// Environment variables.
     pub environment: Vec<(String, Variable)>,
-    /// Credentials as files.
+    /// Credentials mounted as files.
     pub secret_files: Vec<SecretFiles>,
     /// Working directory.
     pub working_dir: Option<String>,
     /// GPUs.
     pub gpu: Option<Gpu>,
-    /// Most of each device, in thousandths.
+    /// Limit on the share of each device, in thousandths.
     pub gpu_millis_max: Option<u64>,
-    /// Most memory of each device, as typed and checked.
+    /// Limit on the memory of each device, as typed and checked.
     pub gpu_memory_max: Option<String>,
-    /// Resources that only some nodes have: name and quantity.
+    /// Extended resources: name and quantity.
     pub extended: Vec<(String, String)>,
-    /// Thousandths of a core.
+    /// CPU request in thousandths of a core.
     pub cpu_millis: Option<u64>,
-    /// Memory, as typed and checked.
+    /// Memory request, as typed and checked.
     pub memory: Option<String>,
-    /// True if it may be evicted; none leaves it to its type.
+    /// True if it may be evicted; `None` = default of its type.
     pub preemptible: Option<bool>,
-    /// Retries.
+    /// Maximum number of retries.
     pub backoff_limit: Option<u32>,
-    /// What happens at the end.
+    /// Restart policy.
     pub restart: Option<RestartPolicy>,
     /// Seconds between SIGTERM and SIGKILL.
     pub grace_seconds: Option<u64>,
-    /// Input and terminal of its main process, for those who attach.
+    /// Standard input and terminal of its main process, for attaching.
     pub stdio: Stdio,
     /// Priority by name.
     pub priority: Option<String>,
@@ -262,63 +262,63 @@ pub struct Spec {
     pub labels: Vec<(String, String)>,
     /// Annotations.
     pub annotations: Vec<(String, String)>,
-    /// Where it may run.
+    /// Node constraints.
     pub place: Place,
-    /// What it has around it.
+    /// Mounts, ports, security context and limits.
     pub around: ContainerOptions,
 }
 
-/// What a workload has around it. The parts are as they are sent; there is one form of them.
+/// Container and pod options. The parts have their wire types, as there is one form of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContainerOptions {
     /// Mounts.
     pub storage: Storage,
-    /// Ports that are reached from outside.
+    /// Ports that are reachable from outside.
     pub ports: Vec<Port>,
     /// Ports that are opened in a browser.
     pub urls: Vec<ExposedUrl>,
-    /// User and rights.
+    /// Security context.
     pub security: Security,
-    /// Most thousandths of a core.
+    /// CPU limit in thousandths of a core.
     pub cpu_millis_max: Option<u64>,
-    /// Most memory, as typed and checked.
+    /// Memory limit, as typed and checked.
     pub memory_max: Option<String>,
     /// True if its shared memory may be as large as its memory.
     pub shared_memory_large: Option<bool>,
-    /// When its image is pulled.
+    /// Image pull policy.
     pub pull: Option<ImagePullPolicy>,
     /// True if it has a temporary home directory.
     pub home: Option<bool>,
-    /// Seconds after its end at which it is deleted.
+    /// Seconds from its end to its deletion.
     pub delete_after_s: Option<u64>,
-    /// What holds it back.
+    /// Scheduling gates: it does not start while it has one.
     pub gates: Option<Vec<String>>,
-    /// Minimum wait in seconds before others are stopped for it.
+    /// Minimum wait in seconds before it may preempt others.
     pub preemption_delay_s: Option<u64>,
-    /// Seconds that it may run.
+    /// Maximum run time in seconds.
     pub time_limit_s: Option<u64>,
 }
 
-/// What a variable of the environment is.
+/// Value of an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
-    /// This text.
+    /// Literal text.
     Text(String),
     /// A value of a credential.
     Secret {
         /// Name of the credential.
         credential: String,
-        /// Which of its values; none where it has one.
+        /// Key in the credential; `None` if it has one value.
         key: Option<String>,
     },
 }
 
-/// A credential as files.
+/// A credential mounted as files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretFiles {
     /// Name of the credential.
     pub credential: String,
-    /// Folder.
+    /// Mount path.
     pub path: String,
 }
 
@@ -327,57 +327,58 @@ pub struct SecretFiles {
 pub enum Gpu {
     /// Whole devices, or 0.
     Devices(u32),
-    /// The same share of each device.
+    /// A share of each device.
     Portion {
         /// Devices.
         devices: u32,
-        /// Thousandths of each.
+        /// Share of each device, in thousandths.
         millis: u64,
     },
-    /// The same memory on each device.
+    /// An amount of memory on each device.
     Memory {
         /// Devices.
         devices: u32,
-        /// As typed and checked.
+        /// Memory of each device, as typed and checked.
         size: String,
     },
 }
 
-/// Where a workload may run.
+/// Node constraints of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// Node pools, the best first.
     pub node_pools: Vec<String>,
     /// Type of the node.
     pub node_type: Option<String>,
-    /// Labels that its nodes have, each with one of some values.
+    /// Required node labels, each with its allowed values.
     pub affinity: Vec<(String, Vec<String>)>,
-    /// Nodes that will not do.
+    /// Names of excluded nodes.
     pub excluded: Vec<String>,
-    /// Taints that do not matter.
+    /// Tolerated taints.
     pub tolerations: Vec<Toleration>,
-    /// The label of nodes at one value of which its pods are to be, and whether they must.
+    /// Topology label whose value the nodes of all its pods share; true if that is required, false
+    /// if preferred.
     pub near: Option<(String, bool)>,
 }
 
-/// A taint that does not matter.
+/// A tolerated taint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toleration {
-    /// Its name; none is every name.
+    /// Key of the taint; `None` = any.
     pub key: Option<String>,
-    /// Its value; none is every value.
+    /// Value of the taint; `None` = any.
     pub value: Option<String>,
-    /// Its effect; none is every effect.
+    /// Effect of the taint; `None` = any.
     pub effect: Option<Effect>,
 }
 
-/// What a taint does.
+/// Effect of a taint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Pods are not placed there.
+    /// Pods are not placed on the node.
     NoSchedule,
-    /// They are not placed there, nor left there.
+    /// Pods are not placed on the node, and running pods are evicted.
     NoExecute,
-    /// They are placed elsewhere if that is possible.
+    /// Pods are placed elsewhere if possible.
     PreferNoSchedule,
 }

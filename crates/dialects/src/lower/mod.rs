@@ -1,4 +1,4 @@
-//! From what was typed to what is meant, for both dialects. Pure.
+//! Lowers parsed arguments to intents, for both dialects. Pure.
 
 mod objects;
 mod pod_flags;
@@ -18,15 +18,15 @@ use crate::intent::{
 };
 use cli_kit::settings::TableStyle;
 
-/// Events shown when nothing else is asked.
+/// Default number of events shown.
 const EVENTS_MAX: usize = 50;
 /// The words that may stand for "a job" before a name.
 pub const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
 
-/// What a command means.
+/// Intent of a command.
 ///
 /// # Errors
-/// A combination of flags that means nothing; the text says which.
+/// A combination of flags that has no meaning; the text names them.
 pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String> {
     Ok(match command {
         Command::Submit(typed) => Intent::Submit(Box::new(submit::v1(*typed.0, line)?)),
@@ -193,7 +193,7 @@ fn only(typed: args::Filter, phases: Vec<String>) -> Only {
     Only { phases, nodes: typed.node, users: typed.user, labels: typed.label, ..Only::default() }
 }
 
-/// A noun, made narrower by the flags that say which of them.
+/// A noun, narrowed by the type and framework flags.
 fn narrowed(noun: Noun, only: &v2::Only) -> Result<Noun, String> {
     let asked = only.r#type.map(|asked| match asked {
         v2::Type::Training => Noun::Standard,

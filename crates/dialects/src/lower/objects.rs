@@ -1,4 +1,4 @@
-//! From the words about manifests and about what is kept beside workloads to what is meant. Pure.
+//! Lowers the commands about manifests and about objects other than workloads. Pure.
 
 use super::page;
 use crate::args::objects::{OfObjects, Verb};

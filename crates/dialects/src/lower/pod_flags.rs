@@ -1,4 +1,4 @@
-//! From the flags about what is around a workload to what it is, for both dialects.
+//! Lowers the flags of container and pod options, for both dialects. Pure.
 
 use api_types::{
     HostPathInstance, ImagePullPolicy, NfsInstance, Port, PvcInstance, Security, Storage,
@@ -7,8 +7,8 @@ use api_types::{
 use crate::args::pod_flags::{Common, Opened, ServiceType, Timing, V1, V2, opened};
 use crate::intent::{Access, ContainerOptions};
 
-/// The ports that are forwarded to the submitting machine; they are none of the workload's. Those
-/// of ingress have no number outside.
+/// Takes the ports that are forwarded to the submitting machine out of those of the workload;
+/// `None` if none are. Ports of ingress lose their external number.
 pub(super) fn ports(typed: &mut V1, notes: &mut Vec<String>) -> Result<Option<Access>, String> {
     if typed.service_type.is_some() && typed.port.is_empty() {
         return Err("--service-type: say of which port, with --port EXTERNAL:INTERNAL".to_owned());
@@ -105,7 +105,7 @@ pub(super) fn v2(typed: V2) -> ContainerOptions {
     around
 }
 
-/// What keeps claims away that are mounted elsewhere.
+/// Mounts that exclude the claims of the workers from the master; each has the path of a claim.
 pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>> {
     let gone = |claim: &PvcInstance| PvcInstance {
         path: claim.path.clone(),
@@ -115,7 +115,7 @@ pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>
     claims.map(|claims| claims.iter().map(gone).collect())
 }
 
-/// The label by which a workload has the simulated driver, or a quickstart has none.
+/// Label that turns the simulated driver of a workload on or off.
 const SIMULATED_DRIVER: &str = "elastane/simulated-driver";
 
 /// The labels of a workload.
@@ -158,14 +158,14 @@ fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
     Some(all).filter(|all| !all.is_empty())
 }
 
-/// When it may start, and for how long it runs.
+/// Sets the scheduling gates, the preemption delay and the time limit.
 pub(super) fn timing(around: &mut ContainerOptions, typed: Timing) {
     around.gates = gates(typed.scheduling_gate);
     around.preemption_delay_s = typed.preemption_delay;
     around.time_limit_s = typed.time_limit;
 }
 
-/// The gates that are named; `''` names none.
+/// Names of the gates; `''` = none.
 pub(super) fn gates(typed: Vec<String>) -> Option<Vec<String>> {
     let named = |typed: Vec<String>| typed.into_iter().filter(|gate| !gate.is_empty()).collect();
     (!typed.is_empty()).then(|| named(typed))

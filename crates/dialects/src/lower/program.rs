@@ -1,4 +1,4 @@
-//! From the words about this program itself to what is meant. Pure.
+//! Lowers the commands about this program itself. Pure.
 
 use super::output;
 use crate::args::program::{Config, Metrics};
@@ -24,7 +24,7 @@ pub(super) const NO_NIM: &str = "there is no operator for NIM here; submit its i
 pub(super) const NO_PROJECT_CHANGE: &str = "projects are made and changed by an administrator, at the server: `elastane project create NAME \
      --gpu-quota N`";
 
-/// All of them, for review.
+/// All texts, for review.
 #[cfg(test)]
 pub(crate) const TEXTS: [&str; 8] = [
     NO_PROJECT_CHANGE,
@@ -49,12 +49,12 @@ pub(super) fn config(verb: Config) -> Intent {
     }
 }
 
-/// What there is nothing of, and what to type instead.
+/// Refuses a command that has nothing to act on; the text says what to type instead.
 pub(super) const fn refused(why: &'static str) -> Intent {
     Intent::LocalCommand(LocalCommand::Nothing { why, done: false })
 }
 
-/// To print or forget nothing is done at once; to switch it on would be a lie.
+/// Printing or clearing measurements succeeds, as there are none; enabling them is refused.
 pub(super) const fn report(verb: &Metrics) -> Intent {
     Intent::LocalCommand(match verb {
         Metrics::Output | Metrics::Clear => LocalCommand::Nothing { why: NO_REPORT, done: true },

@@ -1,4 +1,4 @@
-//! From the words of a submission to what is to be submitted, for both dialects. Pure.
+//! Lowers the words of a submission to a `Submit`, for both dialects. Pure.
 
 use api_types::{self as wire, Port};
 
@@ -11,9 +11,9 @@ use crate::intent::{
     Master, Mode, Name, Noun, Place, Runs, Serving, Spec, Stdio, Submit, Target, Update, Variable,
 };
 
-/// What the workers of MPI do: their launcher starts everything.
+/// Command of MPI workers: their launcher starts everything.
 const WAITING: [&str; 2] = ["sleep", "infinity"];
-/// What `--jupyter` runs, and its port.
+/// Image and port of `--jupyter`.
 const NOTEBOOK: &str = "jupyter/scipy-notebook";
 const NOTEBOOK_PORT: u16 = 8888;
 
@@ -40,12 +40,12 @@ pub(super) fn v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
     if submit.access.is_some() && matches!(submit.mode, Mode::Attach { .. }) {
         return Err("--attach: this terminal cannot stay at its ports as well; leave it out".into());
     }
-    // A training is preemptible anyway.
+    // A training is always preemptible.
     submit.spec.preemptible = (preemptible && interactive).then_some(true);
     Ok(submit)
 }
 
-/// What `--jupyter` stands for, as far as nothing else was said, with a note of each.
+/// Fills in the defaults of `--jupyter` for values that were not given, with a note for each.
 fn notebook(job: &mut v1::Job, notes: &mut Vec<String>) -> Access {
     let mut uses = |what: &str, flag: &str| notes.push(format!("Using {what}; {flag} changes it"));
     if job.image.is_none() && job.template.is_none() {
@@ -74,8 +74,8 @@ fn notebook(job: &mut v1::Job, notes: &mut Vec<String>) -> Access {
     Access { any_port, notebook: true, own_path, ..Access::default() }
 }
 
-/// How an inference of this dialect serves. Its port is reached at its address; a service type that
-/// opens a port of every node to all who reach it makes the address public, and no other does.
+/// Serving settings of an inference of the first dialect. Its port is reached at its address; a
+/// service type that opens a port of every node makes the address public, and no other does.
 fn serving(job: &mut v1::Job, replicas: Option<u32>) -> Result<Serving, String> {
     let around = &mut job.around;
     let [Port { container: Some(port), .. }] = around.port[..] else {
@@ -174,7 +174,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
 }
 
-/// How the ports of a workload without a terminal are reached.
+/// Note on `port-forward`, for the ports of a workload without a terminal.
 fn forward_later(name: &Name, ports: &[(u16, u16)]) -> String {
     let name = if let Name::Given(name) = name { name } else { "NAME" };
     let ports: String =
@@ -194,7 +194,7 @@ fn stdio(typed: &args::Console) -> Result<Stdio, String> {
     Ok(stdio)
 }
 
-/// What is done with it; replicas have no terminal.
+/// Action on the submission; replicas have no terminal.
 fn mode(asking: &args::DryRunFlags, console: Option<&args::Console>) -> Result<Mode, String> {
     let attached = console.filter(|console| console.attach);
     let within_s = attached.map(|console| console.pod_running_timeout.unwrap_or(ATTACH_WAIT_S));
@@ -207,7 +207,7 @@ fn mode(asking: &args::DryRunFlags, console: Option<&args::Console>) -> Result<M
     }
 }
 
-/// Command and arguments, from words after `--` or from the strings of old.
+/// Command and arguments, from the words after `--` or from the older string flags.
 fn words_v1(
     command: Option<&str>,
     args: Option<&str>,
@@ -252,7 +252,7 @@ pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit,
     v2(typed.named, spec(typed.what, None)?, kind, mode, line)
 }
 
-/// How an inference of the second dialect serves.
+/// Serving settings of an inference of the second dialect.
 fn serving_v2(typed: v2::Serving) -> Serving {
     let scaling = wire::AutoScaling {
         metric_threshold_percentage: typed.metric_threshold_percentage.map(Into::into),
@@ -283,14 +283,14 @@ pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
         recreate: typed.recreate,
         ..Update::new(of)
     };
-    // Its present values, in place of a revision that waits for room.
+    // An update without flags is refused: it changes nothing.
     if update == Update::new(update.of.clone()) {
         return Err("say what to change, such as --max-replicas 3".to_owned());
     }
     Ok(update)
 }
 
-/// What changes of a training or a workspace.
+/// Update of a training or a workspace.
 pub(super) fn change(noun: Noun, typed: v2::Change) -> Result<Update, String> {
     let of = Target { noun, name: typed.name, pod: None };
     let (labels, labels_gone) = set_and_gone(typed.label);
@@ -383,7 +383,7 @@ pub(super) fn distributed(
 }
 
 impl Distributed {
-    /// A distributed training of which nothing else was said.
+    /// A distributed training with default values.
     pub(super) const fn of(framework: Framework) -> Self {
         Self {
             framework,
@@ -397,7 +397,8 @@ impl Distributed {
     }
 }
 
-/// MPI: the command is that of the launcher, which needs no GPU; the workers wait for its ranks.
+/// Moves the command of an MPI training to the launcher, which needs no GPU by default; the workers
+/// wait for its ranks.
 fn led(mut submit: Submit) -> Submit {
     let Kind::Distributed(distributed) = &mut submit.kind else { return submit };
     if distributed.framework != Framework::Mpi {
@@ -441,7 +442,7 @@ fn v2(
         compute: named.compute,
         data: named.datasource,
     };
-    // Until 2.19 this was a variable, then an asset; the `=` tells which is meant.
+    // Until 2.19 this was a variable, then an asset; a `=` marks the variable.
     for text in named.environment {
         match text.split_once('=') {
             Some((key, value)) => {
@@ -556,7 +557,7 @@ fn place(typed: args::Place) -> Place {
     }
 }
 
-/// What was said of GPUs.
+/// GPU flags of the second dialect.
 struct Shares {
     devices: Option<u32>,
     kind: Option<v2::GpuRequestType>,

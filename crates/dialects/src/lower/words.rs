@@ -1,9 +1,9 @@
-//! Words of a submission: the name where none is given, and a command line that is one of them. Does not
-//! know about: flags.
+//! Words of a submission: the default prefix of the name, and the note on a command line in a
+//! single word. Does not know about: flags.
 
 use crate::intent::Kind;
 
-/// The prefix of the name where none is given.
+/// Default prefix of the name.
 pub(super) const fn of_kind(kind: &Kind) -> &'static str {
     match kind {
         Kind::Training(_) | Kind::Distributed(_) => "training",
@@ -12,7 +12,7 @@ pub(super) const fn of_kind(kind: &Kind) -> &'static str {
     }
 }
 
-/// A command line that came as one word, in quotes: nothing takes it apart.
+/// The note on a command line given as a single quoted word, which is not split.
 pub(super) fn only_word(command: &[String], args: &[String]) -> Option<String> {
     let mut words = command.iter().chain(args);
     let (word, more) = (words.next()?, words.next());

@@ -1,9 +1,9 @@
-//! How people come to what they submit in the first dialect: what the lines mean.
+//! Access to workloads that are submitted in the first dialect: the meaning of the lines.
 
 use super::lines::{meaning, submit};
 use crate::intent::{Access, Kind};
 
-/// How a submission opens its workload at once.
+/// Access that a submission opens.
 fn access(line: &str) -> Access {
     submit(line).access.unwrap_or_else(|| panic!("{line}"))
 }

@@ -1,4 +1,4 @@
-//! A submission once more, with one thing asked for otherwise.
+//! Command lines that repeat a submission with one value changed.
 
 use super::lines::submit;
 use crate::{again, creation};
@@ -99,7 +99,7 @@ fn what_no_flag_can_say_is_not_said() {
         let line = format!("runai submit-dist pytorch j -i x {flags}");
         let fewer = |pods| again(&line, "a", "fewer_pods", Some(pods));
         assert_eq!(fewer("0"), None, "{line}");
-        // A master that is like the workers is not one of them.
+        // A master with the specification of the workers is not a worker.
         assert_eq!(fewer("1").is_some(), flags.is_empty(), "{line}");
     }
 }

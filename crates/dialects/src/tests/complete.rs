@@ -4,7 +4,7 @@ use crate::args::tree;
 use crate::complete::noun_in;
 use crate::intent::{Framework, Noun};
 
-/// What the last word of a line may become; without a server, of which no name is known.
+/// Completions of the last word of a line, without names of a server.
 fn goes_on(line: &str) -> Vec<String> {
     let words: Vec<_> = line.split(' ').map(Into::into).collect();
     let last = words.len() - 1;

@@ -93,7 +93,7 @@ const V1_TAKEN: &[&str] = &[
     "--what-if",
 ];
 
-/// The same, with what is said.
+/// Refused flags of `runai submit j -i x …`, with part of the message.
 const V1_REFUSED: &[(&str, &str)] = &[
     ("--name k", "cannot be used with"),
     ("--job-name-prefix k", "cannot be used with"),
@@ -158,7 +158,7 @@ const V1_REFUSED: &[(&str, &str)] = &[
     ("--pod-running-timeout 5s", "required arguments were not provided"),
 ];
 
-/// The same; this version does not act on them.
+/// Flags of `runai submit j -i x …` that this version does not support.
 const V1_LATER: &[&str] = &["--local-image", "--user me"];
 
 /// Spellings of the second dialect.
@@ -197,7 +197,7 @@ const IDLE: &[(&str, &str)] = &[
     ("version", "--wide"),
 ];
 
-/// Of jobs of several pods.
+/// Flags of `submit-dist` and `submit-mpi` that this version does not support.
 const TOGETHER_LATER: &[&str] = &[
     "--interactive",
     "--preemptible",
@@ -377,7 +377,7 @@ const INFERENCE_REFUSED: &[(&str, &str)] = &[
     ("--runs 3", "unexpected argument '--runs'"),
 ];
 
-/// All of a table is taken by the parser, and by the server.
+/// Checks that the parser and the server accept every entry of a table.
 fn taken(head: &str, tails: &[&str]) {
     for tail in tails {
         let line = format!("runai {head} {tail}");
@@ -396,7 +396,7 @@ fn refused(head: &str, tails: &[(&str, &str)]) {
     }
 }
 
-/// A flag of later is named with a reason, and is no flag of now.
+/// Checks that an unsupported flag is refused with a reason, and is not supported as well.
 fn later(head: &str, tails: &[&str]) {
     for tail in tails {
         let flag = tail.split([' ', '=']).next().unwrap();
@@ -540,7 +540,7 @@ fn one_note_names_all_flags_of_a_line_that_change_nothing() {
     for (head, tail) in IDLE {
         let (with, said) = note(&format!("runai {head} {tail}"));
         let (without, nothing) = note(&format!("runai {head}"));
-        // A submission keeps its line.
+        // A submission keeps its command line.
         if !head.contains("submit") {
             assert_eq!(with, without, "{head} {tail}");
         }

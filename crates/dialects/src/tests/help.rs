@@ -8,7 +8,7 @@ use expect_test::expect_file;
 use crate::args::{tree, unsupported_flags};
 use crate::lower::program;
 
-/// The pages of a command and of those below it. `seen` are pages by their text, as many nouns have
+/// The pages of a command and of those below it. `seen` has pages by their text, as many nouns have
 /// the same verbs.
 fn pages(command: &mut Command, seen: &mut BTreeMap<String, String>, to: &mut String) {
     for long in [command.render_help(), command.render_long_help()] {
@@ -19,7 +19,7 @@ fn pages(command: &mut Command, seen: &mut BTreeMap<String, String>, to: &mut St
     }
     let name = command.get_bin_name().unwrap_or("runai").to_owned();
     let text = command.render_help().to_string();
-    // What all commands take is on the first page.
+    // Global options are shown on the first page only.
     let own = if seen.is_empty() { &text } else { text.split("Global options:").next().unwrap() };
     match seen.get(&own.replace(&name, "")) {
         Some(other) => to.push_str(&format!("==> {name}: as {other}\n\n")),
@@ -44,7 +44,7 @@ fn help_fits_80_columns() {
     assert_plain(&text);
 }
 
-/// Words that stand for no term of the field.
+/// Words that are not terms of the field.
 fn assert_plain(text: &str) {
     let text = text.to_lowercase();
     for word in ["nobody", "somebody", "anybody", "whoever", "anew", "lest "] {

@@ -11,7 +11,7 @@ use crate::understood;
 use cli_kit::exit::Error;
 use cli_kit::settings::TableStyle;
 
-/// What a line means, or what is said about it.
+/// Intent of a command line, or the text of its error.
 pub(super) fn meaning(line: &str) -> Result<Intent, String> {
     let words = shell_words::split(line).unwrap();
     let argv = words.iter().map(Into::into).collect();
@@ -393,7 +393,7 @@ fn every_published_way_to_log_in_is_understood() {
         ("runai login user -u ann@example.org --new-password hush", user(None, hush())),
         ("runai login application --name ci --secret hush", application(Some("ci"), hush())),
         ("runai login application --client-id 7 --secret hush", application(Some("7"), hush())),
-        // One that is made at random may begin so.
+        // A random name may begin so.
         (
             "runai login application --name ci --secret -e",
             application(Some("ci"), Some("-e".into())),
@@ -460,7 +460,7 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
     assert!(refused.contains("the server knows its login provider"), "{refused}");
 }
 
-/// What the server makes of a submission.
+/// Workload specification that the server derives from a submission.
 pub(super) fn asked_of_server(line: &str) -> Result<spec::WorkloadSpec, Error> {
     let (workload_type, request) = submission(line)?.request("j")?;
     api::workload_asked_for(workload_type, request).map_err(Error::Usage)

@@ -6,7 +6,7 @@ use super::lines::{asked_of_server, meaning, submit};
 use crate::intent::Intent;
 use crate::request;
 
-/// What is sent, without the line that is kept for people.
+/// Request body of a line, without the command line.
 fn sent(line: &str) -> String {
     let mut request = request::creation(&submit(line), "n", "1".to_owned());
     if let Some(spec) = &mut request.spec {
@@ -196,7 +196,7 @@ fn the_command_of_mpi_is_that_of_the_launcher_which_has_no_gpu() {
             r#"{"masterSpec":{"command":"mpirun -np 2 train","compute":{"gpuDevicesRequest":0}},"spec":{"command":"sleep infinity","compute":{"gpuDevicesRequest":1},"distributedFramework":"MPI","image":"x","numWorkers":2}}"#
         ]],
     );
-    // Both were said, so each has its own.
+    // Both flags were given, so each keeps its value.
     check(
         "runai training mpi submit j -i x --master-command mpirun --master-args train \
          --master-gpu-devices-request 1 -c -- sshd",

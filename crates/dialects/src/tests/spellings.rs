@@ -1,4 +1,4 @@
-//! Command lines as other clients, older versions and hands in a hurry spell them.
+//! Command lines as other clients and older versions spell them, and with common mistakes.
 
 use super::lines::{meaning, submit};
 use crate::intent::{Framework, Intent, Noun, Page, Runs, Wait};
@@ -41,7 +41,7 @@ fn a_switch_says_yes_or_no() {
         assert!(!of("--tty=false").stdio.tty, "{head}");
         assert_eq!(of("-- --tty=false").args, ["--tty=false"], "{head}");
     }
-    // One that is off stands in nothing's way.
+    // A switch that is off conflicts with nothing.
     assert!(meaning("runai submit j -i x --interactive=false --elastic").is_ok());
     assert!(meaning("runai list jobs --all-projects=true --quiet=true").is_ok());
     let Ok(Intent::Exec { command, .. }) = meaning("runai exec a1 train --tty=true") else {

@@ -1,4 +1,4 @@
-//! What can be typed after `elastane user`, `service-account`, `access-key` and `access-rule`.
+//! The command lines of `elastane user`, `service-account`, `access-key` and `access-rule`.
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;

@@ -1,5 +1,5 @@
-//! `elastane user`, `service-account`, `access-key` and `access-rule`: who may use the server, and for
-//! what.
+//! `elastane user`, `service-account`, `access-key` and `access-rule`: users of the server, and
+//! their rights.
 
 pub(super) mod args;
 
@@ -227,7 +227,7 @@ fn keys_table(keys: &[AccessKey]) -> Table {
 fn rules_table(rules: &[wire::AccessRule], accounts: &[ServiceAccount]) -> Table {
     let mut table = Table::new(&["Rule", "Subject", "Kind", "Role", "Scope"]);
     for rule in rules {
-        // Service accounts are named by their ids in rules.
+        // Rules refer to service accounts by their ids.
         let account = accounts.iter().find(|one| one.id == rule.subject_id);
         let subject = account.map_or(&rule.subject_id, |one| &one.name).clone();
         let (kind, scope) = words(rule.subject_type, rule.scope_type);
@@ -273,7 +273,7 @@ fn named_role<'a>(roles: &'a [Role], name: &str) -> Result<&'a Role, Error> {
     if let Some(role) = roles.iter().find(same) {
         return Ok(role);
     }
-    // A part of the name is enough where only one has it.
+    // A part of the name is enough if only one role has it.
     let has = |role: &&Role| short_name(&role.name).split('-').any(|word| word == asked);
     let mut having = roles.iter().filter(has);
     if let (Some(role), None) = (having.next(), having.next()) {
@@ -323,7 +323,7 @@ async fn named_scope(client: &Client, scope: Scope) -> Result<(ScopeType, String
     }
 }
 
-/// The kind of a subject, and what stands before the name of a scope.
+/// The kind of a subject, and the word before the name of a scope.
 const fn words(subject: SubjectType, scope: ScopeType) -> (&'static str, &'static str) {
     let subject = match subject {
         SubjectType::User => "user",

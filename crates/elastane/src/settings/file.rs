@@ -1,4 +1,5 @@
-//! The file with settings (TOML). Owns: its keys are names of settings, and every fault has a line.
+//! The settings file (TOML). Owns: that its keys are names of settings, and that every error has a
+//! line.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{ALL, Error, Layer, Setting, SettingText};
 
-/// Reads the file.
+/// Reads the settings file.
 pub(super) fn read(path: &Path) -> Result<Layer, Error> {
     let text =
         fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;

@@ -1,5 +1,5 @@
-//! Settings on the command line: a flag for each of the list, so that none is written twice. Owns:
-//! which commands take which, and the lines of their help.
+//! Flags of the settings, generated from the list, so that none is defined twice. Owns: the
+//! settings of each command, and the lines of their help.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -9,24 +9,24 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::{ALL, Layer, Setting, SettingText};
 
-/// Which settings a command takes.
+/// Settings of a command.
 pub(crate) trait Scope: Debug {
-    /// True if this is one of them.
+    /// True if the command has a flag for this setting.
     fn takes(setting: &Setting) -> bool;
 }
 
-/// All of them: what the server takes.
+/// All settings: the server.
 #[derive(Debug)]
 pub(crate) struct Server;
 
 impl Scope for Server {
     fn takes(setting: &Setting) -> bool {
-        // That is a flag of every command.
+        // This is a global flag.
         setting.key != "state_dir"
     }
 }
 
-/// Where the state is, beside its directory.
+/// Location of the state, in addition to its directory.
 #[derive(Debug)]
 pub(crate) struct Storage;
 
@@ -36,7 +36,7 @@ impl Scope for Storage {
     }
 }
 
-/// Where the keys of credentials are, too.
+/// Location of the state and of the keys of credentials.
 #[derive(Debug)]
 pub(crate) struct KeyFile;
 
@@ -46,7 +46,7 @@ impl Scope for KeyFile {
     }
 }
 
-/// The settings that were typed.
+/// The settings that were given as flags.
 #[derive(Debug)]
 pub(crate) struct Flags<S> {
     pub(crate) typed: Layer,
@@ -96,7 +96,7 @@ fn flag(setting: &'static Setting) -> Arg {
     }
 }
 
-/// The help of a setting, with its default.
+/// Help text of a setting, with its default.
 pub(super) fn help(setting: &Setting) -> String {
     let default = match (setting.default, setting.unset) {
         ("", usual) => usual.replace('`', ""),

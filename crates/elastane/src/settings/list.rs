@@ -1,14 +1,14 @@
-//! Every setting of the server, each in this one place: name, type, default, how it is read, and
-//! what it means. Flags, variables, keys of the file, the help, `elastane config show` and the
-//! tables of the documentation follow from it.
+//! The list of the settings of the server, each defined once: name, type, default, reader, and
+//! meaning. Flags, variables, keys of the file, the help, `elastane config show` and the tables of
+//! the documentation are derived from it.
 //!
 //! ```text
 //! /// Line in the help
 //! key: Type = reader { value: "PLACEHOLDER", default: "text", meaning: "for the documentation" }
 //! ```
 //!
-//! A type is what the reader gives; a setting without a default has an `Option` of it. One without
-//! `value` is true or false.
+//! The type is the result of the reader; a setting without a default has an `Option` of it. A
+//! setting without `value` is a switch.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use crate::runtime::Choice;
 use crate::{accounts, addresses, runtime};
 
 const ISOLATION: &str = "Isolation of processes";
-/// The section of the settings that say at which provider people log in.
+/// Section of the settings of the login provider.
 pub(crate) const LOGIN_PROVIDER: &str = "Login provider";
 
 /// The name of a flag, with hyphens in place of underscores.
@@ -65,7 +65,7 @@ macro_rules! settings {
         }),+];
 
         impl Settings {
-            /// Reads each by itself.
+            /// Reads all settings, each independently.
             pub(crate) fn read(sources: &Sources) -> Result<Self, Error> {
                 let mut all = ALL.iter();
                 let mut next = || all.next().expect("as many as there are fields");

@@ -1,6 +1,6 @@
-//! The settings of the server: flag > environment > file > default. Owns: what a setting is, where
-//! its value may come from, and what is said about a wrong origin. Which settings there are is in
-//! [`list`]; does not know what a value means.
+//! The settings of the server: flag > environment > file > default. Owns: the definition of a
+//! setting, its possible origins, and the errors about a wrong origin. The list of settings is in
+//! [`list`]; does not know the meaning of a value.
 
 mod file;
 mod flags;
@@ -19,54 +19,54 @@ pub(crate) use flags::{Flags, KeyFile, Server, Storage};
 pub(crate) use list::{ALL, LOGIN_PROVIDER, Settings};
 pub(crate) use reference::Document;
 
-/// What begins the name of a variable.
+/// Prefix of the names of variables.
 const VARIABLE_PREFIX: &str = "ELASTANE_";
-/// The origin of a value that was not given.
+/// Origin of a default value.
 const DEFAULT: &str = "default";
 
-/// What is known about a setting beside its type.
+/// Description of a setting, without its type.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// Its name in the file.
     pub(crate) key: &'static str,
     /// Its name on the command line, without the hyphens before it.
     pub(crate) flag: &'static str,
-    /// What stands for a value in texts; none for one that is true or false.
+    /// Placeholder of a value in texts; `None` for a switch.
     pub(crate) value: Option<&'static str>,
-    /// The value if none is given; empty if there is none.
+    /// Default value; empty if there is none.
     pub(crate) default: &'static str,
-    /// What happens if none is given and there is no default.
+    /// Behaviour without a value, if there is no default.
     pub(crate) unset: &'static str,
-    /// The line in the help.
+    /// Line in the help.
     pub(crate) help: &'static str,
-    /// What the documentation says of it, in Markdown.
+    /// Description for the documentation, in Markdown.
     pub(crate) meaning: &'static str,
-    /// The section of the help.
+    /// Section of the help.
     pub(crate) heading: Option<&'static str>,
-    /// Where its value may stand.
+    /// Possible origins of its value.
     pub(crate) origins: Origins,
-    /// A setting that is not given together with it. An origin that says anything about one of
-    /// both decides about both.
+    /// Setting that cannot be combined with it. The highest origin that gives one of both decides
+    /// about both.
     pub(crate) excludes: Option<&'static str>,
     /// True if it names a file with secrets, which no workload may read.
     pub(crate) is_secret_file: bool,
-    /// The value for people, if the text has parts that stay private.
+    /// The value for display, if its text has private parts.
     pub(crate) shown: Option<fn(&str) -> String>,
 }
 
-/// Where the value of a setting may stand.
+/// Possible origins of the value of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origins {
     /// In a flag, a variable or the file.
     All,
-    /// Not in the file.
+    /// In a flag or a variable.
     FlagAndVariable,
-    /// In a flag: it is for one start.
+    /// In a flag: the value is for one start.
     Flag,
 }
 
 impl Setting {
-    /// A text without a default, which may stand anywhere.
+    /// A text setting without a default, from any origin.
     const TEXT: Self = Self {
         key: "",
         flag: "",
@@ -82,18 +82,18 @@ impl Setting {
         shown: None,
     };
 
-    /// Its name in the environment.
+    /// Name of its variable; `None` if it has none.
     pub(crate) fn variable(&self) -> Option<String> {
         let variable = format!("{VARIABLE_PREFIX}{}", self.key.to_ascii_uppercase());
         (self.origins != Origins::Flag).then_some(variable)
     }
 
-    /// Its name in the file.
+    /// Key in the file; `None` if it has none.
     pub(crate) fn file_key(&self) -> Option<&'static str> {
         (self.origins == Origins::All).then_some(self.key)
     }
 
-    /// True if it is true or false.
+    /// True for a switch.
     pub(crate) const fn is_switch(&self) -> bool {
         self.value.is_none()
     }
@@ -109,12 +109,12 @@ pub(crate) fn setting(key: &str) -> Option<&'static Setting> {
     ALL.iter().find(|setting| setting.key == key)
 }
 
-/// The help of the setting of this name.
+/// Help text of the setting of this name.
 pub(crate) fn help_of(key: &str) -> String {
     setting(key).map(flags::help).unwrap_or_default()
 }
 
-/// A value as text, and where it comes from.
+/// Text of a value, and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SettingText {
     pub(crate) text: String,
@@ -127,45 +127,45 @@ impl SettingText {
     }
 }
 
-/// What was given for a setting, to name its origin in an error.
+/// Looks up the text of a setting by key, to name its origin in an error.
 pub(crate) type Find<'a> = &'a dyn Fn(&str) -> Option<&'a SettingText>;
 
-/// A fault of what was given for a setting.
+/// An error about the text of a setting.
 pub(crate) fn fault(find: Find<'_>, key: &str, fault: impl ToString) -> Error {
     let usual = SettingText { text: String::new(), origin: key.to_owned() };
     find(key).unwrap_or(&usual).fault(fault)
 }
 
-/// Why the settings cannot be used.
+/// Errors of the settings.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// The file cannot be read.
     #[error("failed to read {}: {source}", path.display())]
     Read {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
     },
-    /// The file is wrong.
+    /// The file has an error.
     #[error("{}:{line}: {fault}", path.display())]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where in it.
+        /// Line of the error.
         line: usize,
-        /// What is wrong and what is allowed.
+        /// Text of the error, with the allowed values.
         fault: String,
     },
-    /// A value means nothing.
+    /// A value is invalid.
     #[error("{origin}: {fault}")]
     Value {
-        /// Where the value comes from.
+        /// Origin of the value.
         origin: String,
-        /// What is wrong and what is allowed.
+        /// Text of the error, with the allowed values.
         fault: String,
     },
-    /// There is no place for the state.
+    /// There is no default state directory.
     #[error("HOME is not set; say where to keep the state with --state-dir DIR")]
     NoHome,
 }
@@ -173,15 +173,15 @@ pub(crate) enum Error {
 /// Values of one origin, by key.
 pub(crate) type Layer = BTreeMap<&'static str, SettingText>;
 
-/// Everything that was given.
+/// The values of all origins.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// The origin that wins comes first.
+    /// Layers by origin, the highest first.
     layers: [Layer; 4],
 }
 
 impl Sources {
-    /// Collects what flags, environment and file say. Nothing is read as a value yet.
+    /// Collects the values of flags, environment and file, as texts.
     pub(crate) fn collect(
         state_dir: Option<&Path>,
         mut flags: Layer,
@@ -206,7 +206,8 @@ impl Sources {
         Ok(Self { layers: [flags, variables, file.unwrap_or_default(), usual] })
     }
 
-    /// What was given for a setting, by the highest origin that says anything about it.
+    /// The text of a setting from the highest origin that gives it; `None` if a higher one gives
+    /// the setting that it excludes.
     pub(crate) fn find(&self, key: &str) -> Option<&SettingText> {
         let other = setting(key).and_then(|setting| setting.excludes);
         for layer in &self.layers {
@@ -220,7 +221,7 @@ impl Sources {
         None
     }
 
-    /// Reads what was given for a setting, else its default.
+    /// Reads the text of a setting, else its default.
     fn read<T, S: SettingField<T>>(
         &self,
         setting: &Setting,

@@ -1,5 +1,5 @@
-//! From texts to the values of settings, each by itself. Owns: what is allowed in a text, and what
-//! is said about another.
+//! Conversion of texts to the values of settings, each by itself. Owns: the allowed texts, and the
+//! errors about others.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use tracing::level_filters::LevelFilter;
 
 use super::{Error, SettingText};
 
-/// Shortest time for which a log is kept: a day.
+/// Minimum retention of a log in milliseconds: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
-/// Most ended workloads that stay in memory: each takes a few KiB.
+/// Maximum number of ended workloads in memory: each takes a few KiB.
 const ENDED_KEPT_MAX: usize = 100_000;
-/// Longest domain of workloads, of the 253 characters of a name.
+/// Maximum length of the domain of workloads, of the 253 characters of a name.
 const DOMAIN_CHARS_MAX: usize = 189;
 
 /// A window of time in which usage counts.
@@ -25,7 +25,7 @@ pub(crate) struct Window {
     pub(crate) kind: WindowKind,
 }
 
-/// As it is: it is read where it is used.
+/// Returns the text unchanged, for a value that is parsed later.
 pub(crate) fn given(given: &SettingText) -> Result<SettingText, Error> {
     Ok(given.clone())
 }
@@ -38,7 +38,7 @@ pub(crate) fn path(given: &SettingText) -> Result<PathBuf, Error> {
     Ok(PathBuf::from(&given.text))
 }
 
-/// A folder that is there by default, unless there is no home.
+/// The default state directory, or the given one; an error without a home.
 pub(crate) fn state_dir(given: &SettingText) -> Result<PathBuf, Error> {
     if given.text.is_empty() { Err(Error::NoHome) } else { path(given) }
 }
@@ -81,7 +81,7 @@ pub(crate) fn bytes(given: &SettingText) -> Result<u64, Error> {
     }
 }
 
-/// A size, or none at all.
+/// A size in bytes, or 0 for none.
 pub(crate) fn bytes_or_none(given: &SettingText) -> Result<u64, Error> {
     let bytes = units::parse_bytes(&given.text);
     bytes.map_err(|why| given.fault(format!("{why}; write a size such as 64MiB, or 0 for none")))
@@ -91,7 +91,7 @@ pub(crate) fn span_ms(given: &SettingText) -> Result<u64, Error> {
     Millis::read(&given.text).map_err(|fault| given.fault(fault))
 }
 
-/// A day or more.
+/// A duration of at least a day, in milliseconds.
 pub(crate) fn kept_ms(given: &SettingText) -> Result<u64, Error> {
     match span_ms(given)? {
         ms if ms < KEPT_MS_MIN => {
@@ -101,7 +101,7 @@ pub(crate) fn kept_ms(given: &SettingText) -> Result<u64, Error> {
     }
 }
 
-/// How many ended workloads stay in memory.
+/// Number of ended workloads that stay in memory.
 pub(crate) fn ended_kept(given: &SettingText) -> Result<usize, Error> {
     let count = given.text.parse().ok().filter(|count| *count <= ENDED_KEPT_MAX);
     count.ok_or_else(|| {
@@ -110,7 +110,7 @@ pub(crate) fn ended_kept(given: &SettingText) -> Result<usize, Error> {
     })
 }
 
-/// Limits by name: sizes of those of bytes, else numbers.
+/// Limits by name: sizes for limits in bytes, else numbers.
 pub(crate) fn user_limits(given: &SettingText) -> Result<UserLimits, Error> {
     let mut limits = UserLimits::default();
     let parts = given.text.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -137,7 +137,7 @@ pub(crate) fn user_limits(given: &SettingText) -> Result<UserLimits, Error> {
     Ok(limits)
 }
 
-/// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, which then restarts.
+/// `7d` is the last seven days; `7d,tumbling` restarts every seven days.
 pub(crate) fn window(given: &SettingText) -> Result<Window, Error> {
     let (length, kind) = match given.text.split_once(',') {
         None => (given.text.as_str(), WindowKind::Sliding),
@@ -154,12 +154,12 @@ pub(crate) fn window(given: &SettingText) -> Result<Window, Error> {
     Ok(Window { length_ms, kind })
 }
 
-/// No text of this is repeated in an error: it may hold a password.
+/// Database URL. An error never repeats its text, which may contain a password.
 pub(crate) fn database(given: &SettingText) -> Result<store::Database, Error> {
     given.text.parse().map_err(|error: store::BadUrl| given.fault(error))
 }
 
-/// Without the password.
+/// Database URL without the password.
 pub(crate) fn database_shown(text: &str) -> String {
     match text.parse() {
         Ok(store::Database::Postgres(url)) => url.to_string(),
@@ -168,7 +168,7 @@ pub(crate) fn database_shown(text: &str) -> String {
     }
 }
 
-/// The name of a domain, in small letters. There is room for a label before it.
+/// A domain name in lower case, short enough for a label before it.
 pub(crate) fn domain(given: &SettingText) -> Result<String, Error> {
     let domain = given.text.to_ascii_lowercase();
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

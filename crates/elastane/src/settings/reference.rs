@@ -1,4 +1,4 @@
-//! The settings as a table of the documentation. Owns: its columns.
+//! Tables of the settings for the documentation. Owns: their columns.
 
 use super::{ALL, LOGIN_PROVIDER, Setting};
 
@@ -8,14 +8,14 @@ const HEADER: &str = "| flag | environment | key in the file | default | meaning
 /// A document with such a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Document {
-    /// Where all others are.
+    /// Document of all other settings.
     Configuration,
-    /// Where those of the login provider are.
+    /// Document of the settings of the login provider.
     LoginProvider,
 }
 
 impl Document {
-    /// Where the settings of these two documents are.
+    /// All documents.
     pub(crate) const ALL: [Self; 2] = [Self::Configuration, Self::LoginProvider];
 
     fn has(self, setting: &Setting) -> bool {
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// The document with the table that is in it replaced by that of the list.
+    /// A document whose table is replaced by that of the current list.
     fn with_table(text: &str, document: Document) -> String {
         let header = HEADER.lines().next().expect("two lines");
         let (before, rest) = text.split_once(header).expect("a table of settings");

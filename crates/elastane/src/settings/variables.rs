@@ -1,13 +1,13 @@
-//! Variables that look like settings and are none. Owns: which names beginning with `ELASTANE_`
-//! mean something, and the warning about another one.
+//! Variables that look like settings and are none. Owns: the known names beginning with
+//! `ELASTANE_`, and the warning about other ones.
 
 use cli_kit::message::print_always;
 use cli_kit::suggest;
 
 use super::{ALL, Origins, Setting, VARIABLE_PREFIX};
 
-/// Names, without the prefix, of variables that are no settings of the server: what its clients
-/// read, and what workloads find in their environment, in which a server may be started as well.
+/// Names, without the prefix, of variables that are not settings: those of clients, and those in
+/// the environment of workloads, in which a server may be started as well.
 const OTHERS: [&str; 9] = [
     "CA",
     "CHANNEL",
@@ -20,13 +20,13 @@ const OTHERS: [&str; 9] = [
     "URL",
 ];
 
-/// Warns of the variables of this process that were probably meant as settings.
+/// Warns about variables of this process that were probably meant as settings.
 pub(crate) fn warn() {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     warnings(names).iter().for_each(|text| print_always(&format!("warning: {text}")));
 }
 
-/// Warnings about the variables that were probably meant as settings, of all with these names.
+/// Warnings about the names that were probably meant as settings.
 fn warnings(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<_> = names.filter_map(|name| warning(&name)).collect();
     all.sort_unstable();

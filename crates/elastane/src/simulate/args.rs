@@ -1,4 +1,4 @@
-//! What can be typed after `elastane simulate`.
+//! The command line of `elastane simulate`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! `elastane simulate`: reading files and clocks for the simulator, and printing what it says.
-//! Owns: which of its ways is taken. Does not know about: any decision.
+//! `elastane simulate`: input files and clocks for the simulator, and its printed results. Owns:
+//! the choice of the mode. Does not know about: decisions.
 
 mod args;
 mod faults;
@@ -26,13 +26,13 @@ use cli_kit::exit::{self, Error};
 use cli_kit::input::read_text;
 use cli_kit::message::print_always;
 
-/// Most workloads that are diagnosed at the end, of those that are alike one.
+/// Maximum number of workloads that are diagnosed at the end; equal ones count once.
 const DIAGNOSED_MAX: usize = 8;
 
-/// Largest scenario file that is read.
+/// Maximum size of a scenario file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// Runs the command; what it prints goes to `out`.
+/// Runs the command, with output to `out`.
 pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(name) = &flags.state {
         return state(flags, name, out);
@@ -57,7 +57,7 @@ pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
     finish(&outcome, file)
 }
 
-/// Makes simulated GPUs and nodes of the running server fail, come and go.
+/// Makes a simulated GPU of the running server fail, or adds or removes a simulated node.
 pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
     let node = match &drill {
@@ -102,7 +102,7 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
     Ok(())
 }
 
-/// Refuses a node with real GPUs; whether there is one of this name, the server says.
+/// Refuses a node with real GPUs; the server checks that the node exists.
 async fn is_simulated(client: &Client, node: &str) -> Result<(), Error> {
     let nodes = client.status().await?.nodes;
     let found = nodes.iter().find(|found| found.name == node);
@@ -119,7 +119,7 @@ fn text(file: &Path) -> Result<String, Error> {
     read_text(file, FILE_BYTES_MAX)
 }
 
-/// Says in which file a fault is.
+/// Adds the name of the file to an error.
 fn in_file(file: &Path, error: &sim::Error) -> Error {
     let name =
         if file == Path::new("-") { "standard input".into() } else { file.display().to_string() };
@@ -135,7 +135,7 @@ fn read(file: &Path, flags: &Simulate) -> Result<Scenario, Error> {
     Ok(scenario)
 }
 
-/// An empty scenario with the knobs of the command line.
+/// An empty scenario with the policy of the command line.
 fn knobs(flags: &Simulate) -> Result<Scenario, Error> {
     let mut scenario = Scenario::empty();
     scenario.set_policy(&flags.policy).map_err(|error| Error::Usage(error.to_string()))?;
@@ -147,7 +147,7 @@ fn policy(flags: &Simulate) -> Result<sched::Policy, Error> {
     sim::policy(&knobs(flags)?.policy).map_err(Error::Usage)
 }
 
-/// Runs a scenario; the picture, if one is asked for, is written at once.
+/// Runs a scenario, and writes the chart if one is requested.
 fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcome, Error> {
     let whole = flags.json || flags.svg.is_some();
     let record = if whole { Record::Everything } else { Record::Decisions };
@@ -164,7 +164,7 @@ fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcom
     Ok(outcome)
 }
 
-/// Tells what was not as expected.
+/// An error if an expectation of the scenario failed.
 fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
     if outcome.failures.is_empty() {
         return Ok(());
@@ -181,7 +181,7 @@ fn finish(outcome: &Outcome, file: &Path) -> Result<(), Error> {
     Err(Error::Said(exit::FAILED))
 }
 
-/// One decision on a generated state, with its time.
+/// Decides once on a generated state, and prints the time.
 fn state(flags: &Simulate, name: &str, out: &mut dyn Write) -> Result<(), Error> {
     let known = State::ALL.into_iter().find(|state| state.name() == name);
     let state = known.ok_or_else(|| Error::Usage(format!("there is no state `{name}`")))?;

@@ -1,4 +1,4 @@
-//! What a simulation came to, as tables or as JSON. Owns: layout.
+//! Results of a simulation, as tables or as JSON. Owns: layout.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::Simulate;
 use cli_kit::exit::Error;
 use cli_kit::table::{self, Table};
 
-/// Most rows of a table; JSON has them all.
+/// Maximum number of rows of a table; JSON has all.
 const ROWS_MAX: usize = 200;
 
 #[derive(Serialize)]
@@ -101,9 +101,9 @@ fn more(total: usize, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-/// One row per workload, and why it waits.
+/// One row per workload, with its pending reasons.
 pub(super) fn workloads(frame: &Frame, out: &mut dyn Write) -> Result<(), Error> {
-    /// How many pods are in which state where.
+    /// Number of pods by state and place.
     type Counts<'a> = BTreeMap<(&'a str, String), u32>;
     let mut rows: BTreeMap<(&str, &str), Counts<'_>> = BTreeMap::new();
     for task in &frame.tasks {
@@ -136,7 +136,7 @@ pub(super) fn workloads(frame: &Frame, out: &mut dyn Write) -> Result<(), Error>
     more(total, out)
 }
 
-/// The long answers to why workloads wait.
+/// Prints the diagnoses of waiting workloads.
 fn diagnoses(frame: &Frame, out: &mut dyn Write) -> Result<(), Error> {
     let diagnosed = frame.pending.iter().filter_map(|w| Some((w, w.diagnosis.as_ref()?)));
     for (waiting, diagnosis) in diagnosed {
@@ -177,7 +177,7 @@ fn queues(frame: &Frame, out: &mut dyn Write) -> Result<(), Error> {
     more(frame.queues.len(), out)
 }
 
-/// How large a generated state was, and what its decision cost.
+/// Size of a generated state, and cost of its decision.
 #[derive(Serialize)]
 pub(super) struct Size<'a> {
     pub(super) state: &'a str,
@@ -189,7 +189,7 @@ pub(super) struct Size<'a> {
     pub(super) decision_ms: f64,
 }
 
-/// The summary of one plan.
+/// Prints the summary of a plan.
 pub(super) fn plan(
     plan: &Plan,
     as_json: bool,
@@ -249,7 +249,7 @@ pub(super) fn table(header: &[&str]) -> Table {
     table::Table::new(header)
 }
 
-/// What became of one workload, in sentences.
+/// Outcome of a workload, in sentences.
 pub(super) fn fate(frame: &Frame, project: &str, name: &str) -> Vec<String> {
     let tasks = frame.tasks.iter().filter(|task| task.project == project && task.workload == name);
     let mut lines = Vec::new();

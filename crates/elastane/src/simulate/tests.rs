@@ -1,4 +1,4 @@
-//! Command lines of `elastane simulate`, run whole, and what they print.
+//! Command lines of `elastane simulate` with their output.
 
 use std::path::Path;
 
@@ -201,7 +201,7 @@ fn a_generated_state_a_trace_and_random_histories() {
     file(dir.path(), "pods-default.csv", pods);
     let said = typed(&["--trace", &dir.path().to_string_lossy(), "--runs", "2"]).unwrap();
     assert!(said.contains("100 %    100.00 %"), "{said}");
-    // Two that share a GPU each, and one that needs both.
+    // Two that share a GPU each, and one that needs both GPUs.
     let nodes = "sn,cpu_milli,memory_mib,gpu,model\na,64000,9000,2,T4\nb,64000,9000,2,T4\n";
     file(dir.path(), "nodes.csv", nodes);
     let pods = "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,500\n1,1,1,500\n1,1,1,500\n\

@@ -1,5 +1,4 @@
-//! `simulate --trace`: runs over a trace with one seed after the other. Owns: the means and their
-//! table.
+//! `simulate --trace`: runs over a trace with successive seeds. Owns: the means and their table.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +10,7 @@ use sim::trace::{ARRIVED_PERCENT_MAX, Replay, read_nodes, read_pods, replay, rep
 use super::{Simulate, show};
 use cli_kit::exit::Error;
 
-/// Shares of the capacity, in percent, that are printed.
+/// Printed demands, in percent of the capacity.
 const SHOWN: [usize; 14] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100, 110, 120, 130];
 
 #[derive(Serialize)]
@@ -28,7 +27,7 @@ struct Report {
     seconds_per_run: f64,
     arrived_pods: usize,
     refused_pods: usize,
-    /// Moves that made room; none where they were not asked for.
+    /// Moves that made room; `None` if moves were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     moves: Option<usize>,
     /// Mean over the runs at each percent.
@@ -90,8 +89,8 @@ pub(super) fn run(flags: &Simulate, dir: &Path, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Mean over the runs of what was given out when so much had been asked for. A trace that never
-/// asks for as much ends with what it had.
+/// Mean allocation over the runs when this percentage of the capacity had been requested. A trace
+/// that never requests as much counts with its last value.
 fn mean_percent(runs: &[Replay], percent: usize) -> f64 {
     let one = |run: &Replay| {
         let held = run.allocated_millis.get(percent - 1).or(run.allocated_millis.last());

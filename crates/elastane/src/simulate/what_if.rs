@@ -1,6 +1,6 @@
-//! `simulate --from SNAPSHOT --submit …`: what would happen. Owns: the way from the words of a
-//! submission to a workload of a scenario, which is the server's own way unless it is said as a
-//! scenario says it, and the answer. Touches nothing.
+//! `simulate --from SNAPSHOT --submit …`: predicted outcome of submissions. Owns: the conversion of
+//! a submission to a workload of a scenario, which is the server's own unless it is given in the
+//! form of a scenario, and the answer. Accesses no files.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<
     ask(flags, super::read(file, flags)?, file, out)
 }
 
-/// Submits to the state of a scenario, which comes from that file.
+/// Submits to the state of a scenario from this file.
 pub(crate) fn ask(
     flags: &Simulate,
     mut scenario: Scenario,
@@ -51,8 +51,8 @@ pub(crate) fn ask(
     super::finish(&outcome, file)
 }
 
-/// What is asked for, in one of two ways: the words of a submission, or a workload as it stands in
-/// a scenario, which has its keys before colons.
+/// The submission, in one of two forms: the words of a command line, or a workload of a scenario
+/// file, whose keys are followed by colons.
 fn submitted(scenario: &Scenario, words: &str, number: usize) -> Result<Submit, Error> {
     let first = words.split_whitespace().next().unwrap_or_default();
     if first == "-" || first.starts_with(['{', '[']) || first.ends_with(':') {
@@ -61,7 +61,7 @@ fn submitted(scenario: &Scenario, words: &str, number: usize) -> Result<Submit, 
     Ok(Submit(vec![At::from(workload(scenario, words, number)?)]))
 }
 
-/// The workload that the words of a submission ask for.
+/// The workload of a submission's words.
 fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload, Error> {
     let said = dialects::submission(words)?;
     let projects: Vec<_> = leaves(scenario);
@@ -81,7 +81,7 @@ fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload,
     Ok(api::as_in_a_scenario(&spec, &project))
 }
 
-/// Queues that no other is below.
+/// Queues without child queues.
 fn leaves(scenario: &Scenario) -> Vec<&str> {
     let above = |name: &str| scenario.queues.iter().any(|q| q.parent.as_deref() == Some(name));
     scenario.queues.iter().map(|queue| queue.name.as_str()).filter(|name| !above(name)).collect()

@@ -1,8 +1,8 @@
-//! What the advice says happens. On random servers the commands that are said of each workload that
-//! waits are typed on a copy, each read by the parser of its dialect, and what was said comes about:
-//! the workload starts, and as many others are stopped or moved for it.
+//! Checks that advice is true. On random servers, the commands of the advice for each waiting
+//! workload are run on a copy, each parsed by its dialect, and the promised result has to occur:
+//! the workload starts, and only as many others are stopped or moved for it as promised.
 //!
-//! `ELASTANE_SEEDS=N` tries so many servers, from `ELASTANE_SEED` on.
+//! `ELASTANE_SEEDS=N` tries this many servers, from `ELASTANE_SEED` on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,14 +28,14 @@ const SEEDS: u64 = 24;
 const NODES: [(&str, u32); 3] = [("n1", 4), ("n2", 2), ("n3", 2)];
 const ADMIN: &str = "admin";
 
-/// A server, and what was typed to submit each workload of it.
+/// A server, and the command line that submitted each of its workloads.
 struct Server {
     machine: Machine,
     submitted: BTreeMap<String, String>,
 }
 
 impl Server {
-    /// A server on which these lines were typed one after the other.
+    /// A server after these lines.
     fn after(lines: &[String]) -> Self {
         let nodes = NODES.iter().map(|&(name, gpus)| machine_node(name, gpus)).collect();
         let nodes = NodeList { nodes, origin: "a test".to_owned() };
@@ -44,7 +44,7 @@ impl Server {
         server.machine.start().unwrap();
         server.rest();
         for line in lines {
-            // A submission that is refused is not there.
+            // A refused submission adds no workload.
             let done = server.typed(line);
             assert!(done.is_ok() || line.starts_with("runai"), "{done:?}");
         }
@@ -55,7 +55,7 @@ impl Server {
         assert!((0..200).any(|_| !self.machine.go_on().unwrap()), "it does not come to rest");
     }
 
-    /// Does what a line says, and what follows of it.
+    /// Runs a line, and the decisions that follow.
     fn typed(&mut self, line: &str) -> Result<(), String> {
         let words = shell_words::split(line).unwrap();
         match words[0].as_str() {
@@ -178,7 +178,7 @@ impl Server {
         found.unwrap_or_else(|| panic!("no workload {project}/{name}"))
     }
 
-    /// The advice for a workload, each with its line in [`KINDS`] and what to type.
+    /// The advice for a workload, each with its index in [`KINDS`] and its commands.
     fn advice(&self, workload: &WorkloadView) -> Vec<(usize, api_types::Advice, Vec<String>)> {
         let (cluster, policy) = self.machine.replica().unwrap();
         let now = self.machine.clock.now();
@@ -202,7 +202,7 @@ impl Server {
         found.advice.iter().zip(advice).map(with_lines).collect()
     }
 
-    /// Where the pods of each workload run, and which run of each it is.
+    /// Places of the pods of each workload, with the number of the run.
     fn places(&self) -> BTreeMap<String, BTreeSet<String>> {
         let places = |one: &WorkloadView| {
             let placed = one.pods.iter().filter(|pod| pod.node_name.is_some());
@@ -230,7 +230,7 @@ fn machine_node(name: &str, gpus: u32) -> NodeSpec {
     }
 }
 
-/// The node that `simulate node-add` asks for.
+/// The node of a `simulate node-add` command.
 fn added(new: NewNode) -> NodeSpec {
     let gpus = u32::try_from(new.gpus).unwrap();
     let node = machine_node(&new.node, gpus);
@@ -239,12 +239,12 @@ fn added(new: NewNode) -> NodeSpec {
     NodeSpec { labels: new.label.into_iter().collect(), ..node }
 }
 
-/// The lines by which a random server comes about.
+/// Random lines that set up a server.
 fn history(rng: &mut Rng) -> Vec<String> {
     fn any<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
         of[rng.below(of.len())]
     }
-    // None is below the quota.
+    // A limit is never below the quota.
     fn at_most(rng: &mut Rng, quota: usize) -> String {
         let above = rng.below(6);
         if above < 3 { format!(" --gpu-limit {}", quota + above) } else { String::new() }
@@ -307,8 +307,8 @@ fn history(rng: &mut Rng) -> Vec<String> {
     lines
 }
 
-/// Servers on which the rarer kinds of advice are said, each in both dialects: of a project, what was
-/// typed before, and by which two submissions one waits.
+/// Servers with the rarer kinds of advice, each in both dialects: the quota of a project, earlier
+/// lines, and the waiting submission in two forms.
 fn chosen() -> Vec<Vec<String>> {
     let each = |flags: &str, count: usize| -> Vec<String> {
         (0..count).map(|number| format!("runai submit f{number} -i img {flags} -p a")).collect()
@@ -361,7 +361,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// One advice, and the server about which it is said.
+/// An advice, and its server.
 struct Said<'a> {
     server: &'a Server,
     lines: &'a [String],
@@ -371,7 +371,8 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// Types the commands on a server like it. What did not come about as it was said.
+    /// Runs the commands on a copy of the server. The error says which promised result did not
+    /// occur.
     fn is_so(&self) -> Result<(), String> {
         let mut then = Server::after(self.lines);
         self.commands.iter().try_for_each(|command| then.typed(command))?;
@@ -393,22 +394,22 @@ impl Said<'_> {
     }
 }
 
-/// What can be typed for a kind of change.
+/// Commands for a kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A command.
     Typed,
-    /// A command, or nothing for this reason.
+    /// A command, or none for this reason.
     TypedUnless(&'static str),
-    /// It is advice for which nothing can be typed, for this reason.
+    /// Advice without a command, for this reason.
     Nothing(&'static str),
-    /// It is never said, for this reason.
+    /// Advice that never occurs, for this reason.
     Unsaid(&'static str),
 }
 
 use Form::{Nothing, Typed, TypedUnless, Unsaid};
 
-/// Each kind of change, and what can be typed for a workload that was submitted in the first dialect
+/// Each kind of change, with its commands for a workload that was submitted in the first dialect
 /// and in the second.
 const KINDS: [(&str, [Form; 2]); 21] = [
     ("fewer_gpus", [Typed; 2]),
@@ -434,7 +435,7 @@ const KINDS: [(&str, [Form; 2]); 21] = [
     ("untaint", [Typed; 2]),
 ];
 
-/// The line of a change in [`KINDS`]. A new kind needs one.
+/// Index of a change in [`KINDS`]. A new kind needs an entry.
 const fn line_of(change: &Change) -> usize {
     match change {
         Change::Gpus { .. } => 0,
@@ -461,10 +462,10 @@ const fn line_of(change: &Change) -> usize {
     }
 }
 
-/// How often a kind of change was advised, in each dialect.
+/// Number of times that a kind of change was advised, in each dialect.
 type Counts = [[u32; 2]; KINDS.len()];
 
-/// What is said of all workloads that wait on a server, and what of it is not so.
+/// Follows the advice for all waiting workloads of a server; returns the advice that was not true.
 fn follow(lines: &[String], counts: &mut Counts) -> Vec<String> {
     let server = Server::after(lines);
     let waiting = server.workloads().filter(|one| one.waits_for_a_place());
@@ -520,7 +521,7 @@ fn what_the_advice_says_happens() {
     let each = KINDS.iter().zip(counts);
     let each =
         each.flat_map(|((kind, forms), by)| std::iter::zip(forms, by).map(move |of| (kind, of)));
-    // Nothing is said but what the table has, and all of that is said.
+    // Every kind of advice occurs as the table says.
     let is_as_told = |(form, count): (&Form, u32)| match form {
         Typed | TypedUnless(_) => count > 0,
         Nothing(_) => true,

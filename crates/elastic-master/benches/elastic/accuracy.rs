@@ -1,6 +1,6 @@
-//! Whether a training learns as much with workers that come and go: the accuracy of one worker, of two,
-//! and of two that are killed again and again, with each library that Python has. Owns: what is
-//! compared. Does not know about: how a training is started.
+//! Accuracy of a training whose workers come and go: of one worker, of two, and of two that are
+//! killed repeatedly, with each library that Python has. Owns: the comparison. Does not know about:
+//! how a training is started.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ use elastic_master::{JobConfig, Mode};
 use crate::line;
 use crate::training::{LOOK, Model, SDK, STUCK_AFTER, Training, job, working};
 
-/// What has to be importable, and the example.
+/// Module that Python must have, and the example for it.
 const MODELS: [(&str, &str); 3] =
     [("numpy", "digits_numpy"), ("torch", "digits_torch"), ("tensorflow", "digits_keras")];
 const SEEDS: u32 = 5;
 const EPOCHS: u32 = 3;
-/// Of all epochs.
+/// Records of all epochs.
 const RECORDS: u64 = 4500;
-/// How often a worker is killed in the last kind of training, if it lasts so long: each time after
+/// Number of kills of a worker in the last kind of training, if it lasts so long: each time after
 /// as many records.
 const KILLS: u64 = 6;
 /// Means are at most so many points apart.
@@ -29,15 +29,15 @@ const APART_MAX: f64 = 2.0;
 enum Workers {
     One,
     Two,
-    /// From one to two.
+    /// One or two workers: one is killed repeatedly.
     Killed,
 }
 
 const ALL: [(&str, Workers); 3] =
     [("1 worker", Workers::One), ("2 workers", Workers::Two), ("1 to 2, killed", Workers::Killed)];
 
-/// Measures each library that is there, or those of them that are named; `data` is the folder of the
-/// training records.
+/// Measures each library that is there, or those of them that are named; `data` is the folder of
+/// the training records.
 pub(crate) async fn run(folder: &Path, python: &str, data: &Path) {
     let named = |(library, _): &(&str, &str)| std::env::args().any(|word| word == *library);
     let some = MODELS.iter().any(named);
@@ -77,7 +77,8 @@ async fn compare(folder: &Path, python: &str, data: &Path, (library, example): (
     line(&format!("    means {verdict} {APART_MAX} points: apart"), apart, "points");
 }
 
-/// Trains a model; returns how many of 100 test images it gets right, and the workers that were killed.
+/// Trains a model; returns how many of 100 test images it gets right, and the workers that were
+/// killed.
 async fn train(
     folder: &Path,
     python: &str,

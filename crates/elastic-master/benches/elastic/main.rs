@@ -1,6 +1,6 @@
-//! What the parts of an elastic training can do: tasks that a master gives out and journals, pushes
-//! and bytes that a parameter server takes. Over loopback, with clients in the same process, which
-//! take their part of the machine. Then real trainings (`training`).
+//! Throughput of the parts of an elastic training: tasks that a master gives out and journals,
+//! pushes and bytes that a parameter server takes. Over loopback, with clients in the same process,
+//! which take their part of the machine. Then real trainings (`training`).
 
 mod accuracy;
 #[path = "../../../elastic/tests/it/rejections/model.rs"]
@@ -33,7 +33,7 @@ const LIMIT: usize = 256 << 20;
 /// Workers that ask for tasks at the same time.
 const WORKERS: u32 = 64;
 const TASKS: u64 = 20_000;
-/// As many as the published example has, and a hundred times as many.
+/// Parameters of the published example, and a hundred times as many.
 const PARAMETERS: [(u64, u32); 2] = [(111_114, 1000), (11_111_400, 30)];
 
 struct Quiet;

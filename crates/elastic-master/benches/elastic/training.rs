@@ -1,6 +1,6 @@
-//! Real trainings: two workers of Python on digits, one of which is killed or has to leave, and what
-//! is rejected; what a step costs a worker. Owns: the processes of the workers. Does not know about:
-//! how a line is printed.
+//! Real trainings: two workers of Python on digits, one of which is killed or has to leave, and the
+//! rejected gradients; the cost of a step for a worker. Owns: the processes of the workers. Does
+//! not know about: how a line is printed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,15 +24,15 @@ pub(crate) const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/pyt
 const STEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/step.py");
 const SUMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/allreduce.py");
 const SAVING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/elastic/saving.py");
-/// Of a checkpoint that is saved, and how often.
+/// Size of a saved checkpoint in bytes, and the number of saves.
 const SAVED: [&str; 2] = ["536870912", "3"];
 const ROUNDS: usize = 7;
 const STEPS: usize = 1000;
-/// Between two looks at the version.
+/// Wait between two reads of the version.
 pub(crate) const LOOK: Duration = Duration::from_millis(2);
 /// A bench that has waited for so long is broken.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(120);
-/// What needs Python, and how to get it.
+/// Message when Python or its packages are missing.
 const NEEDS: &str = "trainings are not measured: they need a python3 with `pip install \
                      './sdk/python[digits]'`; ELASTANE_BENCH_PYTHON names another one";
 
@@ -66,7 +66,7 @@ pub(crate) struct Training {
     server: Option<Server>,
     workers: Vec<(String, Child)>,
     started: usize,
-    /// For the workers.
+    /// Environment of the workers.
     variables: Vec<(&'static str, String)>,
 }
 
@@ -75,7 +75,7 @@ struct Server {
     serving: JoinHandle<Result<Pushes, elastic_ps::Error>>,
 }
 
-/// Where the model of a training comes from and goes to.
+/// Folders that the model of a training is loaded from and saved to.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) from: Option<PathBuf>,
@@ -129,7 +129,7 @@ impl Training {
         self.variables.push((name, value));
     }
 
-    /// Until the job has ended and its model is saved.
+    /// Waits until the job has ended and its model is saved.
     pub(crate) async fn ends(&mut self) -> StatusReply {
         let (mut records, mut moved_at) = (0, Instant::now());
         while self.server.as_ref().is_some_and(|server| !server.serving.is_finished()) {
@@ -187,7 +187,7 @@ impl Training {
         }
     }
 
-    /// Until so many workers take part in the training.
+    /// Waits until this number of workers takes part in the training.
     async fn workers(&mut self, count: usize) {
         let begin = Instant::now();
         loop {
@@ -213,7 +213,7 @@ impl Training {
             Some(child)
         };
         let version = self.version().await;
-        // The next update may have a gradient of the one that is gone.
+        // The next update may have a gradient of the lost worker.
         self.reaches(version + 2).await;
         let passed = begin.elapsed();
         if let Some(mut child) = left {
@@ -246,7 +246,7 @@ impl Training {
     }
 }
 
-/// How many workers have made a step.
+/// Number of workers that have made a step.
 pub(crate) fn working(status: &StatusReply) -> usize {
     let steps = |worker: &&WorkerStatus| worker.report.is_some_and(|report| report.steps > 0);
     status.workers.iter().filter(steps).count()
@@ -255,7 +255,7 @@ pub(crate) fn working(status: &StatusReply) -> usize {
 impl Drop for Training {
     fn drop(&mut self) {
         for (_, child) in &mut self.workers {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -280,7 +280,7 @@ pub(crate) fn job(data: &Path, mode: Mode, grads_to_wait: u32, epochs: Epochs) -
     }
 }
 
-/// How soon the survivor goes on: with a parameter server, and with all-reduce.
+/// Measures how soon the survivor continues: with a parameter server, and with all-reduce.
 pub(crate) async fn recovery(folder: &Path, python: &str, data: &Path) {
     let by_server = job(data, Mode::Synchronous, 2, Epochs::Endless);
     recovery_of(&folder.join("server"), python, by_server, "parameter server").await;
@@ -312,7 +312,7 @@ async fn recovery_of(folder: &Path, python: &str, job: JobConfig, how: &str) {
     }
 }
 
-/// How fast workers add up vectors, beside Gloo.
+/// Measures how fast workers add up vectors, beside Gloo.
 pub(crate) fn sums(python: &str) {
     for workers in [2_u32, 4] {
         for (floats, rounds) in [(111_114_u32, 200), (11_111_400, 20)] {
@@ -334,7 +334,7 @@ pub(crate) fn sums(python: &str) {
     }
 }
 
-/// How long a training waits while a checkpoint of it is saved.
+/// Measures how long a training waits while a checkpoint of it is saved.
 pub(crate) fn saving(python: &str, folder: &Path) {
     std::fs::create_dir_all(folder).expect("a folder");
     let output = Command::new(python).arg(SAVING).args(SAVED).arg(folder).output();
@@ -351,7 +351,7 @@ pub(crate) fn saving(python: &str, folder: &Path) {
     }
 }
 
-/// What a step costs a worker besides the gradient.
+/// Measures the cost of a step for a worker beside the gradient.
 pub(crate) async fn step(folder: &Path, python: &str, data: &Path) {
     let job = job(data, Mode::Synchronous, 1, Epochs::Endless);
     let training = Training::begin(folder, python, job).await;
@@ -367,7 +367,7 @@ pub(crate) async fn step(folder: &Path, python: &str, data: &Path) {
     }
 }
 
-/// What is rejected: a model of the times, and real trainings beside it.
+/// Measures rejected gradients: in a model of the times, and in real trainings beside it.
 pub(crate) async fn rejections(folder: &Path, python: Option<&str>, data: Option<&Path>) {
     for gradients in [2, 4] {
         let all = model::SEEDS.map(|seed| model::train(2, gradients, false, seed));

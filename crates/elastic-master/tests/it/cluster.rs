@@ -265,7 +265,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         for mut child in self.servers.iter_mut().filter_map(Option::take).chain(self.master.take())
         {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -63,8 +63,8 @@ async fn several_servers_go_back_together() {
     kills(3, 2).await;
 }
 
-/// The update of a push that the other server had waits for that one, which is gone; the leader gets
-/// other orders meanwhile.
+/// The update of a push that the other server had waits for that one, which is gone; the leader
+/// gets other orders meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_waits_for_a_server_follows_its_orders() {
     let mut cluster = Cluster::start(JobConfig { parameter_servers: 2, ..job(60) });
@@ -110,7 +110,7 @@ async fn so_it_is_where_the_model_is_on_several_servers() {
     one_killed(3).await;
 }
 
-/// The gradients of the one that is killed wait for those of another, on each server.
+/// The gradients of the killed worker wait for those of another, on each server.
 async fn one_killed(parameter_servers: u32) {
     let cluster = Cluster::start(JobConfig { grads_to_wait: 2, parameter_servers, ..job(200) });
     let habits = Habits { vanishes_after: 9, ..Habits::default() };
@@ -212,7 +212,7 @@ async fn a_worker_behind_a_longer_cut_is_given_up_and_its_tasks_go_to_the_others
     let cluster = Cluster::start(JobConfig { worker_timeout_ms: 12_000, ..job(200) });
     let wire = Wire::to(&cluster.address());
     let habits = Habits { step_ms: 3, ..Habits::default() };
-    // It is cut off in the middle of its second task, and goes on with that.
+    // The connection is cut in the middle of its second task, and the worker continues that task.
     let pauses = Habits { pauses_after: 6, ..habits };
     let (cut_off, signal) = worker_at(&wire.address(), &cluster, "worker-0", 200, pauses);
     cluster.until(|status| status.records >= 20).await;
@@ -226,7 +226,7 @@ async fn a_worker_behind_a_longer_cut_is_given_up_and_its_tasks_go_to_the_others
     assert!(status.tasks_lost <= 1, "{}", status.tasks_lost);
     wire.mend();
     assert_ne!(cut_off.await.expect("ends").0, Ended::Done, "it is no worker of the job any more");
-    // What it had pushed of its task before it was given up is in the model as well.
+    // Its pushes before it was given up are in the model as well.
     let seen = seen(&cluster);
     assert!(seen.iter().all(|seen| *seen > 0.99), "{seen:?}");
     assert!(seen.iter().filter(|seen| **seen > 1.01).count() <= 20, "{seen:?}");

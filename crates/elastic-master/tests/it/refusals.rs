@@ -1,4 +1,4 @@
-//! What a master and its servers refuse, and in which words.
+//! Refusals of a master and its servers, and their messages.
 
 use elastic_master::JobConfig;
 use elastic_proto::v1::optimizer::Rule;
@@ -56,7 +56,7 @@ async fn parts_that_encrypt_talk_to_none_without_the_certificate_of_their_job() 
     for credentials in [of_another_job, plain] {
         let mut stranger = client(&cluster.address(), &credentials);
         let refused = stranger.status(StatusRequest {}).await.expect_err("no connection");
-        // Not what a master answers that has seen the token.
+        // The refusal comes from the connection, not from a master that has read the token.
         let codes = [Code::Unavailable, Code::Unknown, Code::Internal, Code::Cancelled];
         assert!(codes.contains(&refused.code()), "{refused:?}");
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::{Cluster, client, job};
 use crate::worker::{Ended, Habits, LINE, SEEN, Signal, Worker, mark};
 
-/// A worker at work, and the way to tell it to leave.
+/// A worker at work, and the channel for its signals.
 pub(crate) fn worker(
     cluster: &Cluster,
     pod: &str,
@@ -20,7 +20,7 @@ pub(crate) fn worker(
     worker_at(&cluster.address(), cluster, pod, records, habits)
 }
 
-/// The same with another way to the master.
+/// A worker that reaches the master at another address.
 pub(crate) fn worker_at(
     address: &str,
     cluster: &Cluster,
@@ -42,7 +42,7 @@ pub(crate) fn worker_at(
     (handle, sender)
 }
 
-/// What the model of the newest checkpoint was trained on.
+/// How often the model of the newest checkpoint was trained on each record.
 pub(crate) fn seen(cluster: &Cluster) -> Vec<f32> {
     let seen = variable(cluster, SEEN);
     let rows = cluster.rows(*cluster.checkpoints().last().expect("a checkpoint"));
@@ -88,8 +88,8 @@ async fn a_model_is_trained_on_every_record_once_a_pass_and_learns() {
 async fn workers_that_hand_back_lose_nothing_and_repeat_nothing_on_three_servers() {
     let config = JobConfig { parameter_servers: 3, ..job(600) };
     let cluster = Cluster::start(config);
-    // Of 120 steps the first does half, and the others few: none comes to the end before it has its
-    // signal.
+    // Worker 0 pauses after half of the 120 steps, the others after few: none reaches the end
+    // before it has its signal.
     let start = |(n, pauses_after)| {
         let habits = Habits { step_ms: 2, pauses_after, ..Habits::default() };
         worker(&cluster, &format!("worker-{n}"), 600, habits)
@@ -151,7 +151,7 @@ async fn gradients_that_wait_at_the_end_are_in_the_model_and_none_is_rejected() 
     let rejected = one.await.expect("ends").1 + two.await.expect("ends").1;
     cluster.ended().await;
     assert_eq!(rejected, 0);
-    // Each gradient is a fifth, and a half in the last update.
+    // Each gradient counts a fifth, and a half in the last update.
     let sum: f32 = seen(&cluster).iter().sum();
     assert!((sum - (50.0 / 5.0 + 10.0 / 2.0)).abs() < 0.01, "{sum}");
     assert!(seen(&cluster).iter().all(|seen| *seen > 0.0));
@@ -206,7 +206,7 @@ async fn bounded(mode: Mode) -> u64 {
     let _ = of_slow.send(Signal::Leave);
     let rejected = slow.await.expect("ends").1 + fast.await.expect("ends").1;
     let shown = cluster.ended().await.gradients_rejected;
-    // What the master shows may be some seconds old.
+    // The status of the master may be some seconds old.
     assert!(shown <= rejected, "{shown} of {rejected}");
     assert_each(&seen(&cluster), 1.0);
     rejected

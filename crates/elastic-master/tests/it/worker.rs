@@ -40,7 +40,7 @@ pub(crate) fn mark(record: u64) -> u64 {
     record.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// These ids, and for each as many numbers as a row has.
+/// Rows with these ids, and the numbers of a row for each.
 fn rows(mut ids: Vec<u64>, values: [f32; 2]) -> Rows {
     ids.sort_unstable();
     Rows {
@@ -80,37 +80,37 @@ fn is_final(code: Code) -> bool {
     )
 }
 
-/// What a test does to a worker.
+/// Signal of a test to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Go,
-    /// It goes on after its pause.
+    /// Continue after the pause.
     On,
-    /// It hands back what it has, and leaves.
+    /// Hand back all tasks, and leave.
     Leave,
 }
 
-/// How its work ended.
+/// End of its work.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Done,
     Left,
 }
 
-/// What it does besides.
+/// Behaviour of a worker.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Habits {
     /// Sends each push twice.
     pub pushes_twice: bool,
     /// Its code fails on every task.
     pub fails: bool,
-    /// Each step takes so long.
+    /// Duration of a step.
     pub step_ms: u64,
-    /// The leader gets each push so long after the other servers.
+    /// Delay of each push to the leader after the other servers.
     pub leader_after_ms: u64,
-    /// It waits for a signal after so many pushes; 0 for never.
+    /// Pushes after which it waits for a signal; 0 for never.
     pub pauses_after: u64,
-    /// It is gone without a word after so many pushes; 0 for never.
+    /// Pushes after which it vanishes without leaving; 0 for never.
     pub vanishes_after: u64,
 }
 
@@ -180,7 +180,7 @@ impl Worker {
 
     async fn pause(&mut self) {
         if self.habits.pauses_after > 0 && self.sequence == self.habits.pauses_after {
-            // Without a test that could give a signal it goes on.
+            // Without a test that could give a signal the worker continues.
             let _gone = self.signal.wait_for(|signal| *signal != Signal::Go).await;
         }
     }
@@ -207,7 +207,7 @@ impl Worker {
             message: message.into(),
             ..Default::default()
         };
-        // One that was given up does not report.
+        // A worker that was given up does not report.
         let _ = until(|| {
             let (mut master, request) = (self.master.clone(), request.clone());
             async move { master.report_task(request).await }
@@ -442,7 +442,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether it counts.
+    /// `true` if the push counts.
     async fn push(&mut self, push: &PushGradientsRequest, ids: &[u64]) -> Result<bool, Dropped> {
         let servers = u32::try_from(self.servers.len()).expect("few");
         for index in (0..servers).rev() {

@@ -81,7 +81,7 @@ fn read(servers: &[Model], table: &str, id: u64) -> Vec<f32> {
     floats(&servers[own].table(table).expect("a table").values(&[id]))
 }
 
-/// As checkpoints of these servers are loaded by so many.
+/// Loads the checkpoints of these servers into `count` servers.
 fn reload(servers: &[Model], count: u32) -> Vec<Model> {
     let bodies = || servers.iter().map(Model::body).collect();
     (0..count).map(|index| Model::of_bodies(bodies(), (index, count)).expect("a model")).collect()
@@ -131,12 +131,12 @@ impl Cell {
     }
 }
 
-/// What happens to a model.
+/// An operation on a model.
 #[derive(Debug, Clone)]
 enum Event {
     /// An update of the gradients of some workers.
     Update(Vec<BTreeMap<u64, Vec<f32>>>),
-    /// It goes on from its checkpoint, with so many servers.
+    /// The model is loaded from its checkpoint by this number of servers.
     Reload(u32),
 }
 
@@ -197,7 +197,8 @@ proptest! {
                 prop_assert!((f64::from(*found) - cell.value).abs() < 1e-3, "{id}: {found} {cell:?}");
             }
         }
-        // What has no gradient, of this table or of another, is as at first, and asking stores nothing.
+        // A row without gradients, of this table or of another, has its initial numbers, and a pull
+        // stores nothing.
         for id in (0..12).filter(|id| !cells.contains_key(id)) {
             prop_assert_eq!(read(&servers, "a", id), read(&fresh, "a", id));
         }
@@ -216,7 +217,7 @@ fn a_row_begins_with_numbers_that_its_table_and_id_say() {
         info("c", 4, Distribution::Constant(0.25)),
     ];
     let (one, three) = (begin(rule, &tables, 1), begin(rule, &tables, 3));
-    // These never change: a training goes on with them after an update of the program.
+    // These numbers never change: a training continues with them after an update of the program.
     assert_eq!(read(&one, "a", 0), [0.437_719_02, 0.306_424_26, -0.102_469_01, 0.262_772_3]);
     let mut all = Vec::new();
     for id in (0..500).chain([u64::MAX, 1 << 63]) {

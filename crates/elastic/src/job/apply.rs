@@ -1,4 +1,5 @@
-//! What each input changes. Owns: the consequences. Does not know about: where inputs come from.
+//! Application of inputs. Owns: the changes and effects of each. Does not know about: where inputs
+//! come from.
 
 use std::collections::BTreeSet;
 
@@ -98,7 +99,7 @@ impl<R: Clone> Job<R> {
     }
 
     fn join(&mut self, worker: WorkerId) -> Result<(), Refused> {
-        // A number that was used and is not there belongs to one that has left.
+        // A used number without a worker belongs to a worker that has left.
         if !self.workers.contains(&worker) && self.newest.is_some_and(|newest| worker <= newest) {
             return Err(Refused::Unknown(worker));
         }
@@ -128,7 +129,8 @@ impl<R: Clone> Job<R> {
         effects.extend(self.resize.prepared(worker).map(Effect::Resize));
     }
 
-    /// What a task measures that a worker has.
+    /// Measurement that a task of a worker is part of; `None` if the worker does not have the task,
+    /// or it measures nothing.
     fn measures(&self, worker: WorkerId, task: TaskId) -> Option<Measure> {
         self.ledger.held_by(worker).find(|held| held.id == task)?.measures
     }
@@ -201,7 +203,7 @@ impl<R: Clone> Job<R> {
         }
     }
 
-    /// What time alone changes.
+    /// Applies the passing of time to resizes and to the world.
     fn turn(&mut self, now: Instant, effects: &mut Vec<Effect<R>>) {
         effects.extend(self.resize.turn(now).map(Effect::Resize));
         let world = self.rendezvous.as_mut().and_then(|rendezvous| rendezvous.turn(now));
@@ -216,7 +218,7 @@ impl<R: Clone> Job<R> {
                 Ok(Answer::Task(task)) => effects.push(Effect::Give(worker, task)),
                 Ok(Answer::Ended) => effects.push(Effect::Leave(worker)),
                 Ok(Answer::Wait) => return,
-                // It was checked when it asked, and has got nothing since.
+                // The limit was checked when it asked for a task, and it has got none since.
                 Err(_) => {}
             }
             self.asking.remove(&worker);

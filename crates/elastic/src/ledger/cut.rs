@@ -1,5 +1,5 @@
-//! What a checkpoint of the model contains, said in records. Owns: taking a cut and going back to
-//! one. A checkpoint and its cut are written together: one without the other is worth nothing.
+//! Cuts: the records that a checkpoint of the model contains. Owns: taking a cut and restoring one.
+//! A checkpoint and its cut are written together: one without the other is worthless.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The form of the document that this build writes and reads.
+    /// Version of the document that this build writes and reads.
     pub const FORM: u32 = 1;
 
     /// Records that count as visited in it.
@@ -36,8 +36,8 @@ impl Cut {
 }
 
 impl Ledger {
-    /// What is in the model while no update is under way. `positions` says how many records of its
-    /// task each worker has visited, where that is more than it has reported.
+    /// The cut of the model while no update is under way. `positions` is the number of visited
+    /// records of each task, if more than its worker has reported.
     #[must_use]
     pub fn cut(&self, positions: &BTreeMap<TaskId, u64>) -> Cut {
         let mut progress = self.progress;
@@ -68,9 +68,9 @@ impl Ledger {
         }
     }
 
-    /// Goes back to a cut: every record that is not in it is open again, whatever was finished
-    /// since. Nothing is in the hands of a worker any more; what it reports is refused. Numbers of
-    /// tasks go on.
+    /// Restores a cut: every record that is not in it is open again, whatever was finished since.
+    /// No worker holds a task any more; reports about earlier tasks are refused. Task numbers
+    /// continue.
     pub fn rewind(&mut self, cut: Cut) {
         let Cut { epoch, given, given_records, open, has_save, progress, .. } = cut;
         (self.epoch, self.given, self.given_records) = (epoch, given, given_records);
@@ -84,7 +84,7 @@ impl Ledger {
             task.id = self.new_id();
             self.returned.push_back(task);
         }
-        // What happened stays counted; what counts as visited goes back.
+        // Counters of events stay; the visited records are those of the cut.
         self.progress = Progress { records: progress.records, ..self.progress };
         self.outcome = None;
         self.end();

@@ -28,7 +28,7 @@ impl Ledger {
         Ok(Answer::Task(task))
     }
 
-    /// Whether a worker may have another task.
+    /// Checks that a worker may have another task.
     ///
     /// # Errors
     ///
@@ -163,8 +163,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// A worker is gone and hands nothing back: killed, preempted without grace, its node lost.
-    /// What it had not reported is given out again.
+    /// A worker is gone without handing back: killed, preempted without grace, its node lost. Its
+    /// unreported records are given out again.
     pub fn lose(&mut self, worker: WorkerId) {
         let ids = self.held.iter().filter(|(_, held)| held.worker == worker).map(|(id, _)| *id);
         // The oldest is put at the front last, so it is given out first.
@@ -214,7 +214,7 @@ impl Ledger {
     }
 
     /// Puts the rest of a task at the front, under a new number: reports about the old one come too
-    /// late. A measurement cannot go on in the middle and begins again.
+    /// late. A measurement restarts from its first record.
     fn give_back(&mut self, held: Held) {
         let Held { mut task, finished, .. } = held;
         if counts(task.kind) {

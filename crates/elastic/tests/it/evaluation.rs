@@ -7,7 +7,7 @@ fn every_so_many_versions_one_at_a_time() {
     let mut all = Evaluations::new(10);
     assert_eq!((all.reach(9), all.reach(10)), (None, Some(10)));
     all.begin(10, 2);
-    // Both come due meanwhile; only the newer is of use.
+    // Both versions come due meanwhile; only the newer is of use.
     assert_eq!((all.reach(20), all.reach(31)), (None, None));
     assert_eq!(all.report(10, 1, "b"), None);
     let whole = Evaluated { version: 10, reports: vec!["a", "b"] };

@@ -1,4 +1,4 @@
-//! Which updates of the model count.
+//! Gate for updates of the model.
 
 use elastic::{Gate, Mode, Push, Verdict, WorkerId};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Whole trainings: what workers report, and what they are to do then.
+//! Whole trainings: reports of workers, and the effects of each.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl Scene {
         self.job.apply(input, Instant(self.now)).expect("accepted")
     }
 
-    /// The task that a worker gets that asks.
+    /// The task that a worker gets when it asks for one.
     fn ask(&mut self, worker: WorkerId) -> Task {
         given(&self.on(Input::Asked(worker))).expect("a task").1
     }
@@ -188,7 +188,7 @@ fn a_world_changes_when_a_member_is_gone() {
         Some(Effect::World(world)) => world.members,
         other => panic!("no world: {other:?}"),
     };
-    // One that loads its model yet would have the others wait.
+    // A worker that still loads its model would make the others wait.
     assert_eq!(s.on(Input::Joined(A)), []);
     assert_eq!(members(s.on(Input::Ready(A))), [A]);
     s.on(Input::Joined(B));
@@ -268,7 +268,7 @@ proptest! {
             again.apply(input, Instant(now)).expect("it was accepted before");
         }
         prop_assert_eq!(kept(&again), kept(&s.job));
-        // Those who are there go; one that works alone ends it.
+        // The present workers leave; one that works alone ends the training.
         s.now += 1_000;
         let there: Vec<_> = s.job.workers().iter().copied().collect();
         there.into_iter().for_each(|worker| drop(s.on(Input::Left(worker))));

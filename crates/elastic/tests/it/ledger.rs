@@ -1,4 +1,4 @@
-//! What the ledger does in one situation.
+//! Single situations of the ledger.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn finish(ledger: &mut Ledger, worker: WorkerId, task: &Task) {
     ledger.finish((worker, task.id), Instant(0)).expect("held");
 }
 
-/// All that is left, as one worker gets it.
+/// Remaining tasks, as one worker gets them.
 fn rest(ledger: &mut Ledger) -> String {
     let mut all = Vec::new();
     while let Ok(Answer::Task(task)) = ledger.next(B, Instant(0)) {

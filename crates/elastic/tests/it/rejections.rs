@@ -1,7 +1,7 @@
 //! How many gradients the published way of synchronous training throws away, and that waiting for a
-//! place throws away none. Published for a model of digits with two workers: 27 % where an update is
-//! made of 2 gradients, 16 % where it is made of 4; measured again with the published program: 22.7
-//! to 29.2 % and 12.3 to 18.5 %, and 53.6 % for four workers and 2 gradients.
+//! place throws away none. Published for a model of digits with two workers: 27 % where an update
+//! is made of 2 gradients, 16 % where it is made of 4; measured again with the published program:
+//! 22.7 to 29.2 % and 12.3 to 18.5 %, and 53.6 % for four workers and 2 gradients.
 
 mod model;
 
@@ -32,7 +32,7 @@ fn four_workers_throw_away_more_than_half() {
 fn what_waits_for_a_place_throws_away_nothing() {
     for (workers, gradients) in [(2, 2), (2, 4), (4, 2), (4, 4)] {
         let [saved_s, ours_s, published_s] = saved(workers, gradients);
-        // What is thrown away is computed again, so without waiting a training ends no sooner.
+        // Rejected gradients are computed again, so without waiting a training ends no sooner.
         assert!(saved_s > 0.0, "{workers} workers, updates of {gradients}: {saved_s}");
         assert!(ours_s <= published_s * 1.1, "{ours_s} s with waiting, {published_s} s without");
     }
@@ -40,7 +40,7 @@ fn what_waits_for_a_place_throws_away_nothing() {
 
 #[test]
 fn a_bound_on_staleness_throws_away_much_where_it_is_tight_and_nothing_where_workers_wait() {
-    // Of four workers alike a gradient is three versions old on average.
+    // A gradient of four equal workers is three versions old on average.
     for (max, low, high) in [(2, 25.0, 60.0), (4, 0.1, 10.0), (8, 0.0, 0.1)] {
         let mode = Mode::Asynchronous { staleness_max: Some(max) };
         let of = |waits| SEEDS.map(move |seed| train_in(mode, 4, waits, seed));

@@ -1,4 +1,4 @@
-//! Which workers train together.
+//! Groups of workers that train together.
 
 use elastic::{Rendezvous, WorkerId, World, WorldLimits};
 use proptest::prelude::*;

@@ -6,18 +6,18 @@ use super::{
 };
 use crate::flag::{Flag, Takes};
 
-/// Why nothing of Kubernetes is said in a file here.
+/// Reason why a Kubernetes pod file is refused.
 const NO_PODS: &str = "pods are not those of Kubernetes; say what they need with --envs, --volume \
                        and the requests of resources";
-/// Where the output of pods is.
+/// Place of the output of pods.
 const OUTPUT: &str = "the output of every pod is kept by the server; `elasticdl logs` shows it";
 
-/// Why nothing is made of a folder of models.
+/// Reason why no image is built from a folder of models.
 const NO_IMAGE: &str = "no image is made of the models, which workers read where they are: nothing is asked of a \
                         Docker daemon, and nothing is pushed";
-/// When a model is measured.
+/// Schedule of evaluations.
 const BY_VERSIONS: &str = "the model is measured every --evaluation_steps versions";
-/// What is not trained has no epochs.
+/// Evaluation and prediction have no epochs.
 const ONCE: &str = "what is not trained is visited once";
 const JOB_SERVICE: Flag =
     Flag::new("need_elasticdl_job_service", Takes::Switch, "Workers run the loop of ElasticDL")
@@ -34,7 +34,7 @@ const POD_MANAGER: Flag =
 const NUM_EPOCHS: Flag =
     Flag::new("num_epochs", Takes::Integer, "How often all records are visited").nothing(ONCE);
 
-/// The flags of all three.
+/// Flags of all three commands.
 pub const COMMON: &[Flag] = &[
     Flag::new("job_name", Takes::Text, "Name of the job; its pods and labels have it").required(),
     Flag::new("image_name", Takes::Text, "Image of the pods, or path of a Python").or(""),
@@ -145,7 +145,7 @@ pub const COMMON: &[Flag] = &[
     Flag::new("log_level", Takes::OneOf(LOG_LEVELS), LOG_LEVEL).or("INFO"),
 ];
 
-/// The flags of `train` alone.
+/// Flags of `train` only.
 pub const TRAIN: &[Flag] = &[
     Flag::new("num_epochs", Takes::Integer, "How often all records are trained; 0: for ever")
         .or("1"),
@@ -196,7 +196,7 @@ pub const TRAIN: &[Flag] = &[
         .or("1"),
 ];
 
-/// The flags of `evaluate` alone.
+/// Flags of `evaluate` only.
 pub const EVALUATE: &[Flag] = &[
     Flag::new("validation_data", Takes::Text, "Data that the model is measured with").required(),
     JOB_SERVICE,
@@ -211,7 +211,7 @@ pub const EVALUATE: &[Flag] = &[
     .required(),
 ];
 
-/// The flags of `predict` alone.
+/// Flags of `predict` only.
 pub const PREDICT: &[Flag] = &[
     Flag::new("prediction_data", Takes::Text, "Data that the model is applied to").required(),
     JOB_SERVICE,

@@ -1,24 +1,24 @@
-//! How the workers of a job share its model. Owns: which flags no job of its way of sharing can have.
-//! Does not know about: pods and what they ask for.
+//! Model sharing between the workers of a job. Owns: the flags that are invalid with its strategy.
+//! Does not know about: pods and their resources.
 
 use super::JobError;
 use crate::parse::{Form, Values};
 use crate::values;
 
-/// True if the workers of a job hold its model themselves and add up their gradients. What is not
-/// trained is read from a parameter server in any case.
+/// True if the workers of a job hold its model themselves and sum their gradients. Evaluation and
+/// prediction read the model from a parameter server in any case.
 pub(crate) fn is_all_reduced(form: Form, values: &Values) -> bool {
     form == Form::Train && values.text("distribution_strategy") == "AllreduceStrategy"
 }
 
-/// How many processes a worker has: one for each of its GPUs, as the Python package starts them.
+/// Number of processes of a worker: one for each of its GPUs, as the Python package starts them.
 pub(crate) fn processes(values: &Values) -> u32 {
-    // It was checked when the job was submitted.
+    // The value was validated when the job was submitted.
     let asked = values::resources(values.text(super::WORKER_REQUEST)).unwrap_or_default();
     asked.gpus.unwrap_or(1).max(1)
 }
 
-/// Flags that no job of its strategy can have.
+/// Refuses flags that are invalid with the strategy of the job.
 pub(super) fn strategy(form: Form, values: &Values) -> Result<(), JobError> {
     let is_local = values.text("distribution_strategy") == "Local";
     let is_reduced = is_all_reduced(form, values);
@@ -67,7 +67,7 @@ pub(super) fn strategy(form: Form, values: &Values) -> Result<(), JobError> {
     }
 }
 
-/// Flags about old gradients of a job that has none.
+/// Refuses flags about stale gradients for a job that has none.
 pub(super) fn gradients(values: &Values) -> Result<(), JobError> {
     let tolerance = values.count("sync_version_tolerance");
     let (is_async, rejects) = (values.is_on("use_async"), values.text("gradients") == "reject");

@@ -1,6 +1,5 @@
-//! The workers of a job without a server, as processes of this machine. Owns: starting them, with
-//! another in place of one that has failed, and that nothing of theirs outlives them. Does not know
-//! about: when a job has ended.
+//! The workers of a job without a server, as local processes. Owns: starting them, replacing failed
+//! ones, and that no process of theirs outlives them. Does not know about: the end of a job.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,15 +15,15 @@ use tokio::process::{Child, Command};
 use crate::job::Job;
 use crate::progress::{self, say};
 
-/// Workers have so long to hand their tasks back after Ctrl-C; after that, or a second one, they are
-/// killed.
+/// Maximum time in which workers return their tasks after Ctrl-C; after that, or a second Ctrl-C,
+/// they are killed.
 pub(super) const LEAVE_MAX: Duration = Duration::from_secs(10);
-/// The exit code of a worker that was to leave.
+/// Exit code of a worker that was requested to leave.
 const LEFT: i32 = 143;
-/// Between two looks at them.
+/// Interval of checks for ended processes.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Where the parts of the job find each other.
+/// Addresses and files of the job.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) folder: &'a Path,
@@ -37,10 +36,10 @@ pub(super) struct Workers<'a> {
     pub(super) job: &'a Job,
     place: Place<'a>,
     pub(super) running: BTreeMap<String, Worker>,
-    /// Which has ended last, and how.
+    /// Description of the worker that ended last.
     pub(super) last: String,
     next: u32,
-    /// How many have begun because another failed.
+    /// Number of workers that replaced a failed one.
     again: u32,
 }
 
@@ -67,9 +66,9 @@ impl<'a> Workers<'a> {
         command.env("MASTER_ADDR", self.place.address).env("POD_NAME", &pod);
         command.env("ELASTANE_JOB_TOKEN_FILE", self.place.token_file);
         command.env("WORKER_ID", self.next.to_string());
-        // In a pod by hand: its GPUs are those of all workers, which are one process each.
+        // If this runs in a pod, its GPUs are shared by all workers, which are one process each.
         command.env_remove("RUNAI_NUM_OF_GPUS");
-        // Ctrl-C is for this process: workers are asked to leave by the master.
+        // Ctrl-C is for this process: the master requests the workers to leave.
         let child = command.process_group(0).kill_on_drop(true).spawn();
         let child = child.map_err(|error| {
             Error::Failed(format!("a worker cannot be started: {}: {error}", self.job.python))
@@ -79,7 +78,7 @@ impl<'a> Workers<'a> {
         Ok(())
     }
 
-    /// Waits until one has ended.
+    /// Waits until a worker has ended.
     pub(super) async fn ended(&mut self) -> Result<(String, ExitStatus), Error> {
         loop {
             for (pod, worker) in &mut self.running {
@@ -93,7 +92,7 @@ impl<'a> Workers<'a> {
         }
     }
 
-    /// The master forgets one that has ended, and another begins in place of one that has failed.
+    /// Reports an ended worker to the master, and starts another in place of a failed one.
     pub(super) async fn replace(
         &mut self,
         (pod, status): (String, ExitStatus),
@@ -122,8 +121,8 @@ impl<'a> Workers<'a> {
         Ok(())
     }
 
-    /// True if the job has records that it never comes to without workers. One that has none may
-    /// write its last checkpoint.
+    /// True if the job has records that it cannot process without workers. Without such records, it
+    /// may be writing its last checkpoint.
     pub(super) async fn are_missed(&self) -> bool {
         let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
             return false;
@@ -133,12 +132,12 @@ impl<'a> Workers<'a> {
         let status = status.into_inner();
         match status.phase() {
             JobPhase::Succeeded | JobPhase::Failed => false,
-            // It has no end, or its workers have not said how many records there are.
+            // The job has no end, or its workers have not reported the number of records.
             _ => status.records_total == 0 || status.records < status.records_total,
         }
     }
 
-    /// True if the last of them has saved the model that they had themselves.
+    /// True if the last worker has saved the model that the workers held.
     pub(super) async fn have_saved(&self) -> bool {
         let Some(mut master) = progress::master(self.place.address, self.place.token_file) else {
             return false;
@@ -157,7 +156,7 @@ impl<'a> Workers<'a> {
         }
     }
 
-    /// They finish their minibatches and hand back what they have.
+    /// Requests the workers to leave: they finish their minibatches and return their tasks.
     pub(super) async fn leave(&mut self) -> Result<(), Error> {
         let within_ms = u64::try_from(LEAVE_MAX.as_millis()).unwrap_or(u64::MAX);
         for pod in self.running.keys().cloned().collect::<Vec<_>>() {
@@ -172,19 +171,19 @@ impl<'a> Workers<'a> {
     pub(super) async fn kill(&mut self) {
         for worker in self.running.values_mut() {
             worker.kill_group();
-            // Those of a group that is killed end; this one is of this process.
+            // A killed process ends; waiting collects this one.
             let _ = worker.0.wait().await;
         }
     }
 }
 
-/// A process that leads a group, with which it ends.
+/// A worker process that leads a process group; the group is killed on drop.
 pub(super) struct Worker(Child);
 
 impl Worker {
-    /// A command may have started others, as a shell does.
+    /// Kills the group: the command may have started other processes, as a shell does.
     fn kill_group(&self) {
-        // Its id is its own until it is waited for.
+        // The id is not reused before the process is waited for.
         let id = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(Err(error)) = id.map(|id| kill_process_group(id, Signal::KILL)) {
             tracing::debug!(%error, "a worker was not killed; it has ended by itself");
@@ -206,7 +205,7 @@ mod tests {
     use super::*;
     use crate::parse::{Asked, parse};
 
-    /// True if a process runs; what has ended may still be in the table.
+    /// True if a process runs and is not a zombie.
     fn is_alive(id: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

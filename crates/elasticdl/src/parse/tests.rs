@@ -1,8 +1,8 @@
-//! Command lines as people type them.
+//! Command lines as users type them.
 
 use super::*;
 
-/// The flags of the published document that no form can do without.
+/// The required flags of all forms.
 const LEAST: &str = "--job_name=j --model_file=m.py --image_base=i --train_data_dir=/d \
                      --record_per_task=100 --num_epoch=1 --grads_to_wait=2 --minibatch_size=10";
 
@@ -70,7 +70,7 @@ fn flags_come_in_any_order_cut_short_and_more_than_once() {
     let (_, values, _) = job(&format!("--num_w 3 {LEAST} --minib=20 --worker_cpu_r=500m"));
     let asked = (values.count("num_worker"), values.count("minibatch_size"));
     assert_eq!((asked, values.text("worker_cpu_request")), ((3, 20), "500m"));
-    // A name of May that the final form has in the plural is the beginning of the new one.
+    // A flag of May 2019 whose final name is the plural is an abbreviation of the new one.
     assert_eq!(job("train --job_name=j --num_worker 3").1.count("num_workers"), 3);
 }
 
@@ -131,7 +131,7 @@ fn a_switch_alone_is_turned_over() {
 fn what_has_no_meaning_here_is_said_by_its_name() {
     let text = refusal("train --job_name=j --cluster_spec=spec.py");
     assert!(text.contains("--cluster_spec has no meaning here: pods are not"), "{text}");
-    // What is so anyway is no reason to refuse anything.
+    // A refused flag with its default value is no error.
     assert!(job("train --job_name=j --cluster_spec=").2.is_empty());
     let text = refusal("train --job_name=j --need_tf_config");
     assert!(text.contains("--need_tf_config"), "{text}");
@@ -163,7 +163,7 @@ fn the_other_commands_are_understood() {
     assert_eq!(parsed("jobs -p team-a").expect("reads").common.project.as_deref(), Some("team-a"));
 }
 
-/// The files in which a worker reads flags that the master has sent on.
+/// Python files in which a worker reads flags that the master forwards.
 const WORKER: [&str; 3] = [
     include_str!("../../../../sdk/python/src/elastane/settings.py"),
     include_str!("../../../../sdk/python/src/elastane/contract.py"),
@@ -188,7 +188,7 @@ fn every_flag_is_read_or_said_to_mean_nothing_or_refused() {
             let field = format!("    {name}: str = ");
             WORKER.iter().any(|file| file.contains(&quoted) || file.contains(&field))
         };
-        // What the pods get is of the form in which the master reads it again.
+        // The pods get the flags in the form in which the master parses them.
         let words: Vec<String> = told.iter().map(|(name, of)| format!("--{name}={of}")).collect();
         let again = Values::of_pairs(form, &words).expect("flags");
         let training = crate::master::config(form, &again).expect("a training");
@@ -198,7 +198,7 @@ fn every_flag_is_read_or_said_to_mean_nothing_or_refused() {
         for flag in form.tables().iter().flat_map(|table| table.iter()) {
             let is_read = flag.means != Means::Published
                 || read.contains(flag.name)
-                // Where the request goes, not what is in it.
+                // It selects the destination of the request.
                 || flag.name == "yaml"
                 || by_worker(flag.name);
             assert!(is_read, "{form:?}: --{} is taken and nothing reads it", flag.name);

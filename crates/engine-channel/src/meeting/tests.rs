@@ -49,7 +49,7 @@ impl Agents {
         self.meeting.meet(key(pod), request, Instant(self.now)).expect("an answer")
     }
 
-    /// What one learns whose processes run.
+    /// The world that a pod sees while its processes run.
     fn looks(&mut self, pod: u128) -> World {
         let request = self.request(pod);
         self.ask(pod, &request)
@@ -74,7 +74,8 @@ impl Agents {
         self.seats.insert(pod, Some(seat));
     }
 
-    /// All wait until each has a place in one world. Returns its generation, its pods by rank, and its store.
+    /// All wait until each has a place in one world. Returns its generation, its pods by rank, and
+    /// its store.
     fn meet(&mut self) -> (u64, Vec<u128>, String) {
         let mut found = BTreeMap::new();
         for _ in 0..100 {

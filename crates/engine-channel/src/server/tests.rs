@@ -1,4 +1,5 @@
-//! A run and its server on one channel. Owns: what each report is answered with, and what follows from it.
+//! A run and its server on one channel. Owns: what each report is answered with, and what follows
+//! from it.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -78,7 +79,7 @@ fn own(account: Option<(u32, u32)>) -> Owner {
     Owner::Processes { account, is_own: Box::new(move |pid| pid == this) }
 }
 
-/// What an engine reports.
+/// Observations of an engine.
 struct News(UnboundedReceiver<Observation>);
 
 impl News {
@@ -171,7 +172,8 @@ async fn another_run_is_refused_although_it_has_the_same_account() {
 async fn another_account_is_refused() {
     let uid = getuid().as_raw();
     if uid != 0 {
-        // The mode of the socket keeps all but root from connecting, and the credentials root as well.
+        // The mode of the socket keeps all but root from connecting, and the credentials root as
+        // well.
         return;
     }
     let bench = Bench::of(own(Some((uid + 1, uid + 1))));

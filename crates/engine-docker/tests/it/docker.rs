@@ -68,7 +68,7 @@ async fn containers_are_the_installations_wherever_its_directory_is() {
     drop(watched);
     let elsewhere = tempfile::tempdir().expect("a folder");
     std::fs::rename(bench.folder.path(), elsewhere.path()).expect("moved");
-    // It is not there any more, so nothing is left to delete.
+    // The folder is not there any more, so nothing is left to delete.
     let _gone = std::mem::replace(&mut bench.folder, elsewhere).keep();
     bench.reopen().await;
     let mut watched = Watched::new(&bench);
@@ -316,8 +316,8 @@ async fn pods_of_a_gang_meet_by_name_in_a_network_that_goes_with_them() {
         gang: Some(gang(Framework::PyTorch, members.clone(), rank)),
         ..bench.script(script)
     };
-    // Without an input that stays open it would say at once that it has nothing more to send, and the
-    // other side may take that for the end before it has sent anything.
+    // Without an input that stays open it would say at once that it has nothing more to send, and
+    // the other side may take that for the end before it has sent anything.
     let mut master = pod(0, MASTER, "mkfifo /tmp/in; nc -l -p $MASTER_PORT <> /tmp/in");
     master.workload_name = "meet".to_owned();
     let send = "until echo hello | nc $MASTER_ADDR $MASTER_PORT; do sleep 0.1; done";
@@ -483,7 +483,7 @@ async fn what_pods_of_another_installation_keep_is_not_touched() {
     watched.engine.forget_pod(key.pod).await.expect("forgotten");
 }
 
-/// What a command printed, and how it ended.
+/// Output of a command, and its exit status.
 async fn said(session: &mut engine::Session) -> (String, Exit) {
     let mut text = Vec::new();
     loop {

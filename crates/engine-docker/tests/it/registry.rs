@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
-/// What it has, by tag or digest: its type, and the bytes.
+/// Documents of a registry, by tag or digest: media type and bytes.
 type Documents = BTreeMap<String, (&'static str, Vec<u8>)>;
 
 /// The name of an image that a registry has, or of one that it has not.
@@ -20,7 +20,8 @@ pub(crate) async fn image(user: Option<&str>) -> String {
     image_while(user, Arc::new(AtomicBool::new(true))).await
 }
 
-/// The same of a registry that ends every connection unanswered while it is not `there`.
+/// [`image`] from a registry that closes every connection without an answer while it is not
+/// `there`.
 pub(crate) async fn image_while(user: Option<&str>, there: Arc<AtomicBool>) -> String {
     let documents = Arc::new(user.map(documents).unwrap_or_default());
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

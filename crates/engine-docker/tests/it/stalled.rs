@@ -30,7 +30,7 @@ impl Stalled {
         Self { socket, heard, _folder: folder }
     }
 
-    /// Waits until it is asked for this.
+    /// Waits until it gets this request.
     pub(crate) async fn hears(&mut self, wanted: &str) {
         while self.heard.recv().await.expect("it lives") != wanted {}
     }

@@ -15,7 +15,7 @@ fn made(folder: &Path, parts: &[&str]) -> Result<Specification, String> {
     cdi(folder, &parts, false, Path::new(NONE)).map_err(|error| error.to_string())
 }
 
-/// What the published schema and its library demand of a specification.
+/// Checks the requirements of the published schema and its library.
 fn assert_valid(all: &Value) {
     let keys = |of: &Value| -> BTreeSet<String> {
         of.as_object().expect("an object").keys().cloned().collect()
@@ -217,8 +217,8 @@ fn a_part_of_a_gpu_in_mig_mode_is_refused_however_its_uuid_is_written() {
     assert!(why.contains(uuid) && why.contains("`nvidia-smi -i 3 -mig 0`"), "{why}");
 }
 
-/// Starts a container in a mount namespace with a specification, whose place is the same for all of the
-/// machine, and with a store of its own.
+/// Starts a container in a mount namespace with a specification, whose place is the same for all of
+/// the machine, and with a store of its own.
 const PODMAN: &str = r#"
 set -e
 mount --make-rprivate /
@@ -234,7 +234,7 @@ exec podman --root "$folder/store" --runroot "$folder/state" --storage-driver vf
     --cgroup-manager cgroupfs "$@"
 "#;
 
-/// What a container prints; the error is what Podman says.
+/// Output of a container, or Podman's error.
 fn podman(folder: &Path, options: &[&str], script: &str) -> Result<String, String> {
     let mut command = std::process::Command::new("unshare");
     command.args(["-m", "sh", "-c", PODMAN, "sh"]).arg(folder);

@@ -1,5 +1,5 @@
-//! What runs with parts of GPUs hold. Owns: what the drivers show beside what runs say, and what is done
-//! about the difference. Does not know about: how runs get their limits.
+//! Memory in use by runs with parts of GPUs. Owns: the difference between the drivers' numbers and
+//! the claims of runs, and actions on it. Does not know about: how runs get their limits.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,12 +12,13 @@ use super::{Fractions, open, text};
 use crate::fraction::SimulatedGpu;
 use crate::run::{Over, Run, held};
 
-/// So much of a GPU may be uncounted until the next measurement in turn.
+/// Uncounted memory of a GPU, in bytes, below which the next scheduled measurement is soon enough.
 const UNCOUNTED_BYTES: u64 = 256 << 20;
 
 impl Fractions {
-    /// What is held of simulated GPUs. How busy a process is stays unknown until it runs a virtual
-    /// kernel: one that only pretends to train would count as idle, and limits on that would stop it.
+    /// Activity of simulated GPUs. The utilisation of a process stays unknown until it runs a
+    /// virtual kernel: a process that only pretends to train would count as idle, and limits on
+    /// idleness would stop it.
     #[must_use]
     pub fn activities(&self) -> Vec<Activity> {
         let connections = open(&self.connections);
@@ -56,9 +57,10 @@ impl Fractions {
         unused.map(idle).collect()
     }
 
-    /// True if a measurement should not wait for its turn: since the last answer the driver shows more
-    /// on a GPU that is not counted of the runs there, or a look more decides whether a process is
-    /// ended. `sample` asks the driver of real GPUs, where that is needed. Blocks as that does.
+    /// True if a measurement should take place at once: since the last call the driver shows more
+    /// memory on a GPU that is not counted for the runs there, or another measurement decides
+    /// whether a process is ended. `sample` asks the driver of real GPUs, where that is needed.
+    /// Blocks as `sample` does.
     pub fn is_urgent(&self, sample: impl FnOnce() -> Vec<Activity>) -> bool {
         let runs = open(&self.runs);
         let limited = runs.values().filter(|run| !run.fraction.limits.is_empty());
@@ -84,7 +86,8 @@ impl Fractions {
                 *shown = shown.saturating_sub(own);
             }
         }
-        // What a measurement does not explain is no news the next time: a process of no run.
+        // Memory that a measurement does not explain belongs to a process outside any run; it is
+        // urgent once.
         let mut known = open(&self.uncounted);
         let is_news = |(gpu, bytes): (&String, &u64)| {
             let known = known.get(gpu).copied().unwrap_or(0);
@@ -102,7 +105,7 @@ impl Fractions {
         runs.iter_mut().filter_map(|(key, run)| Some((*key, run.unreached()?))).collect()
     }
 
-    /// What runs with limits say that they hold, in the order of their limits.
+    /// Memory in use as runs with limits claim it, in bytes, one value for each limit.
     pub fn claims(&self) -> BTreeMap<RunKey, Vec<u64>> {
         let runs = open(&self.runs);
         let limited = runs.iter().filter(|(_, run)| !run.fraction.limits.is_empty());
@@ -113,9 +116,9 @@ impl Fractions {
         limited.map(claims).collect()
     }
 
-    /// Counts what the driver shows of a run and its claims do not contain. `before`: its claims before
-    /// the driver was asked; what changes meanwhile is in one of both. What has to be done about GPUs of
-    /// which it holds more than it may.
+    /// Counts memory of a run that the driver shows and its claims do not contain. `before`: its
+    /// claims before the driver was asked; changes meanwhile are in one of the two. Returns the
+    /// GPUs on which the run exceeds its limit.
     #[must_use]
     pub fn reconcile(&self, key: RunKey, before: &[u64], seen: &[GpuUse]) -> Vec<Over> {
         let found = open(&self.runs).get(&key).map(|run| (run.fraction.clone(), run.pages.clone()));

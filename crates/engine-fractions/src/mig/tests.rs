@@ -1,4 +1,5 @@
-//! Against a program in the place of the driver's: a GPU of 80 GiB whose instances it knows by name.
+//! Against a program in the place of the driver's: a GPU of 80 GiB whose instances it knows by
+//! name.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -64,7 +65,7 @@ impl Machine {
     }
 }
 
-/// A run on an instance, charged for so much of the GPU.
+/// A run on an instance, charged for `millis` thousandths of the GPU.
 fn on(uuid: &str, millis: u64) -> RunSpec {
     let memory_bytes = 40448 * MIB;
     let (uuid, memory) = (uuid.to_owned(), Bounds::of(memory_bytes));
@@ -178,7 +179,8 @@ fn a_privileged_container_and_one_that_needs_hard_limits_as_a_process_are_refuse
     hard.container.security.privileged = true;
     let refused = containers.of(&hard, pages);
     assert!(matches!(refused, Err(Error::NotHere { field: "security", .. })), "{refused:?}");
-    // Without a GPU it reaches all devices of the machine as well, and so with one that is simulated.
+    // Without a GPU it reaches all devices of the machine as well, and so with one that is
+    // simulated.
     let mut simulated = RunSpec { hard_limit: false, ..hard.clone() };
     simulated.devices[0].simulated = true;
     hard.devices.clear();

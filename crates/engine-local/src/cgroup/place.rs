@@ -47,9 +47,9 @@ pub(crate) struct Place {
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
     unified: bool,
-    /// Its controllers under version 1.
+    /// Controllers of the hierarchy under version 1.
     options: Vec<String>,
-    /// The root of it as seen here.
+    /// Root of the hierarchy as seen here.
     top: PathBuf,
     /// The group of this process.
     own: PathBuf,
@@ -62,7 +62,7 @@ impl Place {
         Self::among(&hierarchies(&read("mountinfo"), &read("cgroup")))
     }
 
-    /// None at all.
+    /// No control groups, for this reason.
     pub(crate) fn none(why: &str) -> Self {
         let why = Some(why.to_owned());
         Self { version: Version::V2, folders: BTreeMap::new(), why, unified: None }
@@ -141,7 +141,7 @@ impl Place {
         let given = hand_down(base, &more)
             .and_then(|()| set(&folder.join("cgroup.subtree_control"), &more));
         given.map_err(|error| error.to_string())?;
-        // What runs are guaranteed is taken from what the folder around them is.
+        // The kernel takes the guarantees of runs from that of the folder around them.
         let least = folder.join("dmem.min");
         let names = regions.lines().filter_map(|line| line.trim().rsplit_once(' '));
         for (region, _) in names.filter(|_| least.exists()) {
@@ -151,7 +151,7 @@ impl Place {
         Ok(DeviceGroups { folder, regions })
     }
 
-    /// The group of a run; none where there are none.
+    /// Control group of a run; `None` without control groups.
     pub(crate) fn group(&self, key: RunKey) -> Option<Group> {
         let of = |(controller, folder): (&Controller, &PathBuf)| {
             (*controller, folder.join(key.to_string()))
@@ -183,7 +183,7 @@ impl Hierarchy {
     }
 }
 
-/// None: controllers are in hierarchies of version 1.
+/// The place in the unified hierarchy; `None` if controllers are in hierarchies of version 1.
 fn unified_place(base: &Path) -> io::Result<Option<Place>> {
     let offered = fs::read_to_string(base.join("cgroup.controllers"))?;
     let offered: Vec<&str> = offered.split_ascii_whitespace().collect();

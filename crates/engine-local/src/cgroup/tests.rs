@@ -1,5 +1,5 @@
-//! What is written into a group and read from it, over a tree of files as the kernel shows it.
-//! `tests/limits.rs` shows that the kernel applies it.
+//! Values written into a group and read from it, over a tree of files as the kernel shows it.
+//! `tests/limits.rs` shows that the kernel applies them.
 
 use super::*;
 
@@ -134,7 +134,7 @@ fn a_limit_of_a_gpu_that_the_kernel_does_not_show_is_an_error() {
     assert!(without.to_string().contains("no controller dmem"), "{without}");
     group.folders.insert(Controller::Dmem, dir.path().to_owned());
     group.limit_devices(&limits).expect("limited");
-    // What is written there is lost, as where a kernel takes a value and keeps another.
+    // A value written there is lost, as with a kernel that accepts a value and keeps another.
     fs::remove_file(dir.path().join("dmem.max")).expect("removed");
     std::os::unix::fs::symlink("/dev/null", dir.path().join("dmem.max")).expect("made");
     let lost = group.limit_devices(&limits).expect_err("not limited").to_string();

@@ -59,7 +59,7 @@ pub(crate) struct Account {
     /// Supplementary groups.
     pub(crate) groups: Vec<u32>,
     pub(crate) name: String,
-    /// None for a private id.
+    /// Home folder; `None` for a private id.
     pub(crate) home: Option<PathBuf>,
     pub(crate) shell: Option<String>,
 }
@@ -201,7 +201,7 @@ fn is_account_name(name: &str) -> bool {
     name.len() <= 255 && name.starts_with(first) && name.chars().all(inside)
 }
 
-/// The account of this name; none if there is none.
+/// The account of this name, if it exists.
 fn look_up(name: &str) -> Result<Option<Account>, Error> {
     let failed = |source| Error::io(format!("look up the account `{name}`"), source);
     if !is_account_name(name) {

@@ -47,23 +47,23 @@ pub struct Separation {
     pub private_files: Vec<PathBuf>,
 }
 
-/// What isolates a run; entered before its command starts. Part of `spec.json`.
+/// Isolation of a run, entered before its command starts. Part of `spec.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Boundary {
     pub(crate) means: IsolationMeans,
     /// The state directory.
     private: PathBuf,
-    /// The part of it that the run may use.
+    /// Parts of the state directory that the run may use.
     visible: Vec<PathBuf>,
-    /// The part of it that the run may read only.
+    /// Parts of the state directory that the run may only read.
     fixed: Vec<PathBuf>,
     /// The program that stands in for images, which runs may execute.
     program: PathBuf,
     private_files: Vec<PathBuf>,
-    /// What is mounted over what else; only where root makes the mounts.
+    /// Mounts of the run: source and mount point; only if root makes the mounts.
     #[serde(default)]
     mounts: Vec<(PathBuf, PathBuf)>,
-    /// The folder in memory of all runs, of which it sees what is visible.
+    /// The memory folder of all runs, of which this run sees only its visible parts.
     #[serde(default)]
     memory: Option<PathBuf>,
 }
@@ -80,7 +80,7 @@ pub(crate) enum IsolationMeans {
     Landlock,
 }
 
-/// What this machine supports.
+/// Isolation that this machine supports.
 #[derive(Debug)]
 pub(crate) struct Isolator {
     accounts: Option<Accounts>,
@@ -147,7 +147,7 @@ impl Isolator {
         &self.found
     }
 
-    /// The first of the accounts that runs have; none: they have the server's.
+    /// The first of the accounts that runs have; `None` if they have the server's.
     pub(crate) fn first(&self) -> Option<Account> {
         self.accounts.as_ref().map(Accounts::first)
     }
@@ -169,12 +169,12 @@ impl Isolator {
         Ok(())
     }
 
-    /// The account of a submitter's runs; none: that of the server.
+    /// Account of a submitter's runs; `None` for the server's account.
     pub(crate) fn account(&self, submitter: &str, id: &str) -> Result<Option<Account>, Error> {
         self.accounts.as_ref().map(|accounts| accounts.of(submitter, id)).transpose()
     }
 
-    /// The same without waiting; also none if it is not known yet.
+    /// Account of a submitter's runs without waiting; `None` also if it is not known yet.
     pub(crate) fn known_account(&self, submitter: &str, id: &str) -> Option<Account> {
         self.accounts.as_ref()?.known(submitter, id)
     }
@@ -266,12 +266,12 @@ fn find_unprivileged(works: impl Fn(IsolationMeans) -> io::Result<()>) -> Isolat
 }
 
 impl Boundary {
-    /// The same with these mounts: what, and over what.
+    /// This boundary with these mounts: source and mount point.
     pub(crate) fn mounting(self, mounts: Vec<(PathBuf, PathBuf)>) -> Self {
         Self { mounts, ..self }
     }
 
-    /// The same without the folder in memory of all runs.
+    /// This boundary without the memory folder of all runs.
     pub(crate) fn without_memory(self, root: Option<&Path>) -> Self {
         Self { memory: root.map(Path::to_owned), ..self }
     }
@@ -305,7 +305,7 @@ impl Boundary {
         Ok(all)
     }
 
-    /// Whether a shell starts inside it, with an empty state directory.
+    /// Starts a shell inside the boundary, with an empty state directory.
     fn attempt(&self) -> io::Result<()> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", ":"]).env_clear();

@@ -27,7 +27,7 @@ pub(super) fn other_paths(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn aliases(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
-    // Of several mounts at one place the last is on top.
+    // The last of several mounts at one place is on top.
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     let Some(own) = around.max_by_key(|mount| mount.point.components().count()) else {
         return Vec::new();

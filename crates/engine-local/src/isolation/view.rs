@@ -41,9 +41,9 @@ pub(crate) struct View {
     /// Mount points to create on the covers, parents first; whether each is a folder.
     points: Vec<(CString, bool)>,
     shown: Vec<CString>,
-    /// Those that the run may not change, even with the server's account.
+    /// Shown paths that the run may not change, even with the server's account.
     fixed: Vec<CString>,
-    /// Files and folders, and what they are mounted over; as they are outside of the view.
+    /// Files and folders, with the paths they are mounted over, both as outside of the view.
     mounts: Vec<(CString, CString)>,
     /// Files of the server in other places.
     hidden: Vec<CString>,
@@ -98,7 +98,7 @@ impl View {
         })
     }
 
-    /// The same, with further covers.
+    /// This view with further covers.
     pub(crate) fn covering(mut self, folders: &[PathBuf]) -> io::Result<Self> {
         for folder in folders {
             self.covers.push(text(folder)?);
@@ -106,7 +106,7 @@ impl View {
         Ok(self)
     }
 
-    /// The same, with these mounts.
+    /// This view with these mounts.
     pub(crate) fn mounting(mut self, mounts: &[(PathBuf, PathBuf)]) -> io::Result<Self> {
         if mounts.len() > MOUNTS_MAX {
             return Err(io::ErrorKind::ArgumentListTooLong.into());
@@ -116,13 +116,13 @@ impl View {
         Ok(self)
     }
 
-    /// The same, without the processes of other accounts.
+    /// This view without the processes of other accounts, if `hides`.
     pub(crate) const fn hiding_processes(mut self, hides: bool) -> Self {
         self.hides_processes = hides;
         self
     }
 
-    /// The same, without these files.
+    /// This view without these files.
     pub(crate) fn hiding(mut self, files: &[PathBuf]) -> io::Result<Self> {
         let found = files.iter().filter(|file| file.is_file());
         self.hidden = found.map(|file| text(file)).collect::<io::Result<_>>()?;

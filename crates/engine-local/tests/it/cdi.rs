@@ -1,5 +1,5 @@
-//! A part of a simulated GPU by a CDI specification: what a container runtime makes of it, in a mount
-//! namespace, without a server.
+//! A part of a simulated GPU by a CDI specification: what a container runtime makes of it, in a
+//! mount namespace, without a server.
 #![cfg(target_arch = "x86_64")]
 
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ impl Drop for Driver {
     }
 }
 
-/// What a container runtime does with the edits of a device, then a command.
+/// Script that applies the edits of a device as a container runtime does, then runs a command.
 fn script(edits: &Value, command: &str) -> String {
     let mut script = "set -e; mount --make-rprivate /; mount -t tmpfs none /run\n".to_owned();
     let list = |name: &str| edits[name].as_array().cloned().unwrap_or_default();
@@ -41,8 +41,8 @@ fn script(edits: &Value, command: &str) -> String {
     script + command
 }
 
-/// What a container runtime makes of two devices: of two mounts in one place it takes the later one, and it
-/// makes those that are deeper after the others.
+/// Edits of two devices as a container runtime combines them: of two mounts in one place it takes
+/// the later one, and it makes deeper mounts after the others.
 fn both(one: &Value, other: &Value) -> Value {
     let list = |edits: &Value| edits["mounts"].as_array().cloned().expect("mounts");
     let place = |mount: &Value| mount["containerPath"].as_str().map(str::to_owned);

@@ -7,8 +7,7 @@ engine_conformance::conformance_suite!(sessions of Bench::new());
 engine_conformance::conformance_suite!(background of Bench::new());
 engine_conformance::conformance_suite!(copies of Bench::new());
 
-/// The same holds where runs are isolated, by the means this machine has for the user of the
-/// tests.
+/// The suite with isolated runs, by the means that this machine has for the user of the tests.
 mod apart {
     use std::path::Path;
 

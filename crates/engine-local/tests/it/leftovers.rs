@@ -1,4 +1,4 @@
-//! What users leave decides nothing: folders of any depth are thrown away, and the server lives.
+//! Files that users leave are harmless: folders of any depth are deleted, and the server goes on.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What control groups do for runs, on a kernel that has them: limits, their removal, and the end
-//! of processes that nothing else would find.
+//! Control groups of runs, on a kernel that has them: limits, their removal, and the end of
+//! processes that no other means would find.
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,7 @@ fn groups(key: RunKey) -> Vec<PathBuf> {
     found
 }
 
-/// What the kernel has for this file of the run's group, by its name under version 1 or 2.
+/// Content of this file of the run's group, by its name under version 1 or 2.
 fn kernel_has(key: RunKey, names: [&str; 2]) -> Vec<String> {
     let files = groups(key).into_iter().flat_map(|group| names.map(|name| group.join(name)));
     let texts = files.filter_map(|file| std::fs::read_to_string(file).ok());

@@ -81,8 +81,8 @@ async fn nothing_of_the_servers_surroundings_leaks_in() {
     let text = run(&bench, spec).await;
     let (names, rest) = text.split_once("\n\n").expect("two parts");
     assert_eq!(rest, "0\n1\n2\n3\n\nown session\n", "3 is ls's own");
-    // Of this test's many variables (cargo's, to begin with) only a person's; the platform's; and
-    // what the shell sets itself.
+    // This test has many variables (cargo's, to begin with); a run has only a person's, the
+    // platform's, and those that the shell sets itself.
     let known = |name: &str| {
         let person = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
         let own = [
@@ -147,7 +147,7 @@ fn holding(folder: &Path, text: &str) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// What a run has printed so far.
+/// Output of a run so far, by lines.
 fn printed(bench: &Bench, key: RunKey) -> Vec<String> {
     let text = std::fs::read_to_string(bench.run_dir(key).join("output.log"));
     text.unwrap_or_default().lines().map(str::to_owned).collect()
@@ -230,7 +230,7 @@ async fn secrets_end_with_a_run_that_lost_its_supervisor() {
 async fn secrets_that_cannot_be_deleted_keep_no_run_from_ending() {
     let bench = Bench::new();
     let engine = bench.engine();
-    // What should be a file cannot be deleted as one.
+    // A folder in the place of a file cannot be deleted as one.
     let script = "mkdir $ELASTANE_SECRETS_DIR/../secrets.json";
     let spec = with_secrets(bench.script(script));
     let key = spec.key;

@@ -1,5 +1,5 @@
-//! Copies of checkpoints in the machine's memory: whose they are, who pays for them, and where they go when
-//! their run ends.
+//! Copies of checkpoints in the machine's memory: whose they are, who pays for them, and where they
+//! go when their run ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const LEAVES: &str = r#"echo "$ELASTANE_MEMORY_DIR"; cd "$ELASTANE_MEMORY_DIR" |
 echo "{\"path\": \"$TO\", \"bytes\": 7, \"saved_ns\": 1000000000, \"written\": false}" > 0-1.json
 kill -9 $$"#;
 
-/// None on a machine without such memory.
+/// Folder of a run's memory in its output; `None` on a machine without such memory.
 fn memory_of(told: &str) -> Option<PathBuf> {
     let line = told.lines().next().unwrap_or_default();
     if line.is_empty() {

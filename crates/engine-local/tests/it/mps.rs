@@ -1,5 +1,6 @@
-//! Runs whose part of a GPU is MPS's. There is no GPU here: programs in the place of the control daemon's
-//! and of the driver's answer as theirs do, and what is tried is what a run gets and when it starts.
+//! Runs whose part of a GPU is MPS's. There is no GPU here: programs in the place of the control
+//! daemon's and of the driver's answer as theirs do, and what is tried is what a run gets and when
+//! it starts.
 #![cfg(target_arch = "x86_64")]
 
 use std::fs;
@@ -21,8 +22,8 @@ test -e "$CUDA_MPS_PIPE_DIRECTORY/control" || { echo Cannot find MPS control dae
 echo 100.0
 "#;
 
-/// The server's program; in the place of `gpu-check`, a program with the driver of MPS. It sees at most
-/// its limit free, or all if a file says that it did not connect.
+/// The server's program; in the place of `gpu-check`, a program with the driver of MPS. It sees at
+/// most its limit free, or all if a file says that it did not connect.
 const PROGRAM: &str = r#"[ "$1" = gpu-check ] || exec SUPERVISOR "$@"
 limit=${CUDA_MPS_PINNED_DEVICE_MEM_LIMIT#0=}
 free=$(($(echo ${limit:-16384M} | tr -d M) * 1048576))
@@ -93,7 +94,7 @@ async fn half_a_gpu_is_a_limit_of_mps_and_starts_only_where_a_program_sees_it() 
         let kept = bench.engine().capabilities().fractions.installed;
         assert_eq!((kept.level, kept.mechanism), (Enforcement::Cooperative, Mechanism::Mps));
         let mut spec = half(&bench, "env | grep -e CUDA_MPS_ -e CUDA_VIS | sort; echo goes on");
-        // What a workload says does not win.
+        // A variable of the workload has no effect.
         spec.env.insert("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT".to_owned(), "0=99G".to_owned());
         let text = run(&bench, spec).await;
         let expected = format!(

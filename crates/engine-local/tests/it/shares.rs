@@ -210,7 +210,7 @@ async fn a_run_may_have_more_while_it_is_free_and_its_most_changes_while_it_runs
     bench.engine().limit_gpus(key, most(12 << 30)).await.expect("raised");
     assert_eq!(again().await, [true, true]);
 
-    // What a neighbour is guaranteed is not free, however little of it that has.
+    // A neighbour's guarantee is not free, however little of it is in use.
     let neighbour = share(&bench, "sleep 100", 500);
     let other = neighbour.key;
     bench.engine().start(neighbour).await.expect("started");
@@ -393,7 +393,7 @@ async fn a_driver_that_does_not_answer_keeps_no_run_starting() {
     assert!(within.contains(why), "{why}");
 }
 
-/// What depends on when processes have a processor is measured so often at most.
+/// Maximum number of measurements that depend on when processes have a processor.
 const ATTEMPTS: u32 = 5;
 
 /// How many kernels a run has launched, as far as it has printed.
@@ -408,8 +408,8 @@ async fn kernels(bench: &Bench, key: RunKey) -> u64 {
     last.map_or(0, |count| count.parse().expect("a number"))
 }
 
-/// The work of the first of two runs in percent of that of both, over so many milliseconds of both.
-/// `each`: thousandths of the GPU, and the length of a kernel in milliseconds.
+/// Share of the first of two runs in the work of both, in percent, measured over a number of
+/// milliseconds. `each`: thousandths of the GPU, and the length of a kernel in milliseconds.
 async fn work_of_first(
     bench: &Bench,
     time_slicing: Option<TimeSlicing>,
@@ -465,7 +465,8 @@ async fn runs_with_equal_parts_get_equal_work_done_whatever_they_launch() {
         let shown = bench.engine().capabilities().fractions.simulated.time_slicing;
         assert_eq!(shown, time_slicing);
         let each = [(parts[0], 2), (parts[1], 6)];
-        // Where one of them gets no processor for a while it misses turns: then it is measured again.
+        // Where one of them gets no processor for a while it misses turns: then it is measured
+        // again.
         let mut part = 0;
         for _ in 0..ATTEMPTS {
             part = work_of_first(&bench, of_pool, each, 3000).await;

@@ -10,7 +10,7 @@ const TEXT_CHARS_MAX: usize = 300;
 const KEY: &str = "check id and secret of its access key, the credential that is named";
 const NO_LOGIN: &str = "it wants a login: make a credential of type access-key and name it \
                         (`--s3 …,accesskey=NAME`)";
-/// What code, whether it may pass, and what to do.
+/// Error code, whether another attempt may succeed, and advice.
 const KNOWN: [(&str, bool, &str); 12] = [
     ("NoSuchBucket", false, "check the name of the bucket, and the address of its server"),
     ("InvalidBucketName", false, "check the name of the bucket"),
@@ -30,7 +30,7 @@ const KNOWN: [(&str, bool, &str); 12] = [
     ("InternalError", true, "its server failed"),
 ];
 
-/// What a refusal means.
+/// The error that a refusal of the server amounts to, with advice.
 pub(super) fn fault(
     status: StatusCode,
     region: Option<String>,

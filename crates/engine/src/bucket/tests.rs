@@ -1,4 +1,4 @@
-//! Names of objects, regions, refusals, and servers that do not what they should. Owns: the scenarios.
+//! Names of objects, regions, refusals, and misbehaving servers. Owns: the scenarios.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use super::*;
 use crate::copy::{Bounds, NotCopied, Origin, patiently};
 use engine_conformance::S3Server;
 
-/// A server is silent for so long only if it hangs.
+/// Silence of a server that only a hang reaches.
 const LONG: Duration = Duration::from_secs(120);
 
-/// What comes of copying, with one further attempt: the folder, and the error.
+/// Result of a copy with one further attempt, its folder, and the last progress text.
 async fn copied(bucket: &Bucket) -> (Result<(), NotCopied>, tempfile::TempDir, String) {
     copied_within((1 << 30, LONG), bucket).await
 }

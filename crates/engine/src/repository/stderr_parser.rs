@@ -15,7 +15,7 @@ const NO_LOGIN: &str = "it wants a login: make a credential of type password and
                         (`--git-sync source=…,secret=NAME`)";
 const NO_SUCH: &str = "there is no such branch, tag or commit; `git ls-remote` and the address show \
                        which there are";
-/// What tells a fault apart, whether it may pass, and what to do.
+/// Text that identifies a fault, whether another attempt may succeed, and advice.
 const KNOWN: [(&str, bool, &str); 17] = [
     ("Authentication failed", false, "check user and password of its credential"),
     ("could not read Username", false, NO_LOGIN),
@@ -41,7 +41,7 @@ pub(super) fn all_may_help(why: &str, repository: &Repository) -> bool {
     why.contains("support shallow") || repository.revision.is_some() && why.contains(NO_SUCH)
 }
 
-/// What was said so far.
+/// State of the parser: the current line, the last line, the last progress, and the faults.
 #[derive(Debug, Default)]
 pub(super) struct StderrParser {
     line: Vec<u8>,
@@ -76,19 +76,19 @@ impl StderrParser {
         if let Some(fault) = fault.filter(|_| self.faults.len() < FAULTS_MAX) {
             self.faults.push(fault.to_owned());
         }
-        // What the server says of its part is its own choice of words.
+        // The server chooses the words of lines with `remote:`.
         if line.contains("% (") && !line.starts_with("remote:") {
             self.progress = Some(line.clone());
         }
         self.last = line;
     }
 
-    /// How far it is, as `git` says it.
+    /// Last progress line of `git`.
     pub(super) fn progress(&self) -> Option<String> {
         self.progress.as_deref().map(shown)
     }
 
-    /// Why it failed, and what to do. Not what came of the fault, which is said after it.
+    /// The fault and advice, without the errors that follow from it.
     pub(super) fn fault(mut self, repository: &Repository) -> FetchError {
         self.end_line();
         let known = self.faults.iter().find_map(|line| {
@@ -108,7 +108,7 @@ impl StderrParser {
     }
 }
 
-/// A line for people: a server may have put anything into it.
+/// A printable line: a server may have put anything into it.
 fn shown(line: &str) -> String {
     line.chars().filter(|c| !c.is_control()).take(LINE_CHARS_MAX).collect()
 }

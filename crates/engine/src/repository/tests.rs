@@ -16,7 +16,7 @@ fn of(address: String) -> Repository {
     Repository { address, branch: None, revision: None, login: None }
 }
 
-/// A server is silent for so long only if it hangs.
+/// Silence of a server that only a hang reaches.
 const LONG: Duration = Duration::from_secs(120);
 
 struct Desk {

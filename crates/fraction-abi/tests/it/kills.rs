@@ -100,7 +100,7 @@ fn failure_4_of_1024_mib_eight_racing_processes_get_exactly_1024() {
                 granted.fetch_add(16, SeqCst);
             }
             done.fetch_add(1, SeqCst);
-            // What it holds counts for as long as it lives.
+            // Memory of a process counts for as long as it lives.
             while done.load(SeqCst) < 8 {
                 std::thread::yield_now();
             }

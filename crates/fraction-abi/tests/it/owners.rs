@@ -1,4 +1,4 @@
-//! Who counts as ended.
+//! Processes that count as ended.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -58,7 +58,7 @@ fn a_program_that_was_replaced_by_exec_has_ended() {
 #[test]
 fn without_the_proc_of_its_namespace_a_process_knows_only_which_ids_exist() {
     let me = Owner { start: 0, image: 0, ..Owner::current() };
-    // What stands at this id in a `/proc` of another namespace is another process.
+    // This id in a `/proc` of another namespace is another process.
     let other = Owner { start: 5, image: 9, ..me };
     assert_eq!(other.life(&me), Life::Alive);
     assert_eq!(Owner { pid: u32::MAX >> 2, ..other }.life(&me), Life::Dead);

@@ -53,7 +53,7 @@ fn operations() -> impl Strategy<Value = Vec<(Operation, Option<u32>)>> {
     prop::collection::vec((operation, kill), 1..80)
 }
 
-/// What each living process holds.
+/// Expected memory of each living process.
 #[derive(Default)]
 struct Model {
     living: BTreeMap<u32, (Seat, [u64; 3])>,

@@ -6,7 +6,8 @@ use std::fs;
 use crate::{Check, Failed, NAMES, Outcome, Passed, Result, Untried, Way, output};
 
 impl Check {
-    /// More than half, in a program that finds functions in a way. Whether it is refused.
+    /// Requests more than the limit in a program that finds functions by `how`. Returns `true` if
+    /// the request is refused.
     fn refuses(&self, name: &str, way: Way, how: &str, without: &[&str]) -> Result<bool> {
         let pages = self.pages(name, self.half())?;
         let mut command = self.command(&self.folder.path().join("probe"), way, &pages)?;

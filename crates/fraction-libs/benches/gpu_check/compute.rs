@@ -1,4 +1,4 @@
-//! What compute time costs and is given out. Owns: measuring both, and what counts as passed. Does not
+//! Cost and division of compute time. Owns: measuring both, and what counts as passed. Does not
 //! know about: memory.
 
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ impl Check {
         };
         let detail =
             format!("{launch:.0} -> {launch_with:.0} ns, {graph:.0} -> {graph_with:.0} ns");
-        // Of what takes a few nanoseconds, a part of it says nothing.
+        // One per cent of a few nanoseconds means nothing.
         let within = |before: f64, after: f64| self.broker.is_some() || after <= before * 1.01;
         let is =
             launch_with - launch < 20.0 && within(launch, launch_with) && within(graph, graph_with);
@@ -39,7 +39,7 @@ impl Check {
         Ok(Passed(format!("{} kernels", self.whole.get_or_init(|| count))))
     }
 
-    /// What one does that has the device for itself.
+    /// Work that a program alone on the device does.
     fn whole(&self) -> Result<f64> {
         let whole = self.whole.get().copied();
         Ok(whole.ok_or("what a program alone does is not known, as measuring it failed")?)

@@ -1,7 +1,8 @@
-//! What is tried with frameworks. Owns: the programs, in Python. Does not know about: how they are
+//! Checks with frameworks. Owns: the programs, in Python. Does not know about: how they are
 //! started.
 
-/// What is tried, the Python module that it needs, the settings of its allocator, and the program.
+/// Name of the check, the Python module that it needs, the settings of its allocator, and the
+/// program.
 pub(crate) const FRAMEWORKS: [[&str; 4]; 7] = [
     ["PyTorch", "torch", "", TORCH],
     ["PyTorch, expandable segments", "torch", "expandable_segments:True", TORCH],

@@ -1,6 +1,6 @@
 //! Tries the libraries of GPU fractions on the real GPU of this machine, and prints a table. Owns:
-//! what is tried, and what counts as passed. Does not know about: servers; what needs one is listed as
-//! not tried. `--simulated` tries this command itself, on a simulated GPU.
+//! what is tried, and what counts as passed. Does not know about: servers; what needs one is listed
+//! as not tried. `--simulated` tries this command itself, on a simulated GPU.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod bypass;
@@ -170,12 +170,12 @@ struct Check {
     folder: TempDir,
     broker: Option<Broker>,
     uuid: [u8; 16],
-    /// As the driver writes it.
+    /// Name, as the driver writes it.
     name: String,
     total: u64,
-    /// What a context takes, once that is known.
+    /// Memory that a context takes, in bytes; 0 until measured.
     context: AtomicU64,
-    /// What a program does that has the device for itself; not known before it was measured.
+    /// Work that a program alone on the device does; empty until measured.
     whole: OnceLock<f64>,
     /// Where the driver's libraries are.
     real: [PathBuf; 2],
@@ -280,7 +280,7 @@ impl Check {
         let context = self.context.load(Ordering::Relaxed);
         let limit = Limit { uuid: self.uuid, bytes, uncounted: 0, context };
         let folder = self.folder.path().join("runs").join(name);
-        // What an earlier check claimed is gone with its processes.
+        // Removes the claims of an earlier check, whose processes have ended.
         let _absent = std::fs::remove_dir_all(&folder);
         pages(folder, limit)
     }
@@ -408,7 +408,8 @@ impl Check {
         Ok(Passed(format!("{own} MiB; {printed}")))
     }
 
-    /// What a program is granted until it is refused, beside what the driver shows of it.
+    /// Compares the memory that a program is granted before a refusal with the driver's number for
+    /// it.
     fn accuracy(&self) -> Result<Outcome> {
         let pages = self.pages("accuracy", self.half())?;
         let mut command = self.command(&self.folder.path().join("probe"), Way::Preload, &pages)?;
@@ -428,7 +429,8 @@ impl Check {
         Ok(if (99.0..=100.0).contains(&part) { Passed(detail) } else { Failed(detail) })
     }
 
-    /// What a program sees whose work goes through the driver's own service, which limits as well.
+    /// Checks a program whose work goes through the driver's own service, which limits memory as
+    /// well.
     fn mps(&self) -> Result<Outcome> {
         let control = "nvidia-cuda-mps-control";
         if self.broker.is_some()
@@ -499,7 +501,7 @@ impl Check {
     }
 }
 
-/// What this command does not try.
+/// Subjects that this command does not check, with the reason.
 const LEFT_OUT: [(&str, &str); 7] = [
     ("vLLM", "needs a model"),
     ("time slices of channel groups", "nothing here uses them"),

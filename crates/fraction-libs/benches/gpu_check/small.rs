@@ -12,7 +12,7 @@ use crate::{Check, Failed, MIB, Outcome, Passed, Result, Way};
 /// MiB that a program may have beside its context.
 const ROOM: u64 = 256;
 
-/// What is tried: too large, fitting, and how that is given back.
+/// Steps of each class: an allocation that is too large, one that fits, and its release.
 const CLASSES: [[&str; 3]; 3] = [
     ["pitch:1048576:320", "pitch:1048576:160", "free"],
     ["array:16384:8192:0", "array:9216:4096:0", "endarray"],

@@ -1,5 +1,5 @@
-//! That a check which hangs ends, and says so. Owns: how long is waited for one, and ending the programs
-//! that it started. Does not know about: what is checked.
+//! Time limits of checks. Owns: waiting for a check, and ending the programs of one that hangs.
+//! Does not know about: the checks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +14,14 @@ const GONE_IN: Duration = Duration::from_secs(20);
 
 /// A check that did not end.
 pub(crate) struct Hung {
-    /// What was ended for it, for people.
+    /// Programs that were ended for it, for a message.
     pub(crate) ended: String,
-    /// It goes on all the same: a driver that the kernel waits for lets no program end.
+    /// True if it continues all the same: a driver that the kernel waits for lets no program end.
     pub(crate) goes_on: bool,
 }
 
-/// Has a program that leaves its parent, as a daemon does, become a child of this process, so that it is
-/// found.
+/// Makes a program that leaves its parent, as a daemon does, a child of this process, so that this
+/// process finds it.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -29,8 +29,8 @@ pub(crate) fn adopt_daemons() -> std::io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// What a check says; where it takes longer than this, its programs are ended. They are all that this
-/// process has started.
+/// Result of a check; beyond `patience` its programs are ended. They are all that this process has
+/// started.
 pub(crate) fn within<T: Send + 'static>(
     patience: Duration,
     check: impl FnOnce() -> T + Send + 'static,
@@ -38,13 +38,13 @@ pub(crate) fn within<T: Send + 'static>(
     until(|answered| answered.recv_timeout(patience), check)
 }
 
-/// The same with other patience for its answer.
+/// [`within`] with another way to wait for the result.
 pub(crate) fn until<T: Send + 'static>(
     patience: impl FnOnce(&Receiver<T>) -> Result<T, RecvTimeoutError>,
     check: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Hung> {
     let (answer, answered) = mpsc::channel();
-    // Left behind where it cannot be ended: nothing waits for it.
+    // Left running if it cannot be ended: nothing waits for it.
     std::thread::spawn(move || answer.send(check()));
     // A check that panics hangs up, which is no time limit: its words are on the screen.
     match patience(&answered) {

@@ -1,5 +1,5 @@
-//! What measurements and the check of a real GPU share. Owns: compiling their programs, and pages of
-//! runs. Does not know about: what is measured.
+//! Helpers for the measurements and the check of a real GPU. Owns: compiling their programs, and
+//! pages of runs. Does not know about: the measurements.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn compile(source: &str, to: &Path, options: &[&str]) -> Result<()> {
     if status.success() { Ok(()) } else { Err("the C compiler failed".into()) }
 }
 
-/// The pages of a run that may have so much of a device, in a new folder.
+/// The pages of a run with this limit, in a new folder.
 pub(crate) fn pages(folder: PathBuf, limit: Limit) -> Result<PathBuf> {
     std::fs::create_dir_all(&folder)?;
     let mut bytes = Control::new(&[limit], 0).as_bytes().to_vec();

@@ -51,7 +51,7 @@ fn the_libraries_in_programs_of_others_offer_nothing_but_what_they_replace() {
     ] {
         let (_, offered) = symbols(library);
         for name in &offered {
-            // Whether devices reach each other is none of its business.
+            // Access between devices is outside the library's scope.
             assert!(!name.contains("Peer") && !name.contains("P2P"), "{name} is offered");
             assert!(prefixes.iter().any(|prefix| name.starts_with(prefix)), "{name} is offered");
         }

@@ -98,7 +98,7 @@ fn after_a_fault_of_the_gpu_every_function_fails_until_the_process_ends() {
     }
     let steps = "init context:0 launches:3:0:graph";
     assert_eq!(with_faults(&machine, "xid-31=2", steps), "init 0, context 0, launches 700");
-    // What it held is free, and nothing else on the GPU has the fault.
+    // Memory of the failed process is free, and no other process on the GPU has the fault.
     let printed = prints(&mut machine.command("dlsym", "init context:0 kernel sync info"));
     assert_eq!(printed, "init 0, context 0, kernel 0, sync 0, info 0 7892 of 8192");
 }

@@ -7,7 +7,7 @@ use crate::support::{CONTEXT, MIB, Machine, compile_nvml, prints};
 
 const HALF: u64 = 4096 * MIB;
 
-/// What a program prints after it has initialised the driver in a fresh run.
+/// Output of a program after it has initialised the driver in a fresh run.
 fn after_init(steps: &str) -> String {
     found_after_init("dlsym", steps)
 }
@@ -509,7 +509,8 @@ fn no_function_of_nvml_shows_or_limits_processes_of_others() {
     let nvml = compile_nvml("neighbours.c");
     std::fs::copy(nvml, machine.folder.path().join("libnvidia-ml.so.1")).unwrap();
     let run = machine.run("run", HALF);
-    // Of its own device the run sees itself among those that compute; of another all that there is.
+    // On its own device the run sees itself among the computing processes; on another device it
+    // sees all processes.
     let steps = "init context:0 lists:0";
     let shown = "init 0, context 0, lists 0:1 0:1 0:1 0:0 0:0 0:0 0:0 0:0 0:0 no count 2 no list 2 3 3 3 3 3 3 4";
     assert_eq!(run.prints("dlsym", steps), shown);

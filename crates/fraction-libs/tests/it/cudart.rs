@@ -1,7 +1,7 @@
 //! NVIDIA's own runtime library, shared and static, on the simulated driver. It looks up some 450
 //! functions through the libraries of a run, and then asks for tables that are not published: there
-//! the simulated driver ends, with the same error as without a limit. So this shows that its lookups
-//! break nothing and lift nothing; the rest needs a GPU (`make gpu-check`).
+//! the simulated driver ends, with the same error as without a limit. So this shows that its
+//! lookups break nothing and lift nothing; the rest needs a GPU (`make gpu-check`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,7 @@ static RUNTIMES: [Runtime; 2] = [
 ];
 
 impl Runtime {
-    /// The folder of the runtime library; none: the wheel cannot be had here.
+    /// Folder of the runtime library; `None` if the wheel is not available here.
     fn libraries(&self) -> Option<PathBuf> {
         match fixture::shared(self.folder, || self.fetch().map(|it| it.display().to_string())) {
             Ok(folder) => Some(folder.into()),

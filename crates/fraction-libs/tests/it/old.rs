@@ -1,5 +1,6 @@
-//! The oldest C library that programs with a part of a GPU may have: glibc 2.17 of 2012, which is in a
-//! sysroot that a pinned package ships for cross-compiling. Its own loader runs the program here.
+//! The oldest C library that programs with a part of a GPU may have: glibc 2.17 of 2012, which is
+//! in a sysroot that a pinned package ships for cross-compiling. Its own loader runs the program
+//! here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,8 @@ use crate::support::{MIB, Machine, compile, prints};
 const PACKAGE: &str = "@napi-rs/cross-toolchain-x64-target-x86_64@1.0.0";
 const ARCHIVE: &str = "package/x86_64-unknown-linux-gnu.tar.xz";
 
-/// What of the sysroot is used: its libraries, and what programs are compiled and linked with.
+/// Parts of the sysroot that the test uses: its libraries, and files to compile and link programs
+/// with.
 const PARTS: [&str; 9] = [
     "lib64",
     "lib/*.so*",
@@ -22,7 +24,7 @@ const PARTS: [&str; 9] = [
     "usr/lib/lib*_nonshared.a",
 ];
 
-/// The folder with the old root; none: the package cannot be had here.
+/// Folder with the old sysroot; `None` if the package is not available here.
 fn root() -> Option<PathBuf> {
     match fixture::shared("glibc-2.17", || fetch().map(|folder| folder.display().to_string())) {
         Ok(folder) => Some(folder.into()),

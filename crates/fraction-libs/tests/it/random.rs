@@ -1,6 +1,6 @@
-//! Random histories of two programs of a run, beside a model that is nothing but sums: what each call
-//! answers, what the claims say, what the simulated device has given out, and what the programs are
-//! shown.
+//! Random histories of two programs of a run, beside a model that is nothing but sums: what each
+//! call answers, what the claims say, what the simulated device has given out, and what the
+//! programs are shown.
 
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -24,13 +24,13 @@ enum Step {
     Pitched(u64, u64),
     Array(u64, u64),
     Mipmap(u64, u64),
-    /// Of the pool of the device.
+    /// An allocation from the pool of the device.
     Ordered(u64),
-    /// Gives back what was made last.
+    /// Frees the newest allocation.
     Pop,
-    /// Pools give back what they keep.
+    /// Pools release their unused memory.
     Wait,
-    /// A graph of so many nodes of so many bytes, launched.
+    /// Launches a graph of this many nodes of this many bytes.
     Graph(u64, u64),
     TrimGraphs,
     /// The program is killed, and another one takes its place in the history.
@@ -44,7 +44,7 @@ enum Event {
 }
 
 impl Step {
-    /// As the program takes it.
+    /// The step as the program's command line has it.
     fn word(self) -> String {
         match self {
             Self::Linear(bytes) => format!("alloc:{bytes}"),
@@ -61,7 +61,7 @@ impl Step {
         }
     }
 
-    /// What it takes at once, if it is one allocation that the device gives as it is.
+    /// Bytes that the device gives for a single allocation; `None` for other steps.
     fn bytes(self) -> Option<u64> {
         match self {
             Self::Linear(bytes) | Self::Managed(bytes) => Some(bytes),
@@ -98,12 +98,12 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..60)
 }
 
-/// What a program holds.
+/// Memory of a program.
 #[derive(Debug, Default)]
 struct Held {
-    /// Bytes of each, and whether they are in the pool.
+    /// Bytes of each allocation, and whether it is in the pool.
     made: Vec<(u64, bool)>,
-    /// Bytes in use of the pool, and those that it has.
+    /// Bytes in use in the pool, and bytes that it has reserved.
     in_pool: u64,
     pool: u64,
     graphs: u64,
@@ -120,7 +120,7 @@ impl Held {
     }
 }
 
-/// What both hold, and what they may hold.
+/// Memory of both programs, and their common limit.
 struct Model {
     held: [Held; 2],
     limit: u64,
@@ -131,7 +131,7 @@ impl Model {
         self.held.iter().map(Held::sum).sum()
     }
 
-    /// True if so much more fits, if need be after the pool of this program was trimmed.
+    /// True if `bytes` more fit, possibly after trimming the pool of this program.
     fn fits(&mut self, program: usize, bytes: u64) -> bool {
         let fits = |model: &Self| model.sum() + bytes <= model.limit;
         fits(self) || {

@@ -72,7 +72,8 @@ fn in_a_program_with_the_rights_of_others_the_library_does_nothing() {
     for path in [&own, &other] {
         std::fs::copy(&program, path).unwrap();
     }
-    // Of another group: the simulated driver reads the environment as another user could not.
+    // A file of another group: the simulated driver reads the environment as another user could
+    // not.
     chown(&other, None, Some(65534)).unwrap();
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o2755)).unwrap();
     assert_eq!(shown(&own), "secure 0, init 0, context 0, info 0 3796 of 4096");

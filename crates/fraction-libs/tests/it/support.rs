@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// What each context of a simulated device takes.
+/// Memory that each context of a simulated device takes.
 pub(crate) const CONTEXT: u64 = 300 * MIB;
 
 /// A machine with two simulated devices of 8 GiB.
@@ -26,7 +26,7 @@ impl Machine {
         Self::with_contexts(CONTEXT)
     }
 
-    /// The same with contexts of another size.
+    /// A machine with contexts of another size.
     pub(crate) fn with_contexts(context_bytes: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in [
@@ -42,7 +42,7 @@ impl Machine {
         Self { folder, broker }
     }
 
-    /// A run that may have so much of the first device.
+    /// A run with a limit of `bytes` on the first device.
     pub(crate) fn run(&self, name: &str, bytes: u64) -> Run<'_> {
         let limit = Limit { uuid: [1; 16], bytes, uncounted: 0, context: CONTEXT };
         self.run_with(name, &[limit], 0)
@@ -97,7 +97,7 @@ impl Run<'_> {
         command
     }
 
-    /// What a program of this run prints.
+    /// Output of a program of this run.
     pub(crate) fn prints(&self, how: &str, steps: &str) -> String {
         prints(&mut self.command(how, steps))
     }
@@ -110,7 +110,7 @@ impl Run<'_> {
         Started { child, stdin, stdout: BufReader::new(stdout) }
     }
 
-    /// What the agent changes.
+    /// Writer of the control page, in place of the agent.
     pub(crate) fn writer(&self) -> Writer {
         let path = self.pages.join("control");
         Writer::map(&std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap()).unwrap()
@@ -125,7 +125,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// What it prints until it pauses or ends, in one line.
+    /// Its output until it pauses or ends, in one line.
     pub(crate) fn prints(&mut self) -> String {
         let mut lines = Vec::new();
         for line in self.stdout.by_ref().lines() {
@@ -157,7 +157,7 @@ impl Drop for Started {
     }
 }
 
-/// What a program prints, in one line.
+/// Output of a program, in one line.
 pub(crate) fn prints(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");

@@ -21,7 +21,7 @@ fn grant(writer: &Writer, granted: bool) {
     writer.set_lease(0, writer.lease(0).next(granted));
 }
 
-/// Runs a program that has to wait until the run has the lease. What it prints.
+/// Runs a program that has to wait until the run has the lease. Returns its output.
 fn waits_for_the_lease(run: &Run<'_>, how: &str, steps: &str) -> String {
     let writer = run.writer();
     grant(&writer, false);
@@ -51,7 +51,7 @@ fn failure_12_each_way_to_launch_waits_for_the_lease() {
             let steps = format!("init context:0 launches:3:100:{launch}");
             let text = waits_for_the_lease(&run, how, &steps);
             assert_eq!(text, "init 0\ncontext 0\nlaunches 0\n", "{how} {launch}");
-            // It has waited for all, and says so.
+            // It has waited for all work, and reports that.
             assert!(activity(&run).iter().all(|activity| !activity.busy && !activity.waits));
         }
     }

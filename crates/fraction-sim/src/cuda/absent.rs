@@ -1,6 +1,6 @@
 //! Functions that a chosen driver does not have. Owns: taking them out of the table by which the
-//! loader finds functions of this library, before anything can look one up. Does not know about: which
-//! ones that are.
+//! loader finds functions of this library, before anything can look one up. Does not know about:
+//! which ones that are.
 
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -8,7 +8,7 @@ use core::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
 use fraction_abi::sys::make_usable;
 
-/// What the loader calls when it has loaded this library.
+/// Function that the loader calls after loading this library.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;

@@ -10,7 +10,7 @@ pub(crate) const NAME: &str = "Elastane Simulated GPU";
 
 pub(crate) struct Context {
     pub(super) device: usize,
-    /// How often the primary context is retained; none for another one.
+    /// Number of references to the primary context; `None` for another one.
     retained: Option<u32>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Graphs {
 enum Node {
     /// Takes memory of a device.
     Memory { device: usize, bytes: u64 },
-    /// Runs so long.
+    /// A kernel of this length.
     Kernel { length_ns: u64 },
 }
 
@@ -230,7 +230,7 @@ driver! {
     11040 fn cuDeviceGetGraphMemAttribute(device: i32, attribute: i32, into: *mut u64) {
         with(|state| {
             let (device, _) = state.device(device)?;
-            // What a launch has used is free again when it ends, and it ends at once.
+            // Memory used by a launch is free again when it ends, and it ends at once.
             let value = match attribute {
                 0 | 1 => 0,
                 2 | 3 => reserved(state, device),

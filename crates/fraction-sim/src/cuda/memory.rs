@@ -49,7 +49,7 @@ struct Block {
     of: Source,
 }
 
-/// What an address range is filled from, and what is given back with it.
+/// Source of the memory of an address range, which is freed with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// Memory of a device, in a context.

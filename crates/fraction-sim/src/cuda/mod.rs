@@ -79,7 +79,7 @@ macro_rules! driver {
 }
 pub(super) use driver;
 
-/// What this process has done with the driver.
+/// State of this process in the driver.
 #[derive(Default)]
 pub(super) struct State {
     client: Option<Client>,
@@ -225,10 +225,10 @@ fn tables() -> [&'static [Entry]; 9] {
     ]
 }
 
-/// Has every function that the chosen driver lacks taken out of the table of the loader too.
+/// Removes every function that the chosen driver lacks from the table of the loader too.
 #[cfg(elastane_library)]
 fn hide(remove: fn(&CStr) -> Option<()>) {
-    // What cannot be understood has an error at the start.
+    // An unknown value is an error at the start of the driver.
     let chosen = Chosen::read().unwrap_or_default();
     let newest = chosen.version.map_or(u32::MAX, |version| version.cuda);
     let is_missing = |entry: &Entry| {
@@ -293,7 +293,7 @@ driver! {
         }
         let start = |state: &mut Option<State>| {
             if state.as_ref().is_none_or(|state| state.pid != sys::process_id()) {
-                // What a forked child inherits is of no use, and its connection is the parent's.
+                // A forked child cannot use the inherited state: its connection is the parent's.
                 core::mem::forget(state.take());
                 *state = Some(State::start()?);
             }

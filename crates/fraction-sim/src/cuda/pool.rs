@@ -100,7 +100,7 @@ impl State {
         self.give_back(device, back)
     }
 
-    /// What pools do at a synchronisation.
+    /// Trims the pools, as at a synchronisation.
     pub(super) fn trim_pools(&mut self) -> Answer<()> {
         let pools = self.pools.iter().map(|(id, pool)| (*id, pool.threshold));
         let pools: alloc::vec::Vec<_> = pools.collect();

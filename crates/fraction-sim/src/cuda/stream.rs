@@ -1,5 +1,6 @@
-//! Streams, their capture, events and kernels. Owns: when what was launched ends. A kernel is a name with a length
-//! of time; it computes nothing. Real kernel images are refused. Does not know about: memory.
+//! Streams, their capture, events and kernels. Owns: when what was launched ends. A kernel is a
+//! name with a length of time; it computes nothing. Real kernel images are refused. Does not know
+//! about: memory.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering::Relaxed;
@@ -23,7 +24,8 @@ pub(super) fn of_thread(stream: usize) -> usize {
 #[derive(Default)]
 pub(crate) struct Stream {
     end_ns: u64,
-    /// Where it was created; none for the default streams, which are those of each context.
+    /// Device and context of the stream; `None` for the default streams, which belong to each
+    /// context.
     of: Option<(usize, usize)>,
     /// The graph that it is captured into.
     pub(super) captured: Option<usize>,

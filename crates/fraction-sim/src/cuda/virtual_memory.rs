@@ -1,7 +1,7 @@
 //! Virtual memory management. Owns: reserved address ranges, handles of physical memory, and what
 //! is mapped where. A handle's memory is given back when nothing refers to it and it is mapped
-//! nowhere; once exported or bound, with the end of the process, because nothing can be imported here.
-//! Does not know about: access rights, which are accepted as they are.
+//! nowhere; once exported or bound, with the end of the process, because nothing can be imported
+//! here. Does not know about: access rights, which are accepted as they are.
 
 use super::memory::{Location, Source};
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, State, driver, give, with};
@@ -10,11 +10,11 @@ use fraction_abi::sys::{self, Access};
 const GRANULARITY: u64 = 2 << 20;
 
 pub(crate) struct Handle {
-    /// None for memory of the host.
+    /// Device of the memory; `None` for memory of the host.
     device: Option<usize>,
     bytes: u64,
     references: u32,
-    /// It was exported or bound to something.
+    /// True if it was exported or bound to another object.
     pub(super) held: bool,
     mapped: alloc::vec::Vec<u64>,
 }
@@ -116,7 +116,7 @@ driver! {
             if kind != DESCRIPTOR || into.is_null() {
                 return Err(INVALID_VALUE);
             }
-            // The program owns and closes it. What it leads to cannot be imported.
+            // The program owns and closes the file, which cannot be imported.
             let file = sys::open(c"/dev/null", Access::Read).map_err(|_| OUT_OF_MEMORY)?;
             known.held = true;
             // SAFETY: as the interface demands.

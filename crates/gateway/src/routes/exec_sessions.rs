@@ -100,8 +100,8 @@ impl AdmittedSession {
         Ok(Self { gateway, caller, workload, slot, upgrade })
     }
 
-    /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does
-    /// there what is to be done until the visitor has to leave.
+    /// Starts `asking` at the engine and writes it to the audit log, upgrades to the WebSocket, and
+    /// runs `doing` there until the caller has to leave.
     async fn enter<S: Send + 'static, F: Future<Output = ()> + Send + 'static>(
         self,
         what: &str,
@@ -113,7 +113,7 @@ impl AdmittedSession {
         let target = format!("{}/{}: {detail}", workload.project_name, workload.spec.name);
         let (control, who) = (gateway.asked_by(&caller), caller.subject.clone());
         let what = format!("workload.{what}");
-        // By itself, to its end: who hangs up meanwhile has had it done all the same.
+        // In a task of its own: a client that hangs up meanwhile does not stop it.
         let asked = tokio::spawn(async move {
             let asked = asking.await;
             let result = asked.as_ref().err().map_or_else(|| "ok".to_owned(), ToString::to_string);
@@ -139,7 +139,7 @@ async fn exec(
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
     let visitor = AdmittedSession::new(gateway, caller, &id, upgrade).await?;
-    // What it is given as arguments may be secret.
+    // Arguments of the program may be secret.
     let program = units::shown(what.command.first().map_or("", String::as_str));
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.exec(id, pod.as_deref(), what).await };
@@ -173,7 +173,7 @@ async fn port_forward(
     visitor.enter("portforward", &port.to_string(), asking, exec_sessions::forward).await
 }
 
-/// What all sessions are asked with.
+/// Parameters of all sessions.
 #[derive(Default)]
 struct Asked {
     pod: Option<String>,
@@ -187,7 +187,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Of the parameters only these are known.
+    /// Reads the parameters named in `known`; others are an error.
     fn read(uri: &Uri, known: &[&str]) -> Result<Self, ApiError> {
         let mut asked = Self::default();
         for (name, value) in parameters(uri)? {

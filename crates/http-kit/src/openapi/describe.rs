@@ -1,8 +1,8 @@
-//! What the types of a handler say about its operation. Owns: how extractors become parameters
-//! and bodies, and answers become responses. Does not know which routes there are.
+//! The description of an operation from the types of its handler. Owns: how extractors become
+//! parameters and bodies, and results become responses. Does not know which routes there are.
 //!
-//! A description is derived from the signature of the function that serves the request, so the
-//! two cannot come apart.
+//! A description is derived from the signature of the function that serves the request, so the two
+//! cannot diverge.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,7 +27,7 @@ use crate::body::Body;
 use crate::error::ApiError;
 use crate::row::Row;
 
-/// What is known of an operation.
+/// Description of an operation.
 #[derive(Default)]
 pub struct Description {
     /// Parameters of the query.
@@ -107,7 +107,7 @@ impl Description {
         }
     }
 
-    /// Says which fields `sortBy` and `filterBy` take, where they are parameters.
+    /// Adds the fields that `sortBy` and `filterBy` take, where they are parameters.
     pub(crate) fn rows<T: Row<L>, L>(&mut self) {
         let names: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
         for parameter in &mut self.query {
@@ -164,34 +164,34 @@ fn words_schema(words: impl Iterator<Item = &'static str>) -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
 }
 
-/// What a filter by these fields looks like: conditions, separated by commas.
+/// Pattern of a filter by these fields: conditions, separated by commas.
 fn filter_pattern(fields: &[&str]) -> String {
     let operators = "(==|!=|<=|>=|=@|!@|=\\^|=\\$)";
     let condition = format!("({}){operators}[^,]*", fields.join("|"));
     format!("^(,*{condition}(,+{condition})*)?,*$")
 }
 
-/// Something a handler takes.
+/// An argument of a handler.
 pub trait Input {
-    /// Adds what it says about the operation.
+    /// Adds its part to the description of the operation.
     fn describe(_: &mut Description) {}
 }
 
-/// Something a handler answers.
+/// A result of a handler.
 pub trait Output {
-    /// Adds what it says about the operation.
+    /// Adds its part to the description of the operation.
     fn describe(to: &mut Description);
 }
 
 /// A handler that can be described; `A` are its arguments.
 pub trait Described<A> {
-    /// Adds what its signature says.
+    /// Adds its signature to the description.
     fn describe(to: &mut Description);
 }
 
 impl<S> Input for State<S> {}
 impl<T> Input for Extension<T> {}
-// Its names are in the path itself.
+// The names of its parameters are in the path itself.
 impl<T> Input for Path<T> {}
 impl Input for HeaderMap {}
 impl Input for Uri {}

@@ -1,4 +1,4 @@
-//! From the table of routes to the document.
+//! The document of the interface, from the table of routes.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::Ref;
@@ -12,9 +12,9 @@ use super::route::{Access, Route};
 
 /// Name of the one security scheme.
 const BEARER: &str = "bearerAuth";
-/// Where schemas are referred to.
+/// Prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
-/// What an operation may refuse with; every one of them with the published error body.
+/// Statuses that an operation may refuse with; all have the published error body.
 const REFUSALS: [(u16, &str); 13] = [
     (400, "Something in the request is wrong, or it names no host or several; the message says it"),
     (401, "The token is missing, wrong or expired"),
@@ -31,7 +31,7 @@ const REFUSALS: [(u16, &str); 13] = [
     (503, "The server cannot do it now; try again"),
 ];
 
-/// Those of them that only a body can cause.
+/// Statuses among [`REFUSALS`] that only a body can cause.
 const OF_A_BODY: [u16; 3] = [408, 413, 415];
 
 /// The document of these routes.

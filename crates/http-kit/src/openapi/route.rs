@@ -1,4 +1,4 @@
-//! A route. Owns: that what is served and what is said of it are one value.
+//! A route. Owns: its handler and its description are one value.
 
 use axum::extract::Extension;
 use axum::handler::Handler;
@@ -10,20 +10,20 @@ use super::describe::{Described, Description};
 use super::handler::{Answer, Erased};
 use crate::row::Row;
 
-/// What a request needs to bring along.
+/// Credential that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access<N> {
-    /// Nothing was declared: every caller is refused.
+    /// No access was declared: every caller is refused.
     Undeclared,
-    /// Nothing.
+    /// No credential.
     Open,
-    /// A token: it is about the caller, or is no secret.
+    /// A token: the route is about the caller, or its data is no secret.
     Token,
     /// A role that allows this.
     Role(N),
 }
 
-/// A route: one method of one path. `N` says which role it needs.
+/// A route: one method of one path. `N` is the permission it needs.
 pub struct Route<S, N> {
     /// The path, with its parameters in braces.
     pub path: &'static str,
@@ -35,13 +35,13 @@ pub struct Route<S, N> {
     pub about: &'static str,
     /// Family it belongs to.
     pub family: &'static str,
-    /// Who may use it.
+    /// Credential that it needs.
     pub access: Access<N>,
-    /// True if it may take longer than an answer usually may.
+    /// True if it may take longer than the usual limit.
     pub patient: bool,
-    /// True if it only says what to use instead.
+    /// True if its response only names a replacement.
     pub deprecated: bool,
-    /// What it says of itself. Made on demand: all of them together are megabytes.
+    /// Parts of its description. Made on demand: all of them together are megabytes.
     describe: Vec<fn(&mut Description)>,
     /// Schemas shared with other families, and their published names in this one.
     pub names: Vec<(&'static str, &'static str)>,
@@ -74,7 +74,7 @@ impl<S: Clone + Send + Sync + 'static, N> Route<S, N> {
         }
     }
 
-    /// What is known of it.
+    /// Its description.
     pub fn description(&self) -> Description {
         let mut description = Description::default();
         for describe in &self.describe {
@@ -110,25 +110,25 @@ impl<S: Clone + Send + Sync + 'static, N> Route<S, N> {
         self
     }
 
-    /// Only says what to use instead.
+    /// Marks a route whose response only names a replacement.
     pub fn deprecated(mut self) -> Self {
         self.deprecated = true;
         self
     }
 
-    /// One of this family.
+    /// Sets the family.
     pub fn of(mut self, family: &'static str) -> Self {
         self.family = family;
         self
     }
 
-    /// Hands the handler a value that tells it from its siblings.
+    /// Passes a value to the handler that distinguishes it from others with the same function.
     pub fn with<V: Clone + Send + Sync + 'static>(mut self, value: V) -> Self {
         self.serve = self.serve.layer(Extension(value));
         self
     }
 
-    /// Says by which fields of what it lists can be sorted and filtered.
+    /// Adds the fields that its list can be sorted and filtered by.
     pub fn rows<T: Row<L>, L>(mut self) -> Self {
         self.describe.push(Description::rows::<T, L>);
         self

@@ -179,7 +179,7 @@ pub(super) struct RulesQuery {
     cluster: Option<String>,
 }
 
-/// The older parameters that are conditions, and what they begin with.
+/// Older parameters, with the condition that each one is short for.
 const OLDER: [(&str, &str); 5] = [
     ("subjectType", "subjectType=="),
     ("subjectIdFilter", "subjectId=@"),
@@ -242,7 +242,7 @@ impl RulesQuery {
     }
 }
 
-/// The rules that the caller may see, of those that are asked for.
+/// Rules that the caller may see and the query selects.
 fn asked_for(iam: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, ApiError> {
     let mut all = seen(iam, caller)?;
     all.retain(|rule| query.has(rule, iam));
@@ -478,7 +478,7 @@ fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, ApiE
     })
 }
 
-/// Refuses a group where no login provider is configured. It has no owner.
+/// Refuses a group where no login provider is configured. A group has no owner.
 fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
     if iam.login_provider.is_none() {
         let why = "groups come from a login provider, and there is none; name users, or start the \

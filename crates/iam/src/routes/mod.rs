@@ -18,7 +18,7 @@ use crate::Iam;
 
 type Shared = Arc<Iam>;
 
-/// Says that this crate says how something is listed.
+/// Marker: this crate defines how its resources are listed.
 struct Listed;
 
 /// The routes of this crate, for a server that has its state.

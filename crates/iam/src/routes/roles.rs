@@ -16,7 +16,7 @@ use view::Scope;
 
 use super::Shared;
 
-/// The routes of roles and permissions. None of it is a secret.
+/// Routes of roles and permissions; all callers may read them.
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
 where
     S: Clone + Send + Sync + 'static,
@@ -125,7 +125,7 @@ fn permitted(iam: &Shared, caller: &Caller, action: Action, resource: Resource) 
     let view = iam.control.view();
     let departments = view.departments.keys().copied().filter(|id| may(Scope::Department(*id)));
     let departments: BTreeSet<u64> = departments.collect();
-    // Those of the departments are named by them.
+    // Projects of these departments are covered by them.
     let projects = view.projects.values().filter(|project| {
         !departments.contains(&project.department_id) && may(Scope::Project(project.unit.id))
     });

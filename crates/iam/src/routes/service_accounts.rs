@@ -249,7 +249,7 @@ fn owner(caller: &Caller) -> Result<String, ApiError> {
     }
 }
 
-/// One of the caller's own keys. Those of others look as if they were not there.
+/// One of the caller's own keys. A key of another owner gives the error of a missing key.
 fn own_key(iam: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>, ApiError> {
     let owner = owner(caller)?;
     let found = iam.one::<AccessKey>(id)?;
@@ -335,7 +335,7 @@ async fn all_keys(
     Ok(Json(AccessKeys { access_keys }))
 }
 
-/// Which keys are asked for.
+/// Conditions for keys: pairs of a parameter and its value.
 struct KeyQuery(Vec<(String, String)>);
 
 const KEY_PARAMETERS: [(&str, &str); 2] =

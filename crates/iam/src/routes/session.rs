@@ -1,5 +1,5 @@
-//! Sessions of browsers and one-time links. Owns: how they are asked for and told. Does not know how
-//! a session is kept (`session`), and how requests bring one (`browser`).
+//! Sessions of browsers and one-time links. Owns: their requests and responses. Does not know how a
+//! session is kept (`session`), and how requests carry one (`browser`).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ use crate::subjects::User;
 const LINKS: &str = "/elastane/v1/session/links";
 
 http_kit::takes! {
-    /// How much ends.
+    /// Sessions to end: this one, or all.
     HowMuch: EVERYWHERE;
 }
 
@@ -53,13 +53,13 @@ where
         post(SESSION, "begin_browser_session", begins, begin).open(),
         get(SESSION, "get_browser_session", tells, tell).own(),
         delete(SESSION, "end_browser_session", ends, end).own(),
-        // The handler tells for whom.
+        // The handler checks for which user.
         post(LINKS, "create_login_link", link, make_link).own(),
     ];
     all.into_iter().map(|route| route.of("Elastane"))
 }
 
-/// Something about a session, and what the browser keeps from now on.
+/// A response about a session, and the cookie that the browser stores.
 struct WithCookie<T> {
     cookie: Option<HeaderValue>,
     about: T,
@@ -114,7 +114,7 @@ async fn begin(
 
 const ENDED_MEANWHILE: &str = "what you logged in with was changed at this moment; log in again";
 
-/// Whom a link logs in.
+/// User whom a link logs in.
 fn by_link(iam: &Iam, secret: &str, origin: &Origin) -> Result<Beginner, ApiError> {
     let refused = |why: &str| wrong_secret(iam, "once", origin, why);
     let target = iam.authority.redeem_link(secret, iam.now()).map_err(|fault| match fault {
@@ -141,7 +141,7 @@ fn by_link(iam: &Iam, secret: &str, origin: &Origin) -> Result<Beginner, ApiErro
     Ok(Beginner { principal, name, mark, by_provider: false, by_link: true })
 }
 
-/// Stands for the password that a user has now.
+/// Fingerprint of the user's current password; `None` without one.
 fn given_out(user: &User) -> Option<String> {
     user.secrets.password.as_ref().map(PasswordHash::fingerprint)
 }
@@ -153,7 +153,7 @@ async fn tell(
 ) -> Result<WithCookie<Json<SessionInfo>>, ApiError> {
     let claims = caller.claims.as_ref();
     let until = || Instant(claims.map_or(0, |claims| claims.exp.saturating_mul(1000)));
-    // Only a browser's is renewed by being used.
+    // Only the session of a browser is renewed by use.
     let Some((cookie, session)) = iam.brought(&headers)? else {
         return Ok(WithCookie { cookie: None, about: Json(info(&iam, &caller, until())) });
     };
@@ -185,7 +185,7 @@ fn info(iam: &Iam, caller: &Caller, expires_at: Instant) -> SessionInfo {
     }
 }
 
-/// What a caller may do. Who comes with the installation has no access rule, and may do everything.
+/// Rights of a caller. Built-in principals have no access rule and may do everything.
 fn rights(iam: &Iam, caller: &Caller) -> Vec<SessionRight> {
     let everything = Role::by_id(SYSTEM_ADMINISTRATOR)
         .filter(|_| caller.principal.is_built_in())

@@ -49,7 +49,7 @@ async fn grant_token(
     Ok(Json(grant::grant(&iam, request, origin).await?))
 }
 
-/// The same in the words of OAuth 2: a form, or JSON.
+/// `grant` with the field names of OAuth 2: a form, or JSON.
 async fn grant_v2(
     FromState(iam): FromState<Shared>,
     Extension(origin): Extension<Origin>,
@@ -73,11 +73,11 @@ async fn begin_login(
     Ok(Json(provider::start(&iam, &request.redirect_uri).await?))
 }
 
-/// Where a person sees the code that the login provider gave.
+/// Page that shows a person the code that the login provider gave.
 const CODE_PAGE: &str = "/elastane/v1/login/code";
 
-/// Refuses to begin a login whose code would go to another machine: it ends at a program on the
-/// machine of the browser, or here.
+/// Refuses to begin a login whose code would go to another machine: the redirect must lead to a
+/// program on the machine of the browser, or here.
 fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), ApiError> {
     let address: Option<Uri> = redirect_uri.parse().ok();
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
@@ -95,7 +95,7 @@ fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), ApiError> {
     Err(ApiError::field("redirectUri", why))
 }
 
-/// What the login provider sent the browser back with.
+/// Query parameters with which the login provider redirects the browser back.
 struct RedirectParameters(Vec<(String, String)>);
 
 const BROUGHT: [(&str, &str); 3] = [
@@ -120,8 +120,8 @@ impl<S: Sync> FromRequestParts<S> for RedirectParameters {
     }
 }
 
-/// For a program that runs where no browser is: a person carries the code. It is good for nothing
-/// without the verifier, which only that program has.
+/// Page for a program on a machine without a browser: a person copies the code to it. The code is
+/// useless without the verifier, which only that program has.
 async fn show_code(RedirectParameters(pairs): RedirectParameters) -> Html {
     let get = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value);
     let shown = |text: &String| units::markup(&units::shown(text));

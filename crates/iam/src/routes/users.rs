@@ -44,7 +44,7 @@ where
         ),
         get(one, "get_user_by_id", "A user", read).needs(Read, of, Where::Anywhere),
         delete(one, "delete_user_by_id", "Deletes a user", remove).needs(Delete, of, Where::Tenant),
-        // One's own sessions one may end without a role; the handler tells.
+        // Callers may end their own sessions without a role; the handler checks that.
         post("/api/v1/users/{userId}/logout", "logout_user", "Ends a user's sessions", logout)
             .own(),
         post(
@@ -81,8 +81,8 @@ pub(crate) fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> Wire {
     }
 }
 
-/// `true` for a caller that may read how users log in: in the whole installation, or because it gives
-/// them access. Members of a project read names only.
+/// `true` for a caller that may read how users log in: in the whole installation, or because it
+/// gives them access. Members of a project read names only.
 pub(super) fn reads_logins(caller: &Caller, of: Resource) -> bool {
     caller.may(Read, of, Scope::Tenant) || caller.may_somewhere(Create, Resource::AccessRules)
 }
@@ -129,7 +129,7 @@ impl Row<Listed> for Wire {
 /// A list query, with the older parameter of this family beside it.
 struct UsersQuery(ListQuery);
 
-/// What `filter` may be, and the condition it stands for.
+/// Values of the older parameter `filter`, and the condition that each is short for.
 const OLDER: [(&str, &str); 2] =
     [("runai.is_local:true", "type==local"), ("runai.is_local:false", "type==sso")];
 
@@ -272,7 +272,7 @@ async fn end_session(
     Ok(NoContent)
 }
 
-/// Changes the caller's own password. What was given out for the old one ends, this token as well.
+/// Changes the caller's own password. Sessions and tokens of the old one end, this token as well.
 async fn change_own_password(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
@@ -282,7 +282,8 @@ async fn change_own_password(
         let why = "only a user who has logged in with a password can change it";
         return Err(ApiError::forbidden(why));
     };
-    // Who opened a link has none to tell: the link stood for the password that was given out.
+    // A user who must change the password and logged in by link need not give the current one: the
+    // link took its place.
     let by_link = iam.living::<Session>(session).is_some_and(|own| own.body.by_link)
         && caller.must_change_password;
     let UserChangePasswordRequest { current_password, new_password } = request;

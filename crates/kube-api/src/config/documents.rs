@@ -38,7 +38,7 @@ pub(super) struct NamedUser {
     pub(super) user: User,
 }
 
-/// Contains secrets.
+/// The user contains secrets, which are left out.
 impl std::fmt::Debug for NamedUser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NamedUser").field("name", &self.name).finish_non_exhaustive()

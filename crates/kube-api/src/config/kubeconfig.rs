@@ -21,7 +21,7 @@ const EXEC_VERSIONS: [&str; 2] =
 pub struct Kubeconfig {
     current: String,
     contexts: Vec<NamedContext>,
-    /// With the folder of the file that they are in.
+    /// Clusters, with the folder of their file.
     clusters: Vec<(PathBuf, NamedCluster)>,
     users: Vec<(PathBuf, NamedUser)>,
 }

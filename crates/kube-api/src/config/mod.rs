@@ -19,14 +19,14 @@ pub(crate) enum Source {
     Inline(Vec<u8>),
 }
 
-/// The API server, the way to it, and who asks.
+/// The API server, the way to it, and the credentials.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// `https://host:port`, with the path of a proxy that serves several clusters.
     pub(crate) server: Uri,
     /// Namespace of the context.
     pub(crate) namespace: String,
-    /// Authorities that vouch for the API server; none: those that this machine trusts.
+    /// Authorities that sign the API server's certificate; `None`: those that this machine trusts.
     pub(crate) authority: Option<Source>,
     /// Name in its certificate, where that is not the host of `server`.
     pub(crate) server_name: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct User {
     pub(crate) exec: Option<Exec>,
 }
 
-/// Contains secrets.
+/// The user contains secrets, which are left out.
 impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let command = self.exec.as_ref().map(|exec| &exec.command);

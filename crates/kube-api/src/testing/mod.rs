@@ -65,8 +65,8 @@ struct Ports {
 }
 
 impl Cluster {
-    /// The one cluster that all tests share; none, and a line that says so, on a machine without
-    /// the programs.
+    /// The one cluster that all tests share; `None`, and a line that reports it, on a machine
+    /// without the programs.
     ///
     /// # Panics
     /// It should start and does not.
@@ -290,7 +290,7 @@ impl Cluster {
     fn end(&self, program: &str) {
         let Ok(text) = fs::read_to_string(self.dir.join(format!("{program}.pid"))) else { return };
         let pid = text.parse().ok().and_then(Pid::from_raw).unwrap();
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _gone = kill_process(pid, Signal::KILL);
         while Path::new(&format!("/proc/{text}")).exists() {
             std::thread::sleep(POLL_PAUSE);
@@ -308,7 +308,7 @@ impl Cluster {
         PROGRAMS.map(end).join("\n")
     }
 
-    /// Asks the database itself.
+    /// Sends a request to the database itself.
     fn database(&self, path: &str, body: &str) -> Value {
         let mut connection =
             TcpStream::connect((Ipv4Addr::LOCALHOST, self.ports.database)).unwrap();

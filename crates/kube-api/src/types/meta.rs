@@ -36,7 +36,7 @@ pub struct ObjectMeta {
     pub finalizers: Vec<String>,
     /// When it was made, as RFC 3339.
     pub creation_timestamp: Option<String>,
-    /// When it is to be gone, as RFC 3339, once its deletion has begun.
+    /// Deadline of its deletion as RFC 3339, once that has begun.
     pub deletion_timestamp: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct OwnerReference {
     /// Uid.
     #[serde(deserialize_with = "or_default")]
     pub uid: String,
-    /// `true` for the one that manages it.
+    /// `true` for the owner that is the controller.
     #[serde(deserialize_with = "or_default")]
     pub controller: bool,
 }

@@ -124,10 +124,10 @@ pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(deserialize_with = "or_default")]
     pub phase: String,
-    /// Why it failed, in a word.
+    /// Reason of its failure, as one word.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,
-    /// Why it failed, in a sentence.
+    /// Reason of its failure, as a sentence.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
     /// Node that a scheduler keeps room on for it.
@@ -148,10 +148,10 @@ pub struct Condition {
     /// `True`, `False` or `Unknown`.
     #[serde(deserialize_with = "or_default")]
     pub status: String,
-    /// Why, in a word.
+    /// Reason, as one word.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,
-    /// Why, in a sentence.
+    /// Reason, as a sentence.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
 }

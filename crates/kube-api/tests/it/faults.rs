@@ -41,7 +41,7 @@ async fn a_watch_survives_a_server_that_is_killed_and_a_database_that_is_compact
     let mut pods = client.watch::<Pod>(query.clone(), WatchSettings::default());
     let mut known: BTreeSet<_> = synced(&mut pods).await.into_keys().collect();
 
-    // More than a page of nodes: its list is to be continued by a server that has not begun it.
+    // More than a page of nodes: a server that did not start the list has to continue it.
     let mut making = JoinSet::new();
     for number in 0..501 {
         let client = client.clone();

@@ -53,7 +53,7 @@ pub(crate) async fn node(client: &Client, name: &str, labels: &Value) -> Node {
     client.create("", &object).await.expect("it is made")
 }
 
-/// A pod that no scheduler of Kubernetes looks at.
+/// A pod that no scheduler of Kubernetes handles.
 pub(crate) fn pod_manifest(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -70,7 +70,7 @@ pub(crate) fn pod_manifest(name: &str) -> Value {
     })
 }
 
-/// Such a pod, made.
+/// Creates such a pod.
 pub(crate) async fn pod(client: &Client, namespace: &str, name: &str) -> ObjectRef {
     let pod: Pod = client.create(namespace, &pod_manifest(name)).await.expect("it is made");
     ObjectRef::of(&pod)

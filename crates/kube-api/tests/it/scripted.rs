@@ -1,5 +1,4 @@
-//! The client against a server that says what a script tells it to: what no real one does on
-//! demand.
+//! The client against a server with scripted responses, which no real one gives on demand.
 
 #![expect(clippy::unwrap_used, reason = "a script that goes wrong ends the test")]
 
@@ -41,7 +40,7 @@ fn stream(part: &str) -> String {
 
 const LISTED: &str = r#"{"metadata": {"resourceVersion": "10"}, "items": null}"#;
 
-/// A server, and what it was asked.
+/// A server, and the requests that it got.
 struct Script {
     port: u16,
     heard: Receiver<Heard>,
@@ -283,7 +282,7 @@ async fn a_version_that_is_gone_means_another_list_and_no_alarm() {
     for _ in 0..2 {
         expect_list([watch.next().await, watch.next().await]);
     }
-    // A server that has forgotten each version at once is asked less and less often.
+    // A server that has forgotten each version at once gets requests less and less often.
     for _ in 0..2 {
         let Change::Interrupted(error) = watch.next().await else { panic!("no alarm") };
         assert!(error.is_expired(), "{error}");

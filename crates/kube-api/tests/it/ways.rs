@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::kinds::Namespace;
 use crate::reads::synced;
 
-/// Tunnels to wherever it is asked to, and counts.
+/// Tunnels to any requested address, and counts.
 struct Proxy {
     port: u16,
     tunnels: Arc<AtomicU32>,

@@ -1,5 +1,5 @@
-//! What follows from where a pod is. Owns: the accounts of nodes, queues and workloads, kept by
-//! taking back what the old binding meant and adding what the new one does.
+//! Accounts that follow from the places of pods. Owns: the accounts of nodes, queues and workloads,
+//! updated by subtracting the amounts of the old binding and adding those of the new one.
 
 use units::Resources;
 
@@ -12,13 +12,13 @@ use crate::{
 };
 
 impl Cluster {
-    /// How many workloads have a place.
+    /// Number of workloads with a place.
     #[must_use]
     pub const fn placed(&self) -> u64 {
         self.placed
     }
 
-    /// Puts a binding in place of another, with everything that follows; returns the other.
+    /// Replaces a binding and updates all accounts; returns the old binding.
     pub(crate) fn account_binding(&mut self, pod: PodId, binding: PodBinding) -> PodBinding {
         let workload = self.pods[pod].workload;
         self.account_spare(workload, Sign::Minus);
@@ -30,7 +30,7 @@ impl Cluster {
         before
     }
 
-    /// Adds (or takes back) everything that follows from one binding.
+    /// Adds or subtracts all amounts of one binding.
     fn account(&mut self, pod: PodId, binding: &PodBinding, sign: Sign) {
         let demand = self.set_of(pod).demand;
         if let Some(place) = &binding.current {
@@ -66,7 +66,7 @@ impl Cluster {
         }
     }
 
-    /// A pod is one of those that others ask for, or keep away from.
+    /// Counts a pod for the affinity terms that select it or that it has.
     fn count_affinity(&mut self, pod: PodId, place: &Placement, horizon: Horizon, sign: Sign) {
         if !self.affinity.is_unused() {
             let constraints = self.set_of(pod).constraints;
@@ -74,7 +74,8 @@ impl Cluster {
         }
     }
 
-    /// What a pod holds counts for its queue in the pool where it is, and all above.
+    /// Adds or subtracts the amounts of a placed pod for its queue in the pool of the node, and all
+    /// ancestors.
     pub(crate) fn account_queues(&mut self, pod: PodId, place: &Placement, sign: Sign) {
         let demand = self.set_of(pod).demand;
         let part = amounts(place, demand);
@@ -107,8 +108,8 @@ impl Cluster {
         }
     }
 
-    /// Pods above the minimum that have a priority of their own count there and not with the others, or
-    /// (minus) that is taken back. Nothing of the workload may change in between.
+    /// Counts pods above the minimum that have a priority of their own at that priority and not at
+    /// the workload's, or reverts that (minus). The workload must not change in between.
     pub(crate) fn account_spare(&mut self, id: WorkloadId, sign: Sign) {
         let spec = &self.workloads[id].spec;
         let (own, spare) = (spec.priority, spec.priority_of_spare());
@@ -128,7 +129,7 @@ impl Cluster {
         }
     }
 
-    /// What each pod above the minimum holds, and the queue that is charged.
+    /// Amounts of each placed pod above the minimum, and the queue that is charged.
     fn spare_held(&self, id: WorkloadId) -> Vec<(QueueId, Resources)> {
         let workload = &self.workloads[id];
         let sets = workload.spec.pod_sets.iter().enumerate();
@@ -144,8 +145,8 @@ impl Cluster {
         spare.map(one).collect()
     }
 
-    /// Changes the priority of a workload, and whether it may be evicted. What it holds counts for
-    /// its queue accordingly.
+    /// Changes the priority of a workload, and whether it can be preempted. The accounts of its
+    /// queue follow.
     pub fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
         let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
         let held: Vec<_> = self.workloads[id].pods.iter().filter_map(place).collect();
@@ -158,7 +159,7 @@ impl Cluster {
         self.account_spare(id, Sign::Plus);
     }
 
-    /// One pod of a workload more, or less, has a place.
+    /// Counts one placed pod of a workload more, or less.
     fn account_workload(&mut self, pod: PodId, sign: Sign) {
         let Pod { workload: id, set, .. } = self.pods[pod];
         let row = &mut self.workloads[id];
@@ -189,9 +190,9 @@ impl Cluster {
     }
 }
 
-/// What nodes have free.
+/// Free resources of nodes.
 impl Cluster {
-    /// Nodes with at least so many wholly free GPUs, the fullest first, then in id order.
+    /// Nodes with at least `gpus` wholly free GPUs, the fullest first, then in id order.
     pub fn nodes_with_free(
         &self,
         gpus: u32,
@@ -200,7 +201,7 @@ impl Cluster {
         self.free.at_least(gpus, now)
     }
 
-    /// True if a node may have room for a pod, by a few figures; where not, it has none.
+    /// True if a node may have room for a pod, by a few numbers; if false, it has none.
     #[must_use]
     #[inline]
     pub fn may_fit(&self, node: NodeId, request: PodRequest, now: bool) -> bool {

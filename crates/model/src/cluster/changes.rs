@@ -1,34 +1,34 @@
-//! Changes since the last call. Owns: which workloads and queues a cache outside has to look at
+//! Changes since the last call. Owns: the workloads and queues that an external cache has to read
 //! again.
 
 use std::collections::BTreeSet;
 
 use crate::{Cluster, QueueId, WorkloadId};
 
-/// What has changed since [`Cluster::take_changes`] was last called.
+/// Changes since the last call of [`Cluster::take_changes`].
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Workloads that came, went, or are different in any way.
+    /// Workloads that were added, removed, or changed in any way.
     pub workloads: BTreeSet<WorkloadId>,
-    /// Queues that ask for more or less.
+    /// Queues whose requests changed.
     pub asks: BTreeSet<QueueId>,
     /// Queues with another quota, limit, weight, rank or usage.
     pub shares: BTreeSet<QueueId>,
-    /// Queues came or went, or the capacity that they divide changed.
+    /// True if queues were added or removed, or the capacity that they divide changed.
     pub division: bool,
-    /// Ids of constraints, or the node pools of all workloads, are different now.
+    /// True if ids of constraints, or the node pools of all workloads, changed.
     pub renamed: bool,
 }
 
-/// Keeping track of changes. No plan depends on it.
+/// Records changes. No plan depends on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracker {
     changes: Changes,
     revision: u64,
-    /// The highest that there was: none is used again for another state.
+    /// Highest revision so far: a revision is never used again for another state.
     newest: u64,
     taken: u64,
-    /// Queues whose workloads came to hold more or less in the open transaction, in order.
+    /// Queues whose workloads changed their holdings in the open transaction, in order.
     holdings: Vec<QueueId>,
     watches_holdings: bool,
 }
@@ -44,18 +44,18 @@ impl Tracker {
         self.revision
     }
 
-    /// The state is what it was at this revision, if it is known to be.
+    /// Restores the revision of an earlier state, if it is known.
     pub(crate) fn go_back(&mut self, revision: Option<u64>) {
         self.revision = revision.unwrap_or(self.revision);
     }
 
-    /// Whether to record what queues hold from now on.
+    /// Starts or stops recording changes of holdings.
     pub(crate) fn watch_holdings(&mut self, watches: bool) {
         self.watches_holdings = watches;
         self.holdings.clear();
     }
 
-    /// Workloads of a queue hold more or less.
+    /// Records that the holdings of a queue changed.
     pub(crate) fn holds(&mut self, id: QueueId) {
         if self.watches_holdings && self.holdings.last() != Some(&id) {
             self.holdings.push(id);
@@ -87,27 +87,28 @@ impl Tracker {
 }
 
 impl Cluster {
-    /// What has changed since the last call.
+    /// Changes since the last call.
     pub fn take_changes(&mut self) -> Changes {
         self.tracker.taken += 1;
         std::mem::take(&mut self.tracker.changes)
     }
 
-    /// How often [`Cluster::take_changes`] was called: whether a caller has seen all changes.
+    /// Number of calls of [`Cluster::take_changes`], by which a caller finds out whether it has
+    /// seen all changes.
     #[must_use]
     pub const fn changes_taken(&self) -> u64 {
         self.tracker.taken
     }
 
-    /// Queues whose own workloads came to hold more or less in the open transaction, or were put back
-    /// as they were; the last may change again.
+    /// Queues whose own workloads changed their holdings in the open transaction, or had them
+    /// restored; the last may change again.
     #[must_use]
     pub fn holdings_changed(&self) -> &[QueueId] {
         &self.tracker.holdings
     }
 
-    /// A number that changes whenever anything does, but for pods without a place that begin or
-    /// cease to ask for one. What is rolled back has the number again that it had.
+    /// A number that changes with any change, except for pods without a place that start or stop
+    /// requesting one. A rollback restores the earlier number.
     #[must_use]
     pub const fn state_revision(&self) -> u64 {
         self.tracker.revision

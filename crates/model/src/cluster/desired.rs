@@ -1,12 +1,12 @@
-//! Which pods should run. Owns: what a queue's workloads request. Does not know about: what is
-//! placed.
+//! Pods that should run. Owns: the requests of a queue's workloads. Does not know about: the placed
+//! pods.
 
 use crate::cluster::keep;
 use crate::cluster::sign::Sign;
 use crate::{Cluster, Pod, PodBinding, PodId, PoolId};
 
 impl Cluster {
-    /// Says whether a pod should run. A pod that no longer should loses its reserved place; one
+    /// Sets whether a pod should run. A pod that no longer should loses its reserved place; one
     /// that should has not ended.
     pub fn set_wants(&mut self, pod: PodId, wants: bool) {
         if wants {
@@ -20,7 +20,7 @@ impl Cluster {
         }
     }
 
-    /// Says that a pod has ended well.
+    /// Records that a pod has succeeded.
     pub fn set_succeeded(&mut self, pod: PodId, succeeded: bool) {
         if self.pods[pod].succeeded == succeeded {
             return;
@@ -36,12 +36,12 @@ impl Cluster {
         keep(&mut self.partial, id, row.is_partial());
     }
 
-    /// Holds a pod that has no place back, or no longer. It asks for nothing meanwhile.
+    /// Gates a pod without a place, or removes its gate. A gated pod requests nothing.
     pub fn set_gated(&mut self, pod: PodId, gated: bool) {
         self.change_desired(pod, |pod| pod.gated = gated);
     }
 
-    /// What a pod asks for counts for its queue and all above, as long as it asks.
+    /// Changes a pod and updates the requests of its queue and all ancestors.
     fn change_desired(&mut self, pod: PodId, change: impl FnOnce(&mut Pod)) {
         let row = &mut self.pods[pod];
         let (asked, waited) = (row.asks(), row.waits());
@@ -61,8 +61,8 @@ impl Cluster {
         self.index(pod, waited);
     }
 
-    /// What a pod asks for counts in the pool in which its workload is, and as long as it is in
-    /// none, in each that it may be in.
+    /// Adds or subtracts the request of a pod in the pool of its workload, or while that has none,
+    /// in each pool that it may use.
     pub(crate) fn account_ask(&mut self, pod: PodId, sign: Sign) {
         let (demand, workload) = (self.set_of(pod).demand, self.workload_of(pod));
         let mut queue = Some(workload.spec.queue);
@@ -96,12 +96,13 @@ impl Cluster {
         }
     }
 
-    /// The one pool in which a pod's workload asks, if it has a choice and is in one.
+    /// The one pool in which a pod's workload makes its requests; `None` if it has no choice or no
+    /// place.
     pub(crate) fn asks_in(&self, pod: PodId) -> Option<PoolId> {
         if self.is_divided() { self.pool_of(self.pods[pod].workload) } else { None }
     }
 
-    /// Its workload may ask in other pools now than when it asked in `before`.
+    /// Moves the requests of a workload whose pool was `before` to its present pool.
     pub(crate) fn asks_elsewhere(&mut self, pod: PodId, before: Option<PoolId>) {
         let after = self.asks_in(pod);
         if before == after {

@@ -1,5 +1,5 @@
-//! Which nodes satisfy which constraints. Owns: one bit per node and set of constraints, so that
-//! labels are compared once and not for every pod; and that sets no longer in use are dropped.
+//! Nodes that satisfy each set of constraints. Owns: one bit per node and set of constraints, so
+//! that labels are compared once and not for every pod; the removal of sets no longer in use.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PoolId};
 pub(crate) struct Eligibility {
     ids: BTreeMap<Constraints, ConstraintsId>,
     sets: Vec<(Constraints, Vec<bool>)>,
-    /// Those of one node pool only, by what else they are.
+    /// Sets of constraints restricted to one node pool, by the unrestricted set.
     in_pools: BTreeMap<(ConstraintsId, PoolId), ConstraintsId>,
-    /// How many there were when unused ones were last dropped.
+    /// Number of sets when unused ones were last dropped.
     kept: usize,
 }
 
-/// With fewer sets, unused ones are not looked for.
+/// Number of sets up to which unused ones are not dropped.
 const SETS_MIN: usize = 256;
 
 impl Eligibility {
-    /// The id of these constraints.
+    /// Id of these constraints.
     pub(crate) fn intern<'a>(
         &mut self,
         constraints: &Constraints,
@@ -36,7 +36,7 @@ impl Eligibility {
         id
     }
 
-    /// The id of constraints in one node pool only. A pool keeps its name for good.
+    /// Id of these constraints restricted to one node pool. The name of a pool never changes.
     pub(crate) fn intern_in<'a>(
         &mut self,
         (of, pool): (ConstraintsId, PoolId),
@@ -52,12 +52,12 @@ impl Eligibility {
         id
     }
 
-    /// True if most of them may be unused.
+    /// True if most sets may be unused.
     fn is_due(&self) -> bool {
         self.sets.len() > SETS_MIN.max(2 * self.kept)
     }
 
-    /// Takes one over from the sets of before.
+    /// Adds a set with its bits.
     fn keep(&mut self, set: (Constraints, Vec<bool>)) -> ConstraintsId {
         let id = ConstraintsId(u32::try_from(self.sets.len()).unwrap_or(u32::MAX));
         self.ids.insert(set.0.clone(), id);
@@ -65,12 +65,12 @@ impl Eligibility {
         id
     }
 
-    /// Looks at a node again, after it came or changed.
+    /// Updates the bits of a node that was added or changed.
     pub(crate) fn update(&mut self, id: NodeId, node: &Node) {
         self.sets.iter_mut().for_each(|set| set_bit(set, id, node));
     }
 
-    /// Forgets a node that is gone; another may get its id.
+    /// Clears the bits of a removed node; another may get its id.
     pub(crate) fn forget(&mut self, id: NodeId) {
         for (_, nodes) in &mut self.sets {
             if let Some(bit) = nodes.get_mut(id.raw() as usize) {
@@ -105,16 +105,16 @@ fn set_bit(set: &mut (Constraints, Vec<bool>), id: NodeId, node: &Node) {
     set.1[at] = set.0.check(&node.labels, &node.taints).is_ok();
 }
 
-/// What constraints mean for nodes.
+/// Constraints of workloads on nodes.
 impl Cluster {
-    /// The constraints with this id.
+    /// Constraints with this id.
     #[must_use]
     pub fn constraints(&self, id: ConstraintsId) -> &Constraints {
         self.eligibility.constraints(id)
     }
 
-    /// Forgets the constraints that no workload has, once they may be most of all: those of pods
-    /// that belong together are another set for each workload. Ids change.
+    /// Drops the constraints that no workload has, once they may be the majority: pods with
+    /// affinity to each other have another set for each workload. Ids change.
     pub(crate) fn forget_constraints(&mut self) {
         if !self.eligibility.is_due() {
             return;
@@ -137,7 +137,7 @@ impl Cluster {
         self.recount_affinity();
     }
 
-    /// True if some nodes suit these constraints better than others.
+    /// True if these constraints have preferences among nodes.
     #[must_use]
     pub fn has_preferences(&self, constraints: ConstraintsId) -> bool {
         let constraints = self.eligibility.constraints(constraints);
@@ -146,7 +146,7 @@ impl Cluster {
             || !constraints.pod_preferences.is_empty()
     }
 
-    /// How well a node suits these constraints; more is better.
+    /// Score of a node by the preferences of these constraints; more is better.
     #[must_use]
     pub fn preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
         let row = &self.nodes[node];
@@ -154,7 +154,7 @@ impl Cluster {
             + self.pod_preference(constraints, node)
     }
 
-    /// True if a pod with these constraints may go to a node at all, room aside.
+    /// True if a node satisfies these constraints, free resources aside.
     #[must_use]
     pub fn allows(&self, constraints: ConstraintsId, node: NodeId) -> bool {
         self.nodes[node].schedulable && self.eligibility.allows(constraints, node)
@@ -182,7 +182,7 @@ mod tests {
         cluster.add_workload(WorkloadSpec::new("w", queue, seq, set)).unwrap()
     }
 
-    /// Pods that belong together, apart from those of other workloads.
+    /// Pods with affinity to each other and anti-affinity to those of other workloads.
     fn together(number: u64) -> Constraints {
         let (labels, pod_affinity) = (own(number).labels, vec![own(number)]);
         Constraints { labels, pod_affinity, ..Constraints::default() }

@@ -1,14 +1,14 @@
-//! A place that passes from a pod that leaves it to the one that takes over. Owns: who may have it.
+//! The place of a leaving pod that another pod takes over. Owns: the conditions.
 
 use units::Resources;
 
 use crate::{Cluster, GpuRequest, Placement, PodId};
 
 impl Cluster {
-    /// Where `heir` would be if it took over the place that `from` has now: on the same node and GPUs,
-    /// or on the first of them if it asks for fewer. None if it asks for more, for another kind of
-    /// share, or may not be there, and if it could not be made to give way as `from` can. Both are of
-    /// one queue.
+    /// Place of `heir` if it took over the present place of `from`: the same node and GPUs, or the
+    /// first of them if it requests fewer. `None` if it requests more or another kind of share, if
+    /// its constraints exclude the node, or if it is not preemptible although `from` is. Both are
+    /// in one queue.
     #[must_use]
     pub fn inheritable(&self, heir: PodId, from: PodId) -> Option<Placement> {
         let place = self.pods[from].binding.current.as_ref()?;

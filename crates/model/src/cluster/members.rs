@@ -1,10 +1,10 @@
-//! Which pods a workload has: they join and leave while it runs. Owns: the members of pod sets.
+//! Members of a workload, which join and leave while it runs. Owns: the members of pod sets.
 
 use crate::{Cluster, Error, Pod, PodBinding, PodId, WorkloadId};
 
 impl Cluster {
-    /// Adds the pod with this number to a workload; it does not want to run yet. One that is a
-    /// member already stays as it is. None if the workload has no such number.
+    /// Adds the pod with this number to a workload; it should not run yet. An existing member stays
+    /// as it is. `None` if the workload has no such number.
     pub fn join(&mut self, workload: WorkloadId, index: u32) -> Option<PodId> {
         let row = &self.workloads[workload];
         let mut end = 0;
@@ -30,10 +30,10 @@ impl Cluster {
         Some(id)
     }
 
-    /// Removes a pod that is nowhere from its workload.
+    /// Removes a pod without a place from its workload.
     ///
     /// # Errors
-    /// It still holds or has reserved a place.
+    /// The pod still holds or has reserved a place.
     pub fn leave(&mut self, pod: PodId) -> Result<(), Error> {
         let Some(row) = self.pods.get(pod) else { return Ok(()) };
         let (workload, set) = (row.workload, row.set as usize);
@@ -62,7 +62,7 @@ impl Cluster {
         }
     }
 
-    /// True if the members of each workload are its pods, in their order.
+    /// True if the members of each workload are its pods, in order.
     pub(crate) fn has_sound_members(&self) -> bool {
         let sound = |(id, workload): (WorkloadId, &crate::Workload)| {
             let of_set = |set: usize| {

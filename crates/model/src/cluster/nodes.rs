@@ -1,4 +1,4 @@
-//! Nodes added, changed and removed. Owns: what that changes in every index.
+//! Nodes added, changed and removed. Owns: the resulting changes of every index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl Cluster {
         id
     }
 
-    /// Says that something about a node is different now.
+    /// Records that a node changed.
     fn revise(&mut self, id: NodeId) {
         self.revise_node(id);
         self.tracker.division();
@@ -54,8 +54,8 @@ impl Cluster {
         }
     }
 
-    /// Values what asks for memory of GPUs by those that there are, if that is not what was there
-    /// `before`.
+    /// Revalues the requests for GPU memory on the memory sizes that exist now, if these differ
+    /// from `before`.
     fn value_again(&mut self, before: &[u64]) {
         if self.gpu_memories.keys().eq(before) {
             return;
@@ -83,13 +83,13 @@ impl Cluster {
         }
     }
 
-    /// The sizes of the memories of all GPUs that are not divided into instances.
+    /// Memory sizes in bytes of all GPUs that are not divided into instances, each once.
     #[must_use]
     pub fn gpu_memories(&self) -> Vec<u64> {
         self.gpu_memories.keys().copied().collect()
     }
 
-    /// Says whether new pods may come to a node. One that is opened is no longer drained.
+    /// Opens a node for new pods, or closes it. An open node is no longer drained.
     pub fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
         self.nodes[node].schedulable = schedulable;
         self.revise(node);
@@ -99,7 +99,7 @@ impl Cluster {
     }
 
     /// Takes a GPU (or MIG instance) out of service, or back. Pods on it stay and are still
-    /// charged; no new pod is placed on it, and it is no part of the capacity. Returns the pods
+    /// charged; no new pod is placed on it, and it does not count as capacity. Returns the pods
     /// that lose a reservation there.
     pub fn set_in_service(&mut self, id: NodeId, gpu: u32, in_service: bool) -> Vec<PodId> {
         let at = gpu as usize;
@@ -140,8 +140,8 @@ impl Cluster {
         self.draining.insert(node);
     }
 
-    /// Removes a node, and with it everything that is there or was to come. It no longer counts
-    /// as capacity; pods that want to run wait for another place.
+    /// Removes a node with all running and reserved pods on it. It no longer counts as capacity;
+    /// pods that should run wait for another place.
     pub fn remove_node(&mut self, id: NodeId) {
         for pod in self.nodes[id].pods.clone() {
             let mut binding = self.pods[pod].binding.clone();
@@ -169,10 +169,10 @@ impl Cluster {
     }
 
     /// Replaces the GPUs (sizes in bytes), CPU and memory of a node. Pods there keep running when
-    /// there is less CPU or memory than they have.
+    /// there is less CPU or memory than they hold.
     ///
     /// # Panics
-    /// When a pod has or is to get a GPU that is no longer there, or when one is a MIG instance.
+    /// When a pod holds or has reserved a GPU that no longer exists, or when one is a MIG instance.
     pub fn set_hardware(
         &mut self,
         id: NodeId,
@@ -197,7 +197,7 @@ impl Cluster {
         self.value_again(&before);
     }
 
-    /// Moves a node, and what is charged for it, to another pool.
+    /// Moves a node, and the amounts charged for its pods, to another pool.
     fn move_to_pool(&mut self, node: NodeId, pool: PoolId) {
         let divided = self.is_divided();
         let here = self.nodes[node].pods.iter().filter(|_| divided);
@@ -213,8 +213,8 @@ impl Cluster {
         }
     }
 
-    /// Gives a node other labels and taints, and with them perhaps another pool. Pods that are
-    /// there stay; in another pool they are charged there.
+    /// Replaces the labels and taints of a node, which may change its pool. Pods on it stay; in
+    /// another pool they are charged there.
     pub fn set_labels(
         &mut self,
         node: NodeId,

@@ -1,5 +1,5 @@
-//! Pod affinity and anti-affinity. Owns: how many of the pods that a term selects are in each
-//! domain, kept with every place. Does not know about: how the scheduler uses it.
+//! Pod affinity and anti-affinity. Owns: the number of pods that a term selects in each domain,
+//! updated with every binding. Does not know about: how the scheduler uses it.
 
 mod conflicting_pods;
 
@@ -10,21 +10,21 @@ use crate::cluster::sign::Sign;
 use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PodId, PodMismatch, PodTerm};
 pub use conflicting_pods::ConflictingPods;
 
-/// Pods in a domain.
+/// Number of pods in a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
-    /// That will be there when everything under way is done.
+    /// Pods after all pending releases and starts.
     soon: u32,
-    /// That are there now, those that are being stopped too.
+    /// Pods that are there now, those being stopped included.
     present: u32,
 }
 
-/// When a place is looked at.
+/// State of the pods in which a place is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Soon,
     Now,
-    /// The pod has the place already, and could start if the others are gone.
+    /// The pod has the place already, and may start if conflicting pods are gone.
     Started,
 }
 
@@ -38,15 +38,15 @@ impl Count {
     }
 }
 
-/// A term, and where pods are that it concerns.
+/// A term, and the counts of the pods that it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     term: PodTerm,
-    /// Pods it is about, by domain.
+    /// Pods that it selects, by domain.
     matching: BTreeMap<String, Count>,
-    /// Pods that must not be with those, by domain.
+    /// Pods with this term as anti-affinity, by domain.
     avoiding: BTreeMap<String, Count>,
-    /// All pods it is about, in a domain or not.
+    /// All pods that it selects, in a domain or not.
     all: Count,
 }
 
@@ -60,7 +60,7 @@ impl Term {
     }
 }
 
-/// The terms of some constraints, and those that are about pods with them.
+/// The terms of some constraints, and the terms that select pods with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Rules {
     near: Vec<usize>,
@@ -78,18 +78,18 @@ impl Rules {
     }
 }
 
-/// Every term in use, and what it came to.
+/// All terms in use, with their counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AffinityIndex {
     ids: BTreeMap<PodTerm, usize>,
     terms: Vec<Term>,
-    /// By constraints.
+    /// Rules by id of the constraints.
     rules: Vec<Rules>,
-    /// How often any count was changed.
+    /// Number of changes of any count.
     revision: u64,
 }
 
-/// Where a place is counted.
+/// State in which a place is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Horizon {
     Soon,
@@ -105,7 +105,7 @@ fn pods_in(counts: &BTreeMap<String, Count>, domain: Option<&str>, when: When) -
 }
 
 impl AffinityIndex {
-    /// Adds constraints that are new. True if existing pods have to be recounted.
+    /// Adds new constraints. True if existing pods have to be recounted.
     pub(crate) fn learn(&mut self, eligibility: &Eligibility) -> bool {
         let (rules_before, terms_before) = (self.rules.len(), self.terms.len());
         for at in rules_before..eligibility.len() {
@@ -131,12 +131,12 @@ impl AffinityIndex {
         again
     }
 
-    /// Forgets the constraints, to learn others in their place.
+    /// Forgets all constraints, before others replace them.
     pub(crate) fn forget(&mut self) {
         *self = Self { revision: self.revision + 1, ..Self::default() };
     }
 
-    /// The terms from this one on that are about pods with these constraints.
+    /// The terms from `first` on that select pods with these constraints.
     fn about(&self, constraints: &Constraints, first: usize) -> Vec<usize> {
         if constraints.labels.is_empty() {
             return Vec::new();
@@ -160,12 +160,12 @@ impl AffinityIndex {
         self.terms.len() - 1
     }
 
-    /// True if no workload has any term.
+    /// True if no workload has an affinity term.
     pub(crate) const fn is_unused(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// True if a domain of a term may be more than a node.
+    /// True if a domain of a term may have several nodes.
     fn is_wide(&self, term: usize) -> bool {
         !self.terms[term].term.is_on_one_node()
     }
@@ -177,7 +177,7 @@ impl AffinityIndex {
         self.rules.get(id.index()).filter(|rules| !rules.is_empty())
     }
 
-    /// Counts a pod with these constraints on a node, or no longer.
+    /// Counts a pod with these constraints on a node, or removes it from the counts.
     pub(crate) fn count(&mut self, id: ConstraintsId, node: &Node, horizon: Horizon, sign: Sign) {
         let Some(rules) = self.rules.get(id.index()).filter(|rules| !rules.is_empty()) else {
             return;
@@ -208,7 +208,7 @@ impl AffinityIndex {
         }
     }
 
-    /// Forgets every count.
+    /// Resets every count.
     pub(crate) fn clear(&mut self) {
         self.revision += 1;
         for term in &mut self.terms {
@@ -218,7 +218,7 @@ impl AffinityIndex {
         }
     }
 
-    /// True if the counts are the same.
+    /// True if the counts are equal.
     pub(crate) fn counts_as(&self, other: &Self) -> bool {
         (&self.terms, &self.rules) == (&other.terms, &other.rules)
     }
@@ -228,7 +228,7 @@ impl AffinityIndex {
             for &at in &rules.near {
                 let Term { term, matching, all, .. } = &self.terms[at];
                 let here = node.topology_domain(&term.topology_key);
-                // The first of those that belong together goes anywhere.
+                // The first of the pods that belong together may go to any domain.
                 let first = here.is_some() && all.soon == 0 && rules.matches.contains(&at);
                 if !first && pods_in(matching, here, When::Soon) == 0 {
                     return Err(PodMismatch::Affinity);
@@ -245,7 +245,7 @@ impl AffinityIndex {
     }
 }
 
-/// What placed pods mean for a pod without a place.
+/// Effect of placed pods on a pod without a place.
 impl Cluster {
     /// True if pod affinity or anti-affinity concerns pods with these constraints.
     #[must_use]
@@ -253,17 +253,18 @@ impl Cluster {
         self.affinity.rules(constraints).is_some()
     }
 
-    /// `true` where pods with these constraints must be near other pods: fewer pods may be better for them.
+    /// True if pods with these constraints have required pod affinity: fewer pods on a node may be
+    /// worse for them.
     #[must_use]
     pub fn needs_others(&self, constraints: ConstraintsId) -> bool {
         self.affinity.rules(constraints).is_some_and(|rules| !rules.near.is_empty())
     }
 
-    /// Whether the pods that will be there, and `now` also those that are there still, let a pod
-    /// with these constraints come to a node.
+    /// Checks pod affinity of these constraints on a node against the pods after all pending
+    /// changes, and with `now` also against pods that are still there.
     ///
     /// # Errors
-    /// The first reason against it.
+    /// The first mismatch.
     pub fn check_pods(
         &self,
         constraints: ConstraintsId,
@@ -276,8 +277,7 @@ impl Cluster {
             .map_or(Ok(()), |rules| self.affinity.check(rules, &self.nodes[node], when))
     }
 
-    /// True if a pod that has a place on a node may start there: those that must not be with it are
-    /// gone.
+    /// True if a pod that has a place on a node may start there: no conflicting pod is left.
     #[must_use]
     pub fn may_start(&self, pod: PodId, node: NodeId) -> bool {
         let rules = self.affinity.rules(self.set_of(pod).constraints);
@@ -286,8 +286,8 @@ impl Cluster {
         })
     }
 
-    /// The terms of which the next pod with these constraints decides where those that it belongs
-    /// with are to be.
+    /// The affinity terms whose domain the next pod with these constraints chooses for itself and
+    /// the pods that it belongs with.
     fn founding(&self, constraints: ConstraintsId) -> impl Iterator<Item = &PodTerm> {
         self.affinity.rules(constraints).into_iter().flat_map(|rules| {
             let near = rules.near.iter().filter(|at| rules.matches.contains(at));
@@ -297,14 +297,14 @@ impl Cluster {
         })
     }
 
-    /// True if the next pod with these constraints decides where those that it belongs with are to
-    /// be.
+    /// True if the next pod with these constraints chooses a domain for the pods that it belongs
+    /// with.
     #[must_use]
     pub fn founds(&self, constraints: ConstraintsId) -> bool {
         self.founding(constraints).next().is_some()
     }
 
-    /// The nodes of each domain that it can decide for.
+    /// The nodes of each domain that this pod can choose.
     #[must_use]
     pub fn domains(&self, constraints: ConstraintsId) -> Vec<Vec<NodeId>> {
         let mut domains = BTreeMap::<Vec<&str>, Vec<NodeId>>::new();
@@ -320,22 +320,22 @@ impl Cluster {
         domains.into_values().collect()
     }
 
-    /// True if pods with either of these constraints must be with the same ones, and others with
-    /// them.
+    /// True if both constraints have the same required pod affinity, and are selected by the same
+    /// terms.
     #[must_use]
     pub fn minds_same_pods(&self, left: ConstraintsId, right: ConstraintsId) -> bool {
         let of = |id| self.affinity.rules(id).map(|rules| (&rules.near, &rules.matches));
         left == right || of(left) == of(right)
     }
 
-    /// True if no two pods with these constraints may be in one place.
+    /// True if no two pods with these constraints may be in one domain.
     #[must_use]
     pub fn keep_apart(&self, constraints: ConstraintsId) -> bool {
         let rules = self.affinity.rules(constraints);
         rules.is_some_and(|rules| rules.apart.iter().any(|at| rules.matches.contains(at)))
     }
 
-    /// How much better, or worse, the pods there make a node.
+    /// Score of a node by the pod preferences of these constraints; negative is worse.
     #[must_use]
     pub fn pod_preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
         let Some(rules) = self.affinity.rules(constraints) else { return 0 };
@@ -347,15 +347,15 @@ impl Cluster {
         rules.preferred.iter().filter(|(_, at)| counts(*at)).map(|(weight, _)| weight).sum()
     }
 
-    /// Numbers of which one changes whenever something does that decides whether, and how well, a node
-    /// suits pods with these constraints.
+    /// Two revisions, of which one changes with any change that affects whether, and how well, a
+    /// node suits pods with these constraints.
     #[must_use]
     pub fn revision_for(&self, constraints: ConstraintsId, node: NodeId) -> (u64, u64) {
         let pods = if self.minds_pods(constraints) { self.affinity.revision } else { 0 };
         (self.revision(node), pods)
     }
 
-    /// Adds constraints that are new.
+    /// Adds new constraints to the affinity index.
     pub(crate) fn learn_affinity(&mut self) {
         if self.affinity.learn(&self.eligibility) {
             self.recount_affinity();

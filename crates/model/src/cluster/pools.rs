@@ -1,11 +1,11 @@
-//! Node pools. Owns: which there are, what each has, and which queue of a project is charged for
-//! what is in a pool. Does not know about: in what order pools are tried; that is the scheduler's.
+//! Node pools. Owns: their names and capacities, and the queue of a project that is charged for
+//! pods in a pool. Does not know about: the order in which the scheduler tries pools.
 //!
-//! Every node is in one pool, the one that its label names. As long as the queues are not divided,
-//! that only says where a workload may go: one tree of queues accounts for all nodes. Once they
-//! are, there is a tree for each pool: a queue that is added is that of the pool `default`, and
-//! has a twin in every other. What a pod holds is charged to the tree of the pool in which it is;
-//! what it asks for, to those in which its workload may get it.
+//! Every node is in one pool, named by its label. As long as the queues are not divided, that only
+//! restricts where a workload may run: one tree of queues accounts for all nodes. Once they are,
+//! each pool has a tree: an added queue belongs to the pool `default`, and has a twin in every
+//! other. The holdings of a pod are charged to the tree of its node's pool; its request to those in
+//! which its workload may get it.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +18,23 @@ use crate::{
     QueueSpec, Share, WorkloadId, pool_of,
 };
 
-/// What the nodes of a pool have.
+/// Resources of the nodes of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Pool {
     name: String,
     capacity: Resources,
     /// Not kept as long as the queues are not divided.
     free_soon: Resources,
-    /// It was removed; its number is not given out again.
+    /// True if it was removed; its number is not used again.
     gone: bool,
 }
 
-/// Every pool that was ever named; one without nodes has nothing.
+/// All pools that were ever named; one without nodes has no resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pools {
     rows: Vec<Pool>,
     by_name: BTreeMap<String, PoolId>,
-    /// True if each has queues of its own.
+    /// True if each pool has queues of its own.
     divided: bool,
 }
 
@@ -57,7 +57,7 @@ impl Pools {
         id
     }
 
-    /// Those that were not removed.
+    /// Pools that were not removed.
     fn living(&self) -> impl DoubleEndedIterator<Item = PoolId> + use<'_> {
         self.ids().filter(|id| !self.rows[id.index()].gone)
     }
@@ -66,7 +66,7 @@ impl Pools {
         (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).map(PoolId)
     }
 
-    /// A node of a pool that could give out `before` can give out `after`.
+    /// Replaces the free resources of a node of a pool, `before` by `after`.
     pub(crate) fn change(&mut self, pool: PoolId, before: Resources, after: Resources) {
         if self.divided {
             let free_soon = &mut self.rows[pool.index()].free_soon;
@@ -84,7 +84,7 @@ impl Pools {
         self.change(pool, node.free(false), Resources::ZERO);
     }
 
-    /// The same pools without nodes.
+    /// These pools without nodes.
     pub(crate) fn emptied(&self) -> Self {
         let mut pools = self.clone();
         for row in &mut pools.rows {
@@ -102,19 +102,19 @@ impl Cluster {
         self.pools.divided
     }
 
-    /// The pools that have queues of their own, or the one that stands for all nodes.
+    /// The pools that have queues of their own, or the default pool for all nodes.
     pub fn divisions(&self) -> impl Iterator<Item = PoolId> + use<'_> {
         let count = if self.pools.divided { self.pools.rows.len() } else { 1 };
         self.pools.living().take(count)
     }
 
-    /// The pool of this name.
+    /// Id of the pool of this name.
     #[must_use]
     pub fn pool_named(&self, name: &str) -> Option<PoolId> {
         self.pools.by_name.get(name).copied()
     }
 
-    /// What a pool is called.
+    /// Name of a pool.
     #[must_use]
     pub fn pool_name(&self, pool: PoolId) -> &str {
         &self.pools.rows[pool.index()].name
@@ -126,19 +126,19 @@ impl Cluster {
         if self.pools.divided { self.pools.rows[pool.index()].capacity } else { self.capacity }
     }
 
-    /// What these nodes can give out when what is being released is gone.
+    /// Free resources of these nodes after pending releases.
     #[must_use]
     pub fn free_soon_of(&self, pool: PoolId) -> Resources {
         if self.pools.divided { self.pools.rows[pool.index()].free_soon } else { self.free_soon }
     }
 
-    /// The queue that is charged in a pool for what a project has there.
+    /// The queue that is charged in a pool for the holdings of a project there.
     #[must_use]
     pub fn queue_in(&self, project: QueueId, pool: PoolId) -> QueueId {
         self.queues[project].twins.get(pool.index()).copied().unwrap_or(project)
     }
 
-    /// The queue as it was added: that of the pool `default`.
+    /// The queue as it was added: the twin in the pool `default`.
     #[must_use]
     pub fn project_of(&self, queue: QueueId) -> QueueId {
         self.queues[queue].twin_of.unwrap_or(queue)
@@ -151,12 +151,12 @@ impl Cluster {
         alone.into_iter().chain(twins.iter().copied())
     }
 
-    /// Queues without one above them, of one pool.
+    /// Queues without a parent, of one pool.
     pub fn roots(&self, pool: PoolId) -> impl Iterator<Item = QueueId> + use<'_> {
         self.roots.get(&pool).into_iter().flatten().copied()
     }
 
-    /// What a queue is called in explanations: with its pool, if there are several.
+    /// Name of a queue for explanations: with its pool, if there are several.
     #[must_use]
     pub fn queue_name(&self, id: QueueId) -> String {
         let queue = &self.queues[id];
@@ -167,8 +167,8 @@ impl Cluster {
         }
     }
 
-    /// The pools in which places for a workload are sought, in this order; empty if it does not
-    /// matter. What has a place binds the rest to its pool, if that is one of them.
+    /// The pools in which a workload may be placed, in this order; empty for any. Placed pods bind
+    /// the others to their pool, if it is one of these.
     #[must_use]
     pub fn choices(&self, id: WorkloadId) -> &[PoolId] {
         let pools = self.workloads[id].pools.as_slice();
@@ -179,7 +179,7 @@ impl Cluster {
         bound.map_or(pools, |at| &pools[at..=at])
     }
 
-    /// In which pool a workload for which that matters is; none while it has no place.
+    /// Pool of a workload that names pools; `None` while it has no place.
     #[must_use]
     pub fn pool_of(&self, id: WorkloadId) -> Option<PoolId> {
         let workload = &self.workloads[id];
@@ -197,7 +197,7 @@ impl Cluster {
         pool.is_none_or(|pool| pool == self.nodes[node].pool)
     }
 
-    /// What a pod demands of nodes: those of a pool, or else of any that its workload may be in.
+    /// Constraints of a pod in a pool, or else in any pool that its workload may use.
     #[must_use]
     pub fn constraints_in(&self, pod: PodId, pool: Option<PoolId>) -> ConstraintsId {
         let set = self.set_of(pod);
@@ -209,8 +209,8 @@ impl Cluster {
 
 /// Changes.
 impl Cluster {
-    /// Gives every pool queues of its own, also those that come later. In the new ones a queue has
-    /// no quota, no limit and the default weight until its share is set.
+    /// Gives every pool queues of its own, also pools added later. In the new trees a queue has no
+    /// quota, no limit and the default weight until its share is set.
     pub fn divide_by_pool(&mut self) {
         if self.pools.divided {
             return;
@@ -222,7 +222,7 @@ impl Cluster {
         self.pools_changed();
     }
 
-    /// Adds a pool that has no nodes yet.
+    /// Adds a pool without nodes.
     pub fn add_pool(&mut self, name: &str) -> PoolId {
         let before = self.pools.rows.len();
         let id = self.pools.intern(name);
@@ -232,10 +232,10 @@ impl Cluster {
         id
     }
 
-    /// Removes a pool that no node is in and no workload names. The queues it had stay, unused.
+    /// Removes a pool without nodes that no workload names. Its queues stay, unused.
     ///
     /// # Errors
-    /// It is the pool `default`, or in use.
+    /// The pool is `default`, or in use.
     pub fn remove_pool(&mut self, name: &str) -> Result<(), Error> {
         let Some(id) = self.pool_named(name) else { return Ok(()) };
         let named = |set: &PodSetSpec| set.constraints.pools.iter().any(|pool| pool == name);
@@ -254,7 +254,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The pool a node with these labels is in.
+    /// Pool of a node with these labels.
     pub(crate) fn pool_by(&mut self, labels: &BTreeMap<String, String>) -> PoolId {
         let name = pool_of(labels);
         self.pools.by_name.get(name).copied().unwrap_or_else(|| self.add_pool(name))
@@ -285,8 +285,7 @@ impl Cluster {
         pools.iter().map(alone).collect()
     }
 
-    /// There are more pools with queues than before: gives every queue a twin in each, and
-    /// recomputes the choices of every workload.
+    /// Gives every queue a twin in each new pool, and recomputes the choices of every workload.
     fn pools_changed(&mut self) {
         self.tracker.rename();
         for project in self.projects() {
@@ -306,7 +305,7 @@ impl Cluster {
         self.recharge();
     }
 
-    /// Queues as they were added, those above before those below.
+    /// Queues as they were added, parents before their children.
     fn projects(&self) -> Vec<QueueId> {
         let mut projects: Vec<_> = self.roots(PoolId::DEFAULT).collect();
         let mut at = 0;
@@ -351,7 +350,7 @@ impl Cluster {
         }
     }
 
-    /// Charges what a workload holds and asks for, or takes that back.
+    /// Adds or subtracts the holdings and requests of a workload.
     pub(crate) fn charge(&mut self, id: WorkloadId, sign: Sign) {
         if sign == Sign::Minus {
             self.account_spare(id, sign);
@@ -369,7 +368,7 @@ impl Cluster {
         }
     }
 
-    /// Computes the accounts of all queues from where pods are and what they ask for.
+    /// Recomputes the accounts of all queues from the bindings and requests of pods.
     pub(crate) fn recharge(&mut self) {
         self.tracker.rename();
         for id in self.queues.ids().collect::<Vec<_>>() {
@@ -380,10 +379,10 @@ impl Cluster {
         }
     }
 
-    /// Changes what a queue is entitled to in one pool.
+    /// Sets the share of a queue in one pool.
     ///
     /// # Errors
-    /// The queue is not there.
+    /// The queue does not exist.
     pub fn set_share_in(
         &mut self,
         project: QueueId,
@@ -395,8 +394,8 @@ impl Cluster {
     }
 }
 
-/// The share of a queue in a pool for which none was set: no quota, and of what is left
-/// over as much as others. What is not rationed is not rationed there either.
+/// Share of a queue in a pool where none was set: no quota, and the default weight for unclaimed
+/// capacity. A resource without a quota limit stays unlimited there.
 fn elsewhere(share: &Share) -> Share {
     let mut quota = Resources::ZERO;
     for kind in Kind::ALL.into_iter().filter(|&kind| share.quota[kind] == u64::MAX) {

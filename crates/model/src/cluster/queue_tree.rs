@@ -1,5 +1,5 @@
-//! The queue tree as it changes. Owns: that only leaves hold workloads, and that the queues of all
-//! node pools stay alike.
+//! Changes of the queue tree. Owns: that only leaves hold workloads, and that the trees of all node
+//! pools are equal.
 
 use crate::{Cluster, Error, Lag, PoolId, Queue, QueueId, QueueSpec, Share, Usage};
 use units::{Instant, Resources};
@@ -8,7 +8,7 @@ impl Cluster {
     /// Adds a queue.
     ///
     /// # Errors
-    /// The parent is not there, or holds workloads.
+    /// The parent does not exist, or holds workloads.
     pub fn add_queue(&mut self, spec: QueueSpec) -> Result<QueueId, Error> {
         let parent = spec.parent;
         if let Some(parent) = parent {
@@ -27,10 +27,10 @@ impl Cluster {
         Ok(id)
     }
 
-    /// Changes what a queue is entitled to.
+    /// Sets the share of a queue.
     ///
     /// # Errors
-    /// The queue is not there.
+    /// The queue does not exist.
     pub fn set_share(&mut self, queue: QueueId, share: Share) -> Result<(), Error> {
         let row = self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?;
         if std::mem::replace(&mut row.share, share) != share {
@@ -39,7 +39,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Records what a queue used recently; a queue that does not exist is ignored.
+    /// Records the recent usage of a queue; a queue that does not exist is ignored.
     pub fn set_usage(&mut self, queue: QueueId, usage: Usage) {
         if let Some(row) = self.queues.get_mut(queue).filter(|row| row.usage != usage) {
             row.usage = usage;
@@ -47,9 +47,9 @@ impl Cluster {
         }
     }
 
-    /// Records how far a queue is behind its share; a queue that does not exist is ignored. A lag orders
-    /// those that wait and lets no other work start: a decision that changed nothing holds. A turn
-    /// protects work.
+    /// Records how far a queue is behind its share; a queue that does not exist is ignored. A lag
+    /// only orders waiting workloads and lets no other work start, so earlier decisions without a
+    /// change stay valid. A turn protects work.
     pub fn set_lag(&mut self, queue: QueueId, lag: Lag) {
         if let Some(row) = self.queues.get_mut(queue)
             && std::mem::replace(&mut row.lag, lag).turn_since != lag.turn_since
@@ -58,7 +58,7 @@ impl Cluster {
         }
     }
 
-    /// Follows what queues hold and are entitled to; returns the lags that go on in another way.
+    /// Updates lags from the holdings and fair shares of queues; returns the changed lags.
     pub fn follow_lags<'a>(
         &mut self,
         now: Instant,
@@ -74,10 +74,10 @@ impl Cluster {
         lags
     }
 
-    /// Changes the name a queue is explained by.
+    /// Changes the name of a queue in explanations.
     ///
     /// # Errors
-    /// The queue is not there.
+    /// The queue does not exist.
     pub fn rename_queue(&mut self, queue: QueueId, name: String) -> Result<(), Error> {
         self.queues.get(queue).ok_or(Error::NoSuchQueue)?;
         for twin in self.queues_of(queue).collect::<Vec<_>>() {
@@ -90,7 +90,7 @@ impl Cluster {
     /// Removes an empty queue.
     ///
     /// # Errors
-    /// The queue is not there or not empty.
+    /// The queue does not exist or is not empty.
     pub fn remove_queue(&mut self, id: QueueId) -> Result<(), Error> {
         let queue = self.queues.get(id).ok_or(Error::NoSuchQueue)?;
         if !queue.children.is_empty() || !queue.workloads.is_empty() {
@@ -102,7 +102,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Takes a queue out of the tree.
+    /// Removes a queue from the tree.
     pub(crate) fn uproot(&mut self, id: QueueId) {
         self.tracker.division();
         let Queue { parent, pool, .. } = self.queues[id];

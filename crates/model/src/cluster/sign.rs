@@ -1,8 +1,8 @@
-//! Adding to accounts, and taking back. Owns: the one switch between the two.
+//! Adding to accounts, and subtracting. Owns: the one switch between the two.
 
 use units::Resources;
 
-/// Whether something is added or taken back.
+/// Direction of a change of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     Plus,

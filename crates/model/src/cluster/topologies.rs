@@ -1,23 +1,23 @@
-//! Topologies of the cluster, and which workloads can use them. Owns: that a workload is added only
-//! with a sound tree of parts and with topologies that exist.
+//! Topologies of the cluster, and their use by workloads. Owns: that a workload is added only with
+//! a valid tree of parts and with topologies that exist.
 
 use crate::{Cluster, Error, PodSetSpec, Topology, TopologyId, WorkloadSpec};
 
 impl Cluster {
-    /// The topology with this id.
+    /// Topology with this id.
     #[must_use]
     pub fn topology(&self, id: TopologyId) -> &Topology {
         &self.topologies[id.0 as usize]
     }
 
-    /// The topology of this name.
+    /// Id of the topology of this name.
     #[must_use]
     pub fn topology_named(&self, name: &str) -> Option<TopologyId> {
         let at = self.topologies.iter().position(|topology| topology.name == name)?;
         u32::try_from(at).ok().map(TopologyId)
     }
 
-    /// Every topology.
+    /// All topologies.
     #[must_use]
     pub fn topologies(&self) -> &[Topology] {
         &self.topologies
@@ -26,7 +26,7 @@ impl Cluster {
     /// Adds a topology: a name, and the node labels of its levels from coarse to fine.
     ///
     /// # Errors
-    /// There is another of this name, or no level.
+    /// Another topology has this name, or there is no level.
     pub fn add_topology(&mut self, name: &str, levels: Vec<String>) -> Result<TopologyId, Error> {
         let twice = (1..).zip(&levels).any(|(next, level)| levels[next..].contains(level));
         if levels.is_empty() || twice || self.topology_named(name).is_some() {
@@ -39,7 +39,7 @@ impl Cluster {
         Ok(TopologyId(u32::try_from(self.topologies.len() - 1).unwrap_or(u32::MAX)))
     }
 
-    /// Forgets the name of a topology; what is bound by it stays so.
+    /// Forgets the name of a topology; existing constraints stay in force.
     pub fn retire_topology(&mut self, name: &str) {
         let named = self.topologies.iter_mut().find(|topology| topology.name == name);
         if let Some(topology) = named.filter(|_| !name.is_empty()) {
@@ -58,7 +58,7 @@ impl Cluster {
         })
     }
 
-    /// Whether the parts of a workload can be what they are.
+    /// Checks the pod sets, the groups and the topology constraints of a workload.
     pub(crate) fn check_parts(&self, spec: &WorkloadSpec) -> Result<(), Error> {
         let sound = |set: &PodSetSpec| set.pods > 0 && set.pods_min <= set.pods;
         if spec.pods_min() == 0 || !spec.pod_sets.iter().all(sound) {

@@ -1,12 +1,12 @@
-//! Transactions: changes of places that are tried, and taken back or kept. Owns: the one mutation of
-//! places, its log, and that what is taken back has its old revisions again.
+//! Transactions: changes of places that are tried, and rolled back or committed. Owns: the one
+//! mutation of places, its log, and that a rollback restores the old revisions.
 
 use smallvec::SmallVec;
 
 use super::{Change, Checkpoint};
 use crate::{Cluster, DeviceShare, NodeId, Placement, PodBinding, PodId};
 
-/// The revisions of what a change was about, before and after it.
+/// Revisions of the nodes and the state that a change touched, before and after it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Revisions {
     state: (u64, u64),
@@ -19,8 +19,8 @@ fn places_of(binding: &PodBinding) -> impl Iterator<Item = &Placement> {
 
 /// The one mutation of places, and transactions of it.
 impl Cluster {
-    /// Puts a pod's binding in place of the one it has. The caller sees to it that the place
-    /// has room; [`Cluster::commit`] checks it.
+    /// Replaces a pod's binding. The caller ensures that the place has room; [`Cluster::commit`]
+    /// checks it.
     pub fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
         let mut revisions =
             Revisions { state: (self.tracker.revision(), 0), ..Revisions::default() };
@@ -54,7 +54,7 @@ impl Cluster {
         self.tracker.watch_holdings(true);
     }
 
-    /// The present point of the open transaction.
+    /// The present position of the open transaction.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint(self.log.len())
@@ -80,7 +80,7 @@ impl Cluster {
     /// Undoes everything since a checkpoint of the open transaction.
     pub fn rollback(&mut self, checkpoint: Checkpoint) {
         self.recording = false;
-        // Where nothing but these has changed, the state is what it was.
+        // If the log has all changes since then, the state is the earlier one.
         let mut revision = Some(self.tracker.revision());
         while self.log.len() > checkpoint.0 {
             if let Some((change, revisions)) = self.log.pop().zip(self.log_revisions.pop()) {
@@ -97,12 +97,12 @@ impl Cluster {
         self.recording = true;
     }
 
-    /// Every pod whose binding differs from what it was when the open transaction began, in pod
+    /// All pods whose binding differs from that at the beginning of the open transaction, in pod
     /// order.
     ///
     /// # Panics
-    /// When a node or a device was given out beyond its capacity, or while it is out of service:
-    /// the one place where a wrong plan is stopped before it can act.
+    /// When a node or a device is committed beyond its capacity, or while it is out of service: the
+    /// one check that stops a wrong plan before it takes effect.
     #[must_use]
     pub fn proposed(&self) -> Vec<Change> {
         let originals = self.originals.iter();
@@ -121,16 +121,16 @@ impl Cluster {
             let works = |at: &DeviceShare| node.gpus[at.index()].in_service || had(at.gpu);
             let works = place.devices.iter().all(works);
             assert!(works, "a GPU of node {} that is out of service was given out", node.name);
-            // CPU and memory may be short for what already ran when the machine shrank.
+            // CPU and memory may be short for running pods when the machine shrank.
             let sound = node.gpus.iter().all(|gpu| gpu.committed_millis <= gpu.capacity_millis());
             assert!(sound, "node {} was given out beyond its capacity", node.name);
         }
     }
 
-    /// Ends the transaction and returns what it changed, as [`Cluster::proposed`] does.
+    /// Ends the transaction and returns its changes, as [`Cluster::proposed`] does.
     ///
     /// # Panics
-    /// As there.
+    /// As [`Cluster::proposed`].
     pub fn commit(&mut self) -> Vec<Change> {
         let changes = self.proposed();
         self.close();

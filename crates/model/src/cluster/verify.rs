@@ -1,5 +1,5 @@
-//! The accounts, recomputed. Owns: the check that the incremental state equals the rebuilt
-//! one, for tests, fault runs and start-up.
+//! Recomputed accounts. Owns: the check that the incremental state equals the rebuilt one, for
+//! tests, fault runs and start-up.
 
 use units::{Resources, Table};
 
@@ -11,7 +11,7 @@ impl Cluster {
     /// Compares every account and index with one computed from the bindings alone.
     ///
     /// # Errors
-    /// Names the first account that is wrong.
+    /// The name of the first account that differs.
     pub fn verify(&self) -> Result<(), String> {
         let mut fresh = self.clone();
         for id in fresh.nodes.ids().collect::<Vec<_>>() {
@@ -80,7 +80,7 @@ impl Cluster {
         self.within_capacity()
     }
 
-    /// Counts GPUs, and values what asks for memory of them, from the nodes alone.
+    /// Counts GPUs, and revalues requests for GPU memory, from the nodes alone.
     fn count_gpus_from_nodes(&mut self) {
         self.gpu_nodes.clear();
         self.gpu_memories.clear();
@@ -112,13 +112,13 @@ impl Cluster {
         }
     }
 
-    /// Compares every account and index with those of another state. Counters of changes and the
-    /// open transaction are left out.
+    /// Compares every account and index with those of another state, except for counters of changes
+    /// and the open transaction.
     ///
     /// # Errors
-    /// Names the first that differs.
+    /// The name of the first one that differs.
     pub fn same_as(&self, other: &Self) -> Result<(), String> {
-        // All are named, so that none is forgotten.
+        // Naming all fields makes the compiler report a new one.
         let Self {
             nodes,
             queues,
@@ -186,7 +186,8 @@ impl Cluster {
         }
     }
 
-    /// An instance for parts of a GPU that several pods have at a time, or will have.
+    /// A MIG instance for parts of a GPU that is assigned to several pods, now or after pending
+    /// changes.
     fn instance_of_several(&self, id: NodeId) -> Option<usize> {
         let node = &self.nodes[id];
         let places = |soon: bool| {

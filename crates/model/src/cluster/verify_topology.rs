@@ -1,4 +1,4 @@
-//! Whether pods that must be in one domain, or in one node pool, are. Owns: that check of a
+//! Check that pods that must be in one domain, or in one node pool, are. Owns: this check of a
 //! decision, for tests and fault runs.
 
 use std::collections::BTreeSet;
@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use crate::{Cluster, PodId, TopologyConstraint, Workload, WorkloadId};
 
 impl Cluster {
-    /// Checks every workload whose pods belong together: who came in this decision is where the
-    /// others are. `before` is the state that was decided on.
+    /// Checks every workload with a required topology: newly placed pods are in the domain of the
+    /// others. `before` is the state before the decision.
     ///
     /// # Errors
-    /// Names the first workload of which a pod was placed in another domain.
+    /// The name of the first workload with a pod in another domain.
     pub fn verify_together(&self, before: &Self) -> Result<(), String> {
         for (_, workload) in self.workloads.iter() {
             let spec = &workload.spec;
@@ -26,14 +26,14 @@ impl Cluster {
         Ok(())
     }
 
-    /// Checks that no workload to which its node pool matters came to be in two of them.
+    /// Checks that no workload with a choice of node pools was placed in two of them.
     ///
     /// # Errors
-    /// Names the first that is.
+    /// The name of the first such workload.
     pub fn verify_pools(&self, before: &Self) -> Result<(), String> {
         for (id, workload) in self.workloads.iter() {
-            // A node may have been moved to another pool under it, even to one in which it may not
-            // be: then the others come to where they may.
+            // A node may have been moved to another pool with its pods, even to one that the
+            // workload does not name: then the others go to a named pool.
             let is_elsewhere = self.pool_of(id).is_some_and(|pool| !workload.pools.contains(&pool));
             if self.is_scattered(id) && !before.is_scattered(id) && !is_elsewhere {
                 return Err(format!("{} is in two node pools", workload.spec.name));
@@ -73,7 +73,7 @@ impl Cluster {
         if new.contains(&None) {
             return Err(format!("{name} came to a node outside of its topology"));
         }
-        // Labels may have changed under those that were there.
+        // Labels may have changed under placed pods.
         let together = match old.len() {
             0 => new.len() <= 1,
             _ => new.is_subset(&old),

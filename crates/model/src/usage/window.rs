@@ -1,51 +1,51 @@
-//! Which part of the past counts, and how much. Owns: the steps in which time passes for usage,
-//! and the weight of each. Integers only.
+//! The past that counts for usage, and its weight. Owns: the time steps of usage, and the weight of
+//! each. Integers only.
 
 use thiserror::Error;
 use units::Instant;
 
-/// Steps of a window in which nothing decays: a week counts by the hour.
+/// Number of steps of a window without decay: a week has steps of an hour.
 const STEPS: u64 = 168;
-/// Steps of a half-life: what is one step old has lost less than 5 % of its weight.
+/// Number of steps of a half-life: after one step less than 5 % of the weight is lost.
 const STEPS_PER_HALF_LIFE: u64 = 16;
-/// Most steps that are remembered: after 32 half-lives nothing is left.
+/// Maximum number of steps: after 32 half-lives the weight is zero.
 const STEPS_MAX: u64 = 32 * STEPS_PER_HALF_LIFE;
 /// Shortest window and half-life, in milliseconds.
 const SPAN_MS_MIN: u64 = 60_000;
 /// Longest window and half-life, in milliseconds: ten years.
 const SPAN_MS_MAX: u64 = 10 * 366 * 86_400_000;
 
-/// The weight of the newest step.
+/// Weight of the newest step.
 const ONE: u64 = 1 << 30;
-/// Bits behind the point while weights are computed.
+/// Fractional bits while weights are computed.
 const BITS: u32 = 62;
-/// The natural logarithm of 2, with [`BITS`] bits behind the point.
+/// The natural logarithm of 2, with [`BITS`] fractional bits.
 const LN_2: u128 = 3_196_577_161_300_663_915;
 
-/// How a window moves.
+/// Movement of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowKind {
-    /// It always ends now.
+    /// The window always ends now.
     Sliding,
-    /// One follows the other; each begins with a clean sheet.
+    /// Windows follow each other; each begins without history.
     Tumbling {
-        /// When some window begins.
+        /// Beginning of one of the windows.
         start: Instant,
     },
 }
 
-/// Why a window was refused.
+/// Error of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum UsageWindowError {
-    /// Too short or too long a window.
+    /// The window is too short or too long.
     #[error("the window of usage is between 1 minute and 10 years long")]
     Length,
-    /// Too short or too long a half-life.
+    /// The half-life is too short or too long.
     #[error("the half-life of usage is between 1 minute and 10 years")]
     HalfLife,
 }
 
-/// The past that counts.
+/// Window of the past that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageWindow {
     length_ms: u64,
@@ -54,10 +54,10 @@ pub struct UsageWindow {
 }
 
 impl UsageWindow {
-    /// A window of this length; with a half-life, what is that old counts half.
+    /// A window of this length; with a half-life, usage of that age counts half.
     ///
     /// # Errors
-    /// A span that is too short or too long.
+    /// A span is too short or too long.
     pub fn new(
         length_ms: u64,
         kind: WindowKind,
@@ -73,7 +73,7 @@ impl UsageWindow {
         Ok(Self { length_ms, kind, half_life_ms })
     }
 
-    /// Its length.
+    /// Its length in milliseconds.
     #[must_use]
     pub const fn length_ms(&self) -> u64 {
         self.length_ms
@@ -85,7 +85,7 @@ impl UsageWindow {
         self.kind
     }
 
-    /// After how long usage counts half.
+    /// Half-life of usage in milliseconds; `None` for no decay.
     #[must_use]
     pub const fn half_life_ms(&self) -> Option<u64> {
         self.half_life_ms
@@ -98,34 +98,34 @@ impl UsageWindow {
         (self.length_ms / STEPS).min(decay_ms)
     }
 
-    /// Steps that are remembered.
+    /// Number of steps that are kept.
     #[must_use]
     pub fn steps(&self) -> usize {
         usize::try_from((self.length_ms / self.step_ms()).min(STEPS_MAX)).unwrap_or(usize::MAX)
     }
 
-    /// Where the steps are counted from at an instant: the start of its tumbling window, or of time.
+    /// Origin of the steps at an instant: the start of its tumbling window, or the epoch.
     #[must_use]
     pub fn origin(&self, at: Instant) -> Instant {
         match self.kind {
             WindowKind::Sliding => Instant::default(),
             WindowKind::Tumbling { start } => {
                 let first = start.0 % self.length_ms;
-                // Before the first full one there is one that began with time itself.
+                // The window before the first full one begins at the epoch.
                 let since = at.0.checked_sub(first).map(|ms| ms % self.length_ms);
                 since.map_or(Instant::default(), |ms| Instant(at.0 - ms))
             }
         }
     }
 
-    /// The start of the step an instant is in.
+    /// Start of the step that contains an instant.
     #[must_use]
     pub fn step_start(&self, at: Instant) -> Instant {
         let origin = self.origin(at);
         Instant(at.0 - at.since_ms(origin) % self.step_ms())
     }
 
-    /// The start of the next step.
+    /// Start of the next step.
     #[must_use]
     pub fn next_step(&self, at: Instant) -> Instant {
         let next = self.step_start(at).plus_ms(self.step_ms());
@@ -134,7 +134,7 @@ impl UsageWindow {
         if origin > at { origin } else { next }
     }
 
-    /// Steps of the window that are over.
+    /// Number of steps of the window that are over.
     #[must_use]
     pub fn steps_before(&self, at: Instant) -> usize {
         let over = at.since_ms(self.origin(at)) / self.step_ms();
@@ -146,8 +146,8 @@ impl UsageWindow {
         self.kind != WindowKind::Sliding && self.origin(at) == at
     }
 
-    /// The weight of each remembered step, the newest first: `2^30 · 2^(-age / half-life)`, off by
-    /// less than one.
+    /// Weight of each kept step, the newest first: `2^30 · 2^(-age / half-life)`, with an error
+    /// below one.
     pub(super) fn weights(&self) -> Vec<u64> {
         let Some(half_life_ms) = self.half_life_ms else { return vec![ONE; self.steps()] };
         let ratio = half_to_the(self.step_ms(), half_life_ms);
@@ -158,8 +158,8 @@ impl UsageWindow {
     }
 }
 
-/// `2^(-part / whole)` for a part of at most the whole, with [`BITS`] bits behind the point: the
-/// series of `e^-y` with `y = ln 2 · part / whole`.
+/// `2^(-part / whole)` for a part of at most the whole, with [`BITS`] fractional bits: the series
+/// of `e^-y` with `y = ln 2 · part / whole`.
 fn half_to_the(part: u64, whole: u64) -> u128 {
     let y = LN_2 * u128::from(part) / u128::from(whole);
     let (mut sum, mut term) = (0_u128, 1_u128 << BITS);
@@ -168,7 +168,7 @@ fn half_to_the(part: u64, whole: u64) -> u128 {
         terms.push(term);
         term = ((term * y) >> BITS) / n;
     }
-    // From the smallest on, so that no partial sum is below zero.
+    // From the smallest term on, so that no partial sum is below zero.
     for &term in terms.iter().rev() {
         sum = term.saturating_sub(sum);
     }

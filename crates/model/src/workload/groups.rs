@@ -1,11 +1,12 @@
-//! The tree of a workload: groups of pod sets, groups of groups. Owns: when a part of it is whole,
-//! so that every level starts with its minimum or not at all.
+//! The tree of a workload: groups of pod sets, groups of groups. Owns: the condition under which a
+//! part is complete, so that every level starts with its minimum or not at all.
 
 use std::collections::BTreeMap;
 
 use crate::{PodSetSpec, TopologyConstraint, WorkloadSpec};
 
-/// The tree of groups and the topology of a workload. That of a plain workload is the first.
+/// Id of the tree of groups and topology constraints of a workload. The first is that of a plain
+/// workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ShapeId(u32);
 
@@ -16,7 +17,7 @@ type Shape = (
     Vec<(Option<usize>, Option<TopologyConstraint>)>,
 );
 
-/// Every shape there ever was but the plain one.
+/// All shapes that ever existed except for the plain one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Shapes(BTreeMap<Shape, ShapeId>);
 
@@ -37,15 +38,15 @@ impl Shapes {
 pub struct GroupSpec {
     /// Name, for explanations.
     pub name: String,
-    /// The group it is in, listed before it; none for the workload itself.
+    /// Index of the parent group, listed before it; `None` for the workload itself.
     pub parent: Option<usize>,
-    /// Fewest of its children that make sense together; all of them if not given.
+    /// Minimum number of its children that can run together; `None` for all of them.
     pub children_min: Option<u32>,
-    /// How close together its pods belong.
+    /// Topology constraint of its pods.
     pub topology: Option<TopologyConstraint>,
 }
 
-/// A part of a group, by its number among those of the workload.
+/// A part of a group, by its index in the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Child {
     /// A group.
@@ -54,39 +55,39 @@ pub enum Child {
     Set(usize),
 }
 
-/// How a part of a workload stands.
+/// State of a part of a workload relative to its minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completeness {
     /// It has its minimum at every level below.
     Whole,
     /// It has no pods and lacks some.
     Empty,
-    /// It has pods, but too few of them, here or in a part of it.
+    /// It has pods, but fewer than its minimum, or a part of it does.
     Partial,
 }
 
 impl WorkloadSpec {
-    /// The parts of a group (none: of the workload): groups, then pod sets.
+    /// The parts of a group (`None`: of the workload): groups, then pod sets.
     pub fn children(&self, group: Option<usize>) -> impl Iterator<Item = Child> {
         let groups = (0..).zip(&self.groups).filter(move |(_, child)| child.parent == group);
         let sets = (0..).zip(&self.pod_sets).filter(move |(_, child)| child.group == group);
         groups.map(|(at, _)| Child::Group(at)).chain(sets.map(|(at, _)| Child::Set(at)))
     }
 
-    /// How many parts of a group (none: of the workload) make sense together.
+    /// Minimum number of parts of a group (`None`: of the workload) that can run together.
     #[must_use]
     pub fn children_min_of(&self, group: Option<usize>) -> usize {
         let least = group.map_or(self.children_min, |at| self.groups[at].children_min);
         least.map_or_else(|| self.children(group).count(), |least| least as usize)
     }
 
-    /// How close together the pods of a group (none: of the workload) belong.
+    /// Topology constraint of a group (`None`: of the workload).
     #[must_use]
     pub fn topology_of(&self, group: Option<usize>) -> Option<TopologyConstraint> {
         group.map_or(self.topology, |at| self.groups[at].topology)
     }
 
-    /// True if any pods belong close together.
+    /// True if any pods have a topology constraint.
     #[must_use]
     pub fn has_topology(&self) -> bool {
         self.topology.is_some()
@@ -94,7 +95,7 @@ impl WorkloadSpec {
             || self.groups.iter().any(|group| group.topology.is_some())
     }
 
-    /// True if a pod set is in a group (none: in the workload), however deep.
+    /// True if a pod set is in a group (`None`: in the workload), at any depth.
     #[must_use]
     pub fn is_in(&self, set: usize, group: Option<usize>) -> bool {
         let first = self.pod_sets[set].group;
@@ -102,7 +103,7 @@ impl WorkloadSpec {
         above.into_iter().any(|at| at == group)
     }
 
-    /// True if the workload makes sense with so many pods of each set.
+    /// True if these numbers of pods of each set reach the minimum of the workload.
     #[must_use]
     pub fn is_whole(&self, pods: &impl Fn(usize) -> u32) -> bool {
         if self.groups.is_empty() && self.children_min.is_none() {
@@ -111,7 +112,7 @@ impl WorkloadSpec {
         self.group_completeness(None, pods) == Completeness::Whole
     }
 
-    /// How a part of the workload stands with so many pods of each set.
+    /// State of a part of the workload with these numbers of pods of each set.
     #[must_use]
     pub fn completeness(&self, child: Child, pods: &impl Fn(usize) -> u32) -> Completeness {
         match child {
@@ -122,8 +123,9 @@ impl WorkloadSpec {
         }
     }
 
-    /// True if a group (none: the workload) has enough parts that reach their minimum with so many
-    /// pods of each set. A part that does not is left away, as it is where it finds no room.
+    /// True if enough parts of a group (`None`: the workload) reach their minimum with these
+    /// numbers of pods of each set. A part that does not is left out, as it is where it finds no
+    /// room.
     #[must_use]
     pub fn reaches_minimum(&self, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> bool {
         let reaches = |child: &Child| match *child {
@@ -156,7 +158,7 @@ impl WorkloadSpec {
     }
 
     /// True if the groups form a tree: parents come first, each has children, and no minimum is
-    /// beyond the number of parts.
+    /// above the number of parts.
     pub(crate) fn is_tree(&self) -> bool {
         let in_order = |(at, group): (usize, &crate::GroupSpec)| group.parent < Some(at);
         let known = |set: &PodSetSpec| set.group < Some(self.groups.len());

@@ -1,5 +1,5 @@
-//! Which pods of a workload are placed next. Owns: what "next" means in a tree of groups, each
-//! with a minimum of its own. Source: scheduling reference §6.4, §10 and §20.
+//! Pods of a workload that are placed next. Owns: their choice in a tree of groups, each with a
+//! minimum of its own. Source: scheduling reference §6.4, §10 and §20.
 
 use std::cmp::Reverse;
 
@@ -7,15 +7,15 @@ use units::Ratio;
 
 use crate::{Child, Cluster, Completeness, PodId, PodSetSpec, Workload, WorkloadId, WorkloadSpec};
 
-/// The pods to place next, those of one set together: all that lack of the minimum at every
-/// level; or else what the workload grows by. None if too few are left to reach a minimum.
-/// Sets in `excluded` found no room before, and others stand in for them where they may.
+/// The pods to place next, those of one set together: all that are missing for the minimum at every
+/// level; or else the pods by which the workload grows. Empty if too few are left to reach a
+/// minimum. Sets in `excluded` found no room before, and others replace them where they may.
 #[must_use]
 pub fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
     next_pods_if(cluster, id, excluded, |_| true)
 }
 
-/// The same of those that `may` be placed only.
+/// [`next_pods`] restricted to pods for which `may` holds.
 pub fn next_pods_if(
     cluster: &Cluster,
     id: WorkloadId,
@@ -28,7 +28,8 @@ pub fn next_pods_if(
     Selection { workload, excluded, waits, has }.next()
 }
 
-/// The same, where only pods that `wait` can be placed, and only those with a place count.
+/// [`next_pods`] with the pods for which `waits` holds as the only candidates, and counting only
+/// pods with a place.
 pub fn next_pods_among(
     cluster: &Cluster,
     id: WorkloadId,
@@ -40,15 +41,15 @@ pub fn next_pods_among(
     Selection { workload, excluded, waits, has }.next()
 }
 
-/// The parts of a group (none: of the workload), those of a higher task priority first: they are
-/// placed first, and go last.
+/// The parts of a group (`None`: of the workload), those of a higher task priority first: they are
+/// placed first, and evicted last.
 fn by_task_priority(spec: &WorkloadSpec, group: Option<usize>) -> Vec<Child> {
     let mut children: Vec<_> = spec.children(group).collect();
     children.sort_by_key(|&child| Reverse(task_priority(spec, child)));
     children
 }
 
-/// The highest of any set in it.
+/// The highest task priority of any set in a part.
 #[must_use]
 pub fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
     match child {
@@ -60,8 +61,8 @@ pub fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
     }
 }
 
-/// Which pod set of a workload gets its next pod, least first, when none lacks any of its minimum:
-/// the one with the fewest pods for its minimum, then by name. Source: scheduling reference §6.4.
+/// Rank of a pod set for the next pod, the least first, when none lacks any of its minimum: the
+/// fewest pods relative to its minimum, then by name. Source: scheduling reference §6.4.
 #[must_use]
 pub fn set_rank(spec: &PodSetSpec, placed: u32) -> (Ratio, &str) {
     (Ratio::new(u64::from(placed), u64::from(spec.pods_min)), &spec.name)
@@ -71,11 +72,11 @@ struct Selection<'a, F, G> {
     workload: &'a Workload,
     excluded: &'a [usize],
     waits: F,
-    /// How many pods of a set count for its minimum.
+    /// Number of pods of a set that count for its minimum.
     has: G,
 }
 
-/// So many pods of a set.
+/// Index of a set, and a number of its pods.
 type Part = (usize, usize);
 
 impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
@@ -102,8 +103,8 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
         parts.into_iter().flat_map(|(set, count)| self.waiting(set).take(count)).collect()
     }
 
-    /// What a group (none: the workload) lacks of its minimum; none if it cannot be reached. Parts
-    /// that have pods already come first, so that nothing is left half done.
+    /// Parts that a group (`None`: the workload) lacks for its minimum; `None` if it cannot be
+    /// reached. Parts with pods come first, so that none stays incomplete.
     fn lacking(&self, group: Option<usize>) -> Option<Vec<Part>> {
         let spec = &self.workload.spec;
         let mut missing = spec.children_min_of(group);
@@ -139,9 +140,9 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
         can.then(|| if lacks > 0 { vec![(set, lacks)] } else { Vec::new() })
     }
 
-    /// What a workload that has its minimum grows by: a part of it that has begun; or else what has the
-    /// highest task priority, of equals a part of it before one pod, and that of the set with the fewest
-    /// pods for its minimum.
+    /// Parts by which a workload that has its minimum grows: an incomplete part; or else the
+    /// highest task priority, among equals a part before a single pod, and the pod of the set with
+    /// the fewest pods relative to its minimum.
     fn growth(&self) -> Vec<Part> {
         let spec = &self.workload.spec;
         let (mut whole, mut others) = (Vec::new(), Vec::new());
@@ -174,7 +175,7 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
         }
     }
 
-    /// The same for a workload with one set and nothing else, which most are.
+    /// The next part of a workload with one set and no groups, the common case.
     fn of_only_set(&self) -> Vec<Part> {
         let pods_min = self.workload.spec.pod_sets[0].pods_min;
         let lacks = pods_min.saturating_sub((self.has)(0)).max(1) as usize;

@@ -1,10 +1,10 @@
-//! What free GPUs are worth to those who could use them.
+//! Worth of free GPUs to the pods that could use them.
 
 use model::fragmentation::{Free, Shapes};
 use model::{Cluster, GpuRequest, NodeSpec, PodRequest, QueueSpec, Share, WorkloadSpec};
 use units::Resources;
 
-/// What the node with the larger GPU is worth to a pod that only fits there.
+/// Worth of the node with the larger GPU to a pod that only fits there.
 fn worth_of_large(memory_gib: [u64; 2]) -> Option<u64> {
     let mut cluster = Cluster::new();
     for gib in memory_gib {

@@ -1,4 +1,4 @@
-//! The undo log, the usage ledger against exact arithmetic, and what free GPUs are worth.
+//! The undo log, the usage ledger against exact arithmetic, and the worth of free GPUs.
 
 mod fragmentation;
 mod undo;

@@ -1,5 +1,5 @@
-//! A transaction rolled back leaves no trace, whatever the state it began in; accounts always equal
-//! the rebuilt ones.
+//! A transaction rolled back leaves no trace, in any initial state; accounts always equal the
+//! rebuilt ones.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Instant, Resources};
 
-/// Something that happens to a cluster. Numbers are taken modulo what there is.
+/// A random operation on a cluster. Numbers are taken modulo the number of objects.
 #[derive(Debug, Clone)]
 enum Op {
     AddWorkload { shape: usize, queue: usize },
@@ -34,7 +34,7 @@ enum Op {
     Move(Move),
 }
 
-/// What a scheduler does to a pod: the only thing that is undone.
+/// An action of the scheduler on a pod: the only kind of change that can be undone.
 #[derive(Debug, Clone)]
 struct Move {
     pod: usize,
@@ -141,7 +141,7 @@ fn workload(shape: usize, queue: QueueId, seq: u64, net: TopologyId) -> Workload
     spec
 }
 
-/// A pod that others keep away from, and that keeps away from others.
+/// A pod with affinity terms that select it, and anti-affinity of its own.
 fn social(request: PodRequest) -> PodSetSpec {
     let labels: BTreeMap<_, _> = [("app".to_owned(), "x".to_owned())].into();
     let term = PodTerm { labels: labels.clone(), topology_key: "hostname".into() };
@@ -165,7 +165,7 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         Op::AddWorkload { shape, queue } => {
             let leaves = ids(cluster.queues());
             let net = cluster.topology_named("net").expect("it was added");
-            // The first is above others.
+            // The first has child queues.
             let queue = leaves[1 + queue % (leaves.len() - 1)];
             let spec = workload(shape, queue, number, net);
             let id = cluster.add_workload(spec).expect("a sound workload");
@@ -173,7 +173,7 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         }
         Op::RemoveWorkload(at) => {
             if let Some(id) = some_workload(cluster, at) {
-                // One that has a place stays.
+                // A workload with a place stays.
                 let _ = cluster.remove_workload(id);
             }
         }
@@ -245,7 +245,7 @@ fn apply_to_node(cluster: &mut Cluster, number: u64, op: &Op) {
         }
         Op::Hardware { node: at, variant } => {
             let id = node(cluster, at).expect("one always stays");
-            // What is in use stays.
+            // GPUs in use stay.
             let gpus = &cluster.nodes()[id].gpus;
             let used = gpus.iter().rposition(|gpu| gpu.used_millis + gpu.committed_millis > 0);
             let count = used.map_or(0, |last| last + 1).max(variant % 6);
@@ -275,7 +275,7 @@ fn wants(cluster: &mut Cluster, id: WorkloadId) {
     }
 }
 
-/// A place for a pod that is free now and later, with so many devices if it is elastic.
+/// A place for a pod that is free now and later, with `gpus` devices if it is elastic.
 fn place(cluster: &Cluster, pod: PodId, node: NodeId, gpus: usize) -> Option<Placement> {
     let request = cluster.workload_of(pod).spec.pod_sets[cluster.pods()[pod].set as usize].request;
     let elastic = cluster.workload_of(pod).spec.elastic;
@@ -298,18 +298,18 @@ fn go(cluster: &mut Cluster, step: &Move) {
     let binding = match (step.kind, current, next) {
         (0, None, None) => new.map(PodBinding::at),
         (1, None, None) => Some(PodBinding { current: None, releasing, next: new }),
-        // It is stopped, or moved.
+        // The pod is stopped, or moved.
         (0..2, Some(here), None) => {
             let next = if step.kind == 0 { None } else { new };
             Some(PodBinding { current: Some(here), releasing: true, next })
         }
-        // It shrinks in place: the places overlap.
+        // The pod shrinks in place: the places overlap.
         (2, Some(here), None) if !releasing && here.devices.len() > 1 => {
             let mut less = here.clone();
             less.devices.truncate(1);
             Some(PodBinding { current: Some(here), releasing: true, next: Some(less) })
         }
-        // It is gone; then it starts where it was to, if that is free.
+        // The pod is gone; then it starts in its reserved place, if that is free.
         (3, Some(_), next) => Some(PodBinding { current: None, releasing: false, next }),
         (3, None, Some(next)) => {
             let room = cluster.amounts(pod, &next);

@@ -18,7 +18,7 @@ struct Fixture {
     pods: Vec<Vec<PodId>>,
     ledger: UsageLedger,
     now: Instant,
-    /// Since when each queue held how many GPUs.
+    /// Times at which holdings changed, and the number of GPUs of each queue from then on.
     log: Vec<(Instant, [u64; 2])>,
 }
 
@@ -47,7 +47,7 @@ impl Fixture {
         Self { cluster, queues, pods, ledger, now, log: vec![(now, [0, 0])] }
     }
 
-    /// Time passes, then the queues hold so many GPUs.
+    /// Lets time pass, then sets the GPUs of the queues.
     fn pass(&mut self, ms: u64, held: [u64; 2]) {
         self.now = self.now.plus_ms(ms);
         self.ledger.observe(&mut self.cluster, self.now);
@@ -73,7 +73,7 @@ impl Fixture {
         self.cluster.queues()[self.queues[queue]].usage.gpu_ppm
     }
 
-    /// What a queue held between two instants, in GPU milliseconds, weighed.
+    /// Holdings of a queue between two instants, in weighted GPU milliseconds.
     fn sum(&self, queue: usize, from: u64, to: u64, weight: impl Fn(u64, u64) -> f64) -> f64 {
         let ends = self.log.iter().skip(1).map(|(at, _)| at.0).chain([u64::MAX]);
         let spans = self.log.iter().zip(ends).map(|((at, held), end)| {
@@ -283,7 +283,7 @@ proptest! {
             kept.extend(f.ledger.ended(ended).into_iter().rev());
             f.pass(0, held);
         }
-        // It stops at the end of a step, as far as what is held goes.
+        // It stops at the end of a step, as far as holdings are concerned.
         let end = window.next_step(f.now);
         let ended = f.ledger.observe(&mut f.cluster, end);
         kept.extend(f.ledger.ended(ended).into_iter().rev());

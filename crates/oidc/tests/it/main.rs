@@ -1,4 +1,4 @@
-//! Logins at a provider that says what a test wants it to.
+//! Logins at a provider whose responses a test controls.
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 

@@ -1,5 +1,5 @@
-//! What the scheduler decided, taken into the records: runs to start and stop, events, reasons.
-//! Owns: carrying a plan over; the model already is as the plan leaves it.
+//! Application of a plan to the records: runs to start and stop, events, reasons. Owns: carrying a
+//! plan over; the model already is in the state after the plan.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,20 +14,21 @@ use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::emit::EventBuilder;
 use crate::state::State;
 
-/// When to decide again if the scheduler has more to do at once: its bound on work was reached.
+/// Time until the next decision if the scheduler reached its bound on work, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 10;
 
-/// What a change of its number of GPUs means for a workload: processes cannot get or lose any.
+/// Effect of a change of the number of GPUs on a workload: running processes cannot get or lose
+/// GPUs.
 const RESTARTS: &str = "; its processes restart, from a checkpoint if they write one";
 
 impl State {
-    /// True if decisions are made at all now.
+    /// True if decisions are allowed now.
     fn may_decide(&self) -> bool {
         !self.halted && !self.decisions.aside.all
     }
 
-    /// True if the scheduler is to decide now. One decision is asked for at a time; what happens
-    /// meanwhile is for the next.
+    /// True if a decision of the scheduler is requested now. One decision is requested at a time;
+    /// changes meanwhile are left to the next.
     pub(crate) fn asks_for_decision(&mut self) -> bool {
         let is_due = self.decisions.wake_at.is_some_and(|at| at <= self.now);
         if self.decisions.is_deciding || !self.may_decide() || !(is_due || self.cluster.has_news())
@@ -40,17 +41,18 @@ impl State {
         true
     }
 
-    /// True if nothing is left to decide about.
+    /// True if no change is left to decide about.
     pub fn is_decided(&self) -> bool {
         !(self.decisions.is_deciding || self.may_decide() && self.cluster.has_news())
     }
 
-    /// True if plans were dropped so often that nothing may happen before the next is carried out.
+    /// True if so many plans were dropped that the state must not change before the next is
+    /// applied.
     pub const fn waits_for_decision(&self) -> bool {
         self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
     }
 
-    /// True if nothing that a plan depends on has changed since it was asked for.
+    /// True if nothing that a plan depends on has changed since it was requested.
     fn admits(&self, plan: &Plan) -> bool {
         let pods = plan.steps.iter().map(|step| self.cluster.pods().get(step.pod()));
         let moved = pods.map(|pod| pod.map(|pod| pod.workload));
@@ -58,8 +60,8 @@ impl State {
         plan.steps.is_empty() && plan.stale.is_empty() || self.cluster.holds_for(moved.chain(stale))
     }
 
-    /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan
-    /// depends on, nothing of it is done, and the scheduler is asked again.
+    /// Applies a decision of the scheduler. If the plan depends on something that has changed
+    /// meanwhile, it is dropped, and a new decision is requested.
     pub(crate) fn decided(&mut self, decision: Decision) {
         let Decision { now, mut plan, shares } = decision;
         self.decisions.is_deciding = false;
@@ -84,7 +86,7 @@ impl State {
         self.follow_lags();
     }
 
-    /// Says why nothing is decided about some, or about all, where that is so.
+    /// Publishes the reason of workloads without decisions, or of all if there are no decisions.
     pub(crate) fn explain_undecided(&mut self) {
         if self.halted {
             return;
@@ -101,8 +103,8 @@ impl State {
             self.cluster.carry(move |cluster| sched::carry(cluster, now, &carried));
             let stale = plan.stale.keys().filter_map(|model| self.workloads.of_model(*model));
             stale.collect::<Vec<_>>().into_iter().for_each(|id| self.touch(id));
-            // It is the first in which these have their places: what is best for others, or for
-            // them, may be something else now. A plan without steps is the last.
+            // This is the first state in which these pods have their places: the best places for
+            // others, or for them, may have changed. A plan without steps ends this.
             self.cluster.renew();
         }
         let mut going = BTreeSet::new();
@@ -110,26 +112,26 @@ impl State {
             going.extend(self.goes_with(step));
             self.carry_step(step);
         }
-        // One that only gives back what it had beyond its least goes on.
+        // A workload that only gives back pods above its minimum continues.
         for id in going {
             if self.workloads.get(&id).is_some_and(|workload| !self.runs_on(workload)) {
                 self.delete_preempted(id);
             }
         }
-        // A scheduler that wants to look again at once must not starve the rest.
+        // A scheduler with an immediate next decision must not starve the other work.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);
         self.decisions.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
         self.explain(plan);
     }
 
-    /// The workload that an eviction is the end of.
+    /// The workload that an eviction deletes.
     fn goes_with(&self, step: &Step) -> Option<Uuid> {
         let Step::Evict { pod, .. } = step else { return None };
         let (id, _) = self.home_of(*pod)?;
         self.workloads.get(&id).filter(|workload| workload.spec.delete_when_preempted).map(|_| id)
     }
 
-    /// Says that a place is reserved for a pod.
+    /// Publishes that a place is reserved for a pod.
     pub(crate) fn reserved(&mut self, id: Uuid, number: usize, to: &Placement) {
         self.touch(id);
         let place = self.place_in_words(to);
@@ -170,8 +172,8 @@ impl State {
         }
     }
 
-    /// Why a pod is stopped, and what that costs. One of an elastic training has its grace to hand
-    /// back what it has, or to save the model.
+    /// Cause of the stop of a pod, and its cost. A pod of an elastic training has its grace period
+    /// to hand back its tasks, or to save the model.
     fn stop_in_words(&self, (id, number): (Uuid, usize), cause: &Cause) -> String {
         match self.workloads.get(&id).filter(|workload| workload.is_elastic_training()) {
             None => cause.to_string(),

@@ -1,5 +1,5 @@
-//! When the scheduler is asked to decide, and what its decisions leave out. Not stored: after a
-//! start it follows from what happens.
+//! Requests for decisions, and the workloads that decisions leave out. Not stored: after a start it
+//! follows from new decisions.
 
 mod apply_plan;
 mod set_aside;
@@ -13,20 +13,20 @@ use serde::{Deserialize, Serialize};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-/// Until then a workload that is set aside is not looked at: as good as for ever.
+/// Moment until which a set-aside workload is not considered: in effect for ever.
 pub const NEVER: Instant = Instant(u64::MAX / 2);
-/// Most plans in a row that are dropped because something happened meanwhile. Then the next
-/// decision is waited for.
+/// Maximum number of successive plans that are dropped because of changes. Then the server waits
+/// for the next decision.
 const PLANS_DROPPED_MAX: u32 = 3;
 
-/// A plan, and what is different from the one before.
+/// A plan, and its differences from the one before.
 #[derive(Debug, Clone, Default)]
 pub struct Decision {
-    /// The time that it is of.
+    /// Time of the decision.
     pub now: Instant,
-    /// What to do, and why others wait.
+    /// Actions, and the reasons of waiting workloads.
     pub plan: Arc<Plan>,
-    /// Queues that are entitled to more or less than before, and to how much.
+    /// New fair shares of queues whose share changed.
     pub shares: BTreeMap<QueueId, Resources>,
 }
 
@@ -41,52 +41,52 @@ impl Decision {
     }
 }
 
-/// On what decisions fail.
+/// Workloads on which decisions fail.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Culprits {
     /// These workloads, in the order in which they were found.
     pub ids: Vec<WorkloadId>,
-    /// They fail whatever they look at.
+    /// True if decisions fail with any workload.
     pub all: bool,
 }
 
-/// What is not decided about. It is found again after a start.
+/// Workloads excluded from decisions. They are found again after a start.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Aside {
     /// Workloads on which decisions fail.
     ids: BTreeSet<Uuid>,
-    /// Decisions fail whatever they look at.
+    /// True if decisions fail with any workload.
     all: bool,
-    /// When it is tried again; none where nothing is set aside.
+    /// Time of the next retry; `None` if nothing is set aside.
     again_at: Option<Instant>,
 }
 
-/// What a state that is built again takes over from the one before, because it is not stored.
+/// State that is not stored and that a rebuilt state takes over from the one before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HandedOver {
     aside: Aside,
-    /// Everything is being stopped.
+    /// True if everything is being stopped.
     pub(crate) halted: bool,
 }
 
-/// How far the present decision is, and what the next has to look at.
+/// Progress of the present decision, and inputs of the next.
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
-    /// A decision is under way.
+    /// True while a decision is running.
     is_deciding: bool,
-    /// Plans in a row that were dropped because something happened meanwhile.
+    /// Number of successive plans that were dropped because of changes.
     plans_dropped: u32,
-    /// The next decision has to give all reasons again.
+    /// True if the next decision must give all reasons again.
     retells: bool,
-    /// Workloads that the next decision has to give their reasons again.
+    /// Workloads for which the next decision must give reasons again.
     unexplained: BTreeSet<WorkloadId>,
-    /// When the scheduler wants to look again.
+    /// Time at which the scheduler wants to decide again.
     wake_at: Option<Instant>,
     aside: Aside,
 }
 
 impl Decisions {
-    /// A decision failed; until it is known on what, no other is asked for.
+    /// Records that a decision failed; no other is requested until the cause is known.
     pub(crate) const fn fail(&mut self) {
         self.is_deciding = true;
         self.plans_dropped = 0;
@@ -96,7 +96,7 @@ impl Decisions {
         self.wake_at = None;
     }
 
-    /// Asks the next decision for the reasons of a workload.
+    /// Requests the reasons of a workload from the next decision.
     pub(crate) fn ask_why(&mut self, model: Option<WorkloadId>) {
         self.unexplained.extend(model);
     }
@@ -106,33 +106,33 @@ impl Decisions {
         self.aside.ids.contains(&id)
     }
 
-    /// Gives a workload another look, if it was set aside; answers whether it was.
+    /// Makes a set-aside workload considered again; true if it was set aside.
     pub(crate) fn take_back(&mut self, id: Uuid) -> bool {
         self.aside.ids.remove(&id)
     }
 
-    /// A workload is gone. Others may have been set aside because it was there.
+    /// Forgets a deleted workload. Others may have been set aside because of it.
     pub(crate) fn forget(&mut self, id: Uuid, now: Instant) {
         self.aside.ids.remove(&id);
         self.aside.again_at = self.aside.again_at.map(|_| now);
     }
 
-    /// What the state that replaces this one has to know.
+    /// The state that is handed over to a rebuilt one.
     pub(crate) fn hand_over(&self, halted: bool) -> HandedOver {
         HandedOver { aside: self.aside.clone(), halted }
     }
 
-    /// True if the next decision has to give all reasons again.
+    /// True if the next decision must give all reasons again.
     pub(crate) const fn take_retells(&mut self) -> bool {
         std::mem::replace(&mut self.retells, false)
     }
 
-    /// The workloads that the next decision has to give their reasons again.
+    /// The workloads for which the next decision must give reasons again.
     pub(crate) fn take_unexplained(&mut self) -> BTreeSet<WorkloadId> {
         std::mem::take(&mut self.unexplained)
     }
 
-    /// When there is something to do.
+    /// Time of the next task.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.wake_at.into_iter().chain(self.aside.again_at).min()
     }

@@ -1,5 +1,5 @@
-//! Decisions that fail. Owns: that the workloads on which they do are set aside with a reason, and
-//! that each minute, and when a workload goes, it is tried again which of them have to be.
+//! Decisions that fail. Owns: that the workloads on which they fail are set aside with a reason,
+//! and that each minute, and when a workload is deleted, a retry finds the present ones.
 
 use units::Instant;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use crate::effect::Note;
 use crate::reasons::SET_ASIDE;
 use crate::state::State;
 
-/// It is tried again so long after the last time.
+/// Time between two retries, in milliseconds.
 const AGAIN_MS: u64 = 60_000;
 const WHY: &str = "the scheduler failed when it looked at it, which is a fault of the server; delete \
                    it or change what it asks for, and report this with `runai diagnostics`";
@@ -17,7 +17,7 @@ const WHY_ALL: &str = "the scheduler fails whatever it looks at, which is a faul
                        nothing is placed, and what runs goes on; report this with `runai diagnostics`";
 
 impl State {
-    /// Takes back what was set aside, if it is time to find out again what has to be.
+    /// Makes all set-aside workloads considered again, if a retry is due.
     pub(crate) fn retry_aside_due(&mut self) {
         if self.decisions.aside.again_at.is_some_and(|at| at <= self.now) {
             self.decisions.aside.again_at = None;
@@ -27,7 +27,7 @@ impl State {
         }
     }
 
-    /// Sets aside what decisions fail on.
+    /// Sets aside the workloads on which decisions fail.
     pub(crate) fn set_culprits_aside(&mut self, culprits: Culprits) {
         let Culprits { ids, all } = culprits;
         self.decisions.is_deciding = false;
@@ -55,14 +55,14 @@ impl State {
         }
     }
 
-    /// Takes over what the state before had set aside.
+    /// Takes over the set-aside workloads of the state before.
     pub(crate) fn keep_aside(&mut self, before: HandedOver) {
         let Aside { ids, all, again_at } = before.aside;
         self.decisions.aside = Aside { all, again_at, ..Aside::default() };
         ids.into_iter().for_each(|id| self.set_aside(id));
     }
 
-    /// Keeps a workload out of decisions.
+    /// Excludes a workload from decisions.
     fn set_aside(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(model) = workload.model else { return };
@@ -73,7 +73,8 @@ impl State {
         self.decisions.aside.ids.insert(id);
     }
 
-    /// Says why those that are set aside wait, or all that wait if nothing is decided.
+    /// Publishes the reason of set-aside workloads, or of all waiting ones if there are no
+    /// decisions.
     pub(crate) fn explain_aside(&mut self) {
         let waiting = self.decisions.aside.all.then(|| self.cluster.waiting());
         let all = waiting.into_iter().flatten();

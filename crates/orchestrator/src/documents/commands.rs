@@ -1,4 +1,4 @@
-//! What people and other parts ask of documents, and what the engine says of volumes.
+//! Commands for documents, and results of the engine for volumes.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl State {
         self.documents_mut().update(by, before, to)
     }
 
-    /// Writes down the volumes that a workload is the first to ask for.
+    /// Records the volumes that a workload is the first to request.
     pub(crate) fn note_volumes(
         &mut self,
         project_id: u64,
@@ -45,7 +45,7 @@ impl State {
         self.documents_mut().note_volumes(project_id, spec)
     }
 
-    /// Deletes an object and what ends with it.
+    /// Deletes an object and the objects that it owns.
     pub(crate) fn delete_object(
         &mut self,
         by: &str,
@@ -60,12 +60,12 @@ impl State {
         Ok(object)
     }
 
-    /// Deletes what is a project's or a department's, when that is deleted.
+    /// Deletes the objects of a deleted project or department.
     pub(crate) fn delete_objects_of(&mut self, by: &str, scope: Scope) {
         self.documents_mut().end_scope(by, scope);
     }
 
-    /// No workload that runs, or may run again, gets its secrets.
+    /// Checks that no workload that runs, or may run again, gets its secrets.
     fn object_is_not_needed(&self, object: &Object) -> Result<(), Error> {
         let key = object.key();
         let needs = |workload: &&Workload| {
@@ -81,8 +81,8 @@ impl State {
         }
     }
 
-    /// No workload has it: the engine keeps what is left of those that have ended, and their
-    /// volumes with it.
+    /// Checks that no workload uses a volume: the engine keeps the data of ended workloads, and
+    /// their volumes with it.
     fn volume_is_not_used(&self, object: &Object) -> Result<(), Error> {
         let Some(name) = volume_of(object) else { return Ok(()) };
         let uses = |workload: &&Workload| workload.spec.volumes().any(|used| used == name);
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The engine has deleted a volume, or says why it cannot.
+    /// Records that the engine has deleted a volume, or the error of its attempt.
     pub(crate) fn volume_ends(&mut self, name: &str, error: Option<String>) {
         let Some(object) = self.documents.get(VOLUME_ENDING, name).cloned() else { return };
         let (project, claim) = (object.body["project"].as_u64(), object.body["claim"].as_str());

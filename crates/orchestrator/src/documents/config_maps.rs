@@ -1,6 +1,6 @@
 //! Config maps of projects: texts under keys, which workloads get as files and variables. Owns:
-//! what they are called, what may be in them, and which one a workload means. As in Kubernetes that
-//! is the one that has the name when a run starts. Does not know about: how a run gets it.
+//! their allowed names and contents, and the config map that a workload refers to. As in Kubernetes
+//! that is the one with the name when a run starts. Does not know about: how a run gets it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::Error;
 use crate::documents::Documents;
 use view::{Object, SECRETS, Scope};
 
-/// Most that one holds, keys and texts, in bytes; that of Kubernetes.
+/// Maximum size of a config map, keys and texts, in bytes; equal to that of Kubernetes.
 pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
-/// Longest name or key, in bytes; that of Kubernetes.
+/// Maximum length of a name or key, in bytes; equal to that of Kubernetes.
 const NAME_BYTES_MAX: usize = 253;
 
-/// Checks what a config map is to be.
+/// Checks the name and the contents of a config map.
 ///
 /// # Errors
 /// Its name, a key or its size is not allowed.
@@ -58,19 +58,20 @@ pub fn check_config_map(name: &str, data: &BTreeMap<String, String>) -> Result<(
     Ok(())
 }
 
-/// The texts of a config map by their keys. They lie where what is there ends with the object.
+/// The texts of a config map by their keys. They are stored in the part of the body that is removed
+/// when the object is deleted.
 pub fn texts_of(object: &Object) -> impl Iterator<Item = (&str, &str)> {
     let all = object.body[SECRETS].as_object().into_iter().flatten();
     all.filter_map(|(key, text)| Some((key.as_str(), text.as_str()?)))
 }
 
-/// What texts take with their keys, in bytes.
+/// Size of texts and their keys, in bytes.
 pub fn bytes_of<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     texts.map(|(key, text)| key.len() + text.len()).sum()
 }
 
 impl Documents {
-    /// What keeps a value for the workloads of a project.
+    /// The object that holds a value for the workloads of a project.
     pub(crate) fn keeper(&self, project_id: u64, of: &SecretUse) -> Option<&Arc<Object>> {
         match of.config_map() {
             Some(name) => self.objects.named(CONFIG_MAP, Scope::Project(project_id), name),

@@ -1,4 +1,4 @@
-//! What is asked of objects: to make one, and to change one. Owns: what a name and a body may be.
+//! Requests to create and to change objects. Owns: the rules for names and bodies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use view::{Object, Scope};
 use crate::Error;
 use crate::words::{Word, word};
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
 /// The id of an object to create.
@@ -20,30 +20,30 @@ const NAME_BYTES_MAX: usize = 1024;
 pub enum NewId {
     /// A new UUID.
     Any,
-    /// Its number, for families whose clients insist on integers.
+    /// The sequence number of the object, for families whose clients require integers.
     Number,
-    /// This UUID, which the caller has made: part of the body depends on it.
+    /// This UUID of the caller: part of the body depends on it.
     Given(Uuid),
 }
 
 /// An object to create.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct NewObject {
-    /// What it is.
+    /// Kind of the object.
     #[serde(deserialize_with = "word")]
     pub kind: Word,
-    /// What its id is.
+    /// Choice of its id.
     pub id: NewId,
-    /// Whose it is.
+    /// Scope that it belongs to.
     pub scope: Scope,
-    /// The object it ends with, `user/<id>`; empty for none.
+    /// Key of the object that owns it and deletes it with itself, `user/<id>`; empty for none.
     pub owner: String,
     /// Name.
     pub name: String,
-    /// Everything else.
+    /// Body.
     pub body: Value,
-    /// How many of the kind its owner may have: the oldest end for a new one. None: it is refused
-    /// when there are too many.
+    /// Maximum number of the kind for its owner: the oldest are deleted for a new one. `None`: a
+    /// new one is refused at the limit.
     pub newest: Option<usize>,
 }
 
@@ -53,32 +53,32 @@ impl fmt::Debug for NewObject {
     }
 }
 
-/// A new name and body, from the object as it is when the change is made.
+/// Computes a new name and body from the object at the time of the change.
 type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
 
-/// A change of an object. Of two at once none is lost: the second is made again, to what the first
-/// left.
+/// A change of an object. Of two concurrent changes none is lost: the second is computed again from
+/// the result of the first.
 #[derive(Clone)]
 pub struct Edit(Arc<EditFn>);
 
-/// What a change makes of an object.
+/// Result of a change of an object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Edited {
-    /// The object as it was: it counts only if that has not changed since.
+    /// `updated_at` of the object that was changed; the change is valid only if this is unchanged.
     pub updated_at: Instant,
-    /// Its name and body, or why the change refuses it.
+    /// New name and body, or the error of the change.
     pub to: Result<(String, Value), Error>,
 }
 
 impl Edit {
-    /// The change that this makes.
+    /// A change that calls this function.
     pub fn new(
         edit: impl Fn(&Object) -> Result<(String, Value), Error> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(edit))
     }
 
-    /// Makes it to an object as it is seen; none where no such object is.
+    /// Computes the change of an object; an error if there is no such object.
     pub fn made_to(&self, object: Option<&Object>) -> Edited {
         let unseen = || (Instant(0), Err(Error::Internal { message: "not seen".to_owned() }));
         let (updated_at, to) =
@@ -96,7 +96,7 @@ impl fmt::Debug for Edit {
 /// Checks the name of an object: text without blanks at its ends.
 ///
 /// # Errors
-/// It is empty, too long, or has what cannot be seen.
+/// The name is empty, too long, or has invisible characters.
 pub fn check_name(name: &str) -> Result<(), Error> {
     let allowed = !name.is_empty() && name == name.trim() && !name.chars().any(char::is_control);
     if allowed && name.len() <= NAME_BYTES_MAX {

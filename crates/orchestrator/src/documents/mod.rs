@@ -1,7 +1,7 @@
 //! Documents that the scheduler does not need: users, rules, assets, templates, settings, volumes.
 //!
-//! Owns: their names (unique among the living of a kind, scope and owner), what they cannot
-//! outlive, and that a change is made to what is there now.
+//! Owns: their names (unique among the living of a kind, scope and owner), their owners, with which
+//! they are deleted, and that a change is applied to the present state.
 
 mod commands;
 mod config_maps;
@@ -37,7 +37,7 @@ pub(crate) struct Documents {
     last_seq: u64,
 }
 
-/// The living objects for a change, with what it depends on and what changes with them.
+/// The living objects with the state that a change of them reads and writes.
 struct DocumentsMut<'a> {
     documents: &'a mut Documents,
     now: Instant,
@@ -55,7 +55,7 @@ impl Deref for Documents {
     }
 }
 
-/// True if what is in the one scope can be used in the other.
+/// True if objects of the outer scope can be used in the inner one.
 fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
     match (outer, inner) {
         (Scope::System | Scope::Tenant, _) => true,
@@ -68,7 +68,7 @@ fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
 }
 
 impl Documents {
-    /// From what is stored.
+    /// Loads stored objects.
     pub(crate) fn new(rows: Vec<ObjectRow>, last_seq: u64) -> Result<Self, Error> {
         let mut documents = Self { objects: Objects::default(), sizes: Sizes::default(), last_seq };
         for row in rows {
@@ -77,19 +77,19 @@ impl Documents {
         Ok(documents)
     }
 
-    /// Adds one that is always there, and is not stored before it is changed.
+    /// Adds a built-in object, which is not stored before it is changed.
     pub(crate) fn add_built_in(&mut self, object: Object) {
         self.put(Arc::new(object));
     }
 
-    /// Adds an object, or puts it in place of the one with its id.
+    /// Adds an object, or replaces the one with its id.
     fn put(&mut self, object: Arc<Object>) {
         self.remove(&object);
         self.sizes.add(&object);
         self.objects.put(object);
     }
 
-    /// Takes out the object with this id, if it is there.
+    /// Removes the object with this id, if it exists.
     fn remove(&mut self, object: &Object) {
         if let Some(before) = self.objects.get(&object.kind, &object.id).cloned() {
             self.sizes.take_out(&before);
@@ -124,7 +124,7 @@ impl Documents {
         Ok(())
     }
 
-    /// What an object belongs to and cannot outlive must be there.
+    /// Checks that the scope and the owner of an object exist.
     fn belongings_exist(&self, new: &NewObject, org: &Org) -> Result<(), Error> {
         if let Scope::Project(id) = new.scope {
             org.project(id)?;
@@ -144,7 +144,7 @@ impl Documents {
         Ok(())
     }
 
-    /// What an object names must be there, where it can be used.
+    /// Checks that the objects that an object refers to exist, in scopes that it can use.
     fn named_exist(&self, object: &Object, org: &Org) -> Result<(), Error> {
         let there = |key: &&str| {
             let (kind, id) = key.split_once('/').unwrap_or((key, ""));
@@ -161,7 +161,7 @@ impl Documents {
         }
     }
 
-    /// Nothing names what is deleted.
+    /// Checks that no object refers to this one.
     fn is_not_named(&self, object: &Object) -> Result<(), Error> {
         let key = object.key();
         match self.objects.iter().find(|other| other.names().any(|name| name == key)) {
@@ -212,8 +212,7 @@ impl DocumentsMut<'_> {
         Ok(made)
     }
 
-    /// Ends the oldest of the kind that belong to the same owner, until there are no more than
-    /// that.
+    /// Deletes the oldest objects of the kind with the same owner, until `most` are left.
     fn end_oldest(&mut self, made: &Object, most: usize) {
         let mut all = self.documents.objects.all(&made.kind);
         all.retain(|other| other.owner == made.owner);
@@ -230,7 +229,7 @@ impl DocumentsMut<'_> {
         (name, body): (String, Value),
     ) -> Result<Arc<Object>, Error> {
         check_name(&name)?;
-        // Never the same twice: it tells one state of an object from the next.
+        // Strictly increasing: it distinguishes each state of an object from the next.
         let updated_at = self.now.max(before.updated_at.plus_ms(1));
         let object = Object { name, body, updated_at, updated_by: by, ..before.clone() };
         self.documents.name_is_free(&object)?;
@@ -246,7 +245,7 @@ impl DocumentsMut<'_> {
         object
     }
 
-    /// Ends an object, and what ends with it.
+    /// Deletes an object, and the objects that it owns.
     fn end(&mut self, by: &str, object: &Object) {
         self.documents.remove(object);
         self.drop_volume(object);
@@ -261,7 +260,7 @@ impl DocumentsMut<'_> {
         self.end_those(by, |other| other.owner == key);
     }
 
-    /// Ends what is a project's or a department's, when that is deleted.
+    /// Deletes the objects of a deleted project or department.
     fn end_scope(&mut self, by: &str, scope: Scope) {
         self.end_those(by, |object| object.scope == scope);
     }

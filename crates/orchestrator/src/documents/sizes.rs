@@ -1,5 +1,5 @@
-//! How many objects there are and how much they take, kept as they come and go. Owns: which belong
-//! together, and the check of the limits. Does not know about: what is in an object.
+//! Number and size of objects, updated as they are created and deleted. Owns: the groups of
+//! objects, and the check of the limits. Does not know about: the contents of an object.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use view::{Object, SECRETS, Scope};
 use super::{Documents, NewObject};
 use crate::Error;
 
-/// Objects that belong together: those of a scope and owner.
+/// A group of objects: scope and owner.
 type Group = (Scope, String);
 
-/// How many living objects there are, and how much they take.
+/// Number and size of the living objects.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
     /// Number of each kind in each group.
@@ -38,7 +38,7 @@ impl Sizes {
     }
 }
 
-/// Subtracts from a number, and removes it where nothing is left.
+/// Subtracts from a number, and removes it when it is zero.
 fn take<K: Ord>(all: &mut BTreeMap<K, u64>, key: K, less: u64) {
     if let Some(there) = all.get_mut(&key) {
         *there = there.saturating_sub(less);
@@ -53,19 +53,19 @@ fn bytes_of(name: &str, body: &Value) -> u64 {
     (name.len() + body.to_string().len()) as u64
 }
 
-/// Bytes of a body beside its secrets.
+/// Bytes of a body without its secrets.
 fn bytes_beside_secrets(body: &Value) -> u64 {
     bytes_of("", body) - body.get(SECRETS).map_or(0, |secrets| bytes_of("", secrets))
 }
 
-/// `true` for a group that one user can fill without a right over the others.
+/// `true` for a group that one user can fill without permissions over others.
 fn is_of_one((scope, owner): &Group) -> bool {
     !owner.is_empty() || matches!(scope, Scope::Project(_) | Scope::Department(_))
 }
 
 impl Documents {
-    /// Checks that all of these can come beside what is there. They are of one kind, scope and
-    /// owner.
+    /// Checks that all of these fit the limits beside the existing objects. They are of one kind,
+    /// scope and owner.
     pub(super) fn may_be_more(&self, new: &[&NewObject], limits: &UserLimits) -> Result<(), Error> {
         let Some(one) = new.first() else { return Ok(()) };
         let sizes = new.iter().map(|new| bytes_beside_secrets(&new.body));
@@ -80,7 +80,7 @@ impl Documents {
         let bytes: u64 = new.iter().map(|new| bytes_of(&new.name, &new.body)).sum();
         let there = self.sizes.bytes.get(&group).copied().unwrap_or_default();
         limits.check(UserLimit::ObjectsOfOneBytes, there + bytes)?;
-        // The oldest end for a new one.
+        // The oldest are deleted for a new one.
         if one.newest.is_some() {
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl Documents {
         Ok(limits.check(UserLimit::ObjectsOfOne, there + more)?)
     }
 
-    /// Checks that an object can become another one. Less is always allowed.
+    /// Checks that an object can become another one. A smaller one is always allowed.
     pub(super) fn may_grow(
         &self,
         before: &Object,

@@ -1,9 +1,8 @@
-//! Volumes of projects: folders that the engine keeps from one workload to the next. Owns: which
-//! there are, and that what was behind one that was deleted is never seen again: each has a name of
-//! its own at the engine, also where it is asked for by the name of one before, and what is to be
-//! deleted is written down until the engine has done it. A volume is there from the first workload
-//! that asks for it until it is deleted, or its project ends. Does not know about: what is in
-//! it.
+//! Volumes of projects: folders that the engine keeps from one workload to the next. Owns: the list
+//! of volumes, and that the data of a deleted one is never seen again: each has a unique name at
+//! the engine, also when it has the claim name of an earlier one, and a deletion is recorded until
+//! the engine has done it. A volume exists from the first workload that requests it until it is
+//! deleted, or its project is. Does not know about: the data in it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,21 +15,22 @@ use crate::documents::{Documents, DocumentsMut, NewId, NewObject, check_name};
 use crate::effect::{Action, Outbox};
 use view::{Object, Scope};
 
-/// What they are called among the objects; the name of one is that of its claim.
+/// Kind of the objects that are volumes; the name of the object is that of the claim.
 pub const VOLUME: &str = "volume";
-/// What those are called that are being deleted; the name of one is what the engine calls it. Its
-/// body says the `project`, the `claim`, and, where it cannot be deleted, the `error`.
+/// Kind of the objects that are volumes being deleted; the name of the object is the volume's name
+/// at the engine. Its body has the `project`, the `claim`, and, after a failed attempt, the
+/// `error`.
 pub const VOLUME_ENDING: &str = "volume-ending";
-/// The part of the body of a volume that says what the engine calls it.
+/// Key in the body of a volume with its name at the engine.
 const AT_ENGINE: &str = "engine";
 
-/// What a workload calls the volume of a project behind a claim.
+/// Name by which workloads refer to the volume of a project's claim.
 #[must_use]
 pub fn volume_name(project: u64, claim: &str) -> String {
     format!("p{project}-{claim}")
 }
 
-/// What workloads call an object that is a volume.
+/// Name by which workloads refer to an object that is a volume.
 pub(crate) fn volume_of(object: &Object) -> Option<String> {
     match object.scope {
         Scope::Project(id) if &*object.kind == VOLUME => Some(volume_name(id, &object.name)),
@@ -38,21 +38,21 @@ pub(crate) fn volume_of(object: &Object) -> Option<String> {
     }
 }
 
-/// What the engine calls it. Those that were made before each had its own name have that of
-/// workloads.
+/// Name of a volume at the engine. Volumes from before these names have the name that workloads
+/// use.
 fn at_engine(object: &Object) -> Option<String> {
     let name = volume_of(object)?;
     Some(object.body[AT_ENGINE].as_str().map_or(name, str::to_owned))
 }
 
 impl Documents {
-    /// The volume that workloads call so.
+    /// The volume that workloads refer to by this name.
     fn volume(&self, name: &str) -> Option<&Arc<Object>> {
         let mut all = self.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
         all.find(|object| volume_of(object).is_some_and(|known| known == name))
     }
 
-    /// Calls the volumes of a run what the engine calls them.
+    /// Replaces the names of a run's volumes by those at the engine.
     pub(crate) fn name_volumes(&self, mounts: &mut [spec::Mount]) {
         for mount in mounts {
             if let MountSource::Volume { name, ephemeral: false } = &mut mount.from
@@ -72,7 +72,7 @@ impl Documents {
 }
 
 impl DocumentsMut<'_> {
-    /// Writes down the volumes that a workload is the first to ask for.
+    /// Records the volumes that a workload is the first to request.
     pub(super) fn note_volumes(
         &mut self,
         project_id: u64,
@@ -89,12 +89,12 @@ impl DocumentsMut<'_> {
                 scope: Scope::Project(project_id),
                 owner: String::new(),
                 name: name.strip_prefix(&volume_name(project_id, "")).unwrap_or(name).to_owned(),
-                // No number is given out twice, and no name of before begins so.
+                // A number is never used again, and no earlier name begins like this.
                 body: json!({ AT_ENGINE: format!("v{number}-{name}") }),
                 newest: None,
             })
             .collect();
-        // All of them before the first: a refused command leaves no trace.
+        // All are checked before the first is created: a refused command leaves no trace.
         new.iter().try_for_each(|new| check_name(&new.name))?;
         self.documents.may_be_more(&new.iter().collect::<Vec<_>>(), self.limits)?;
         for new in new {
@@ -103,7 +103,7 @@ impl DocumentsMut<'_> {
         Ok(())
     }
 
-    /// Has the engine delete what is in a volume that ends.
+    /// Requests the deletion of a volume's data from the engine.
     pub(super) fn drop_volume(&mut self, object: &Object) {
         let (Some(name), Scope::Project(project)) = (at_engine(object), object.scope) else {
             return;

@@ -1,8 +1,7 @@
-//! The ledger of GPUs: who held how many, from when to when. Owns: that every change of what a pod
-//! holds ends one entry and begins another, in the transaction of that change. So what is held is
-//! an exact sum at any time, a crash loses nothing, and nothing is counted twice. Does not know
-//! about: prices, and the shares that fairness over time reads (`usage`, which keeps means of a
-//! window).
+//! The ledger of GPU allocations. Owns: that every change of the GPUs of a pod ends one entry and
+//! begins another, in the transaction of the change. So the allocation is an exact sum at any time,
+//! a crash loses nothing, and nothing is counted twice. Does not know about: prices, and the shares
+//! that fairness over time reads (`usage`, which keeps means of a window).
 
 use std::collections::BTreeSet;
 
@@ -13,14 +12,14 @@ use crate::state::State;
 use crate::workloads::{Pod, Workload};
 
 impl State {
-    /// Brings the entries in line with what the pods of this batch hold.
+    /// Updates the entries from the holdings of the pods of this batch.
     pub(crate) fn book_allocations(&mut self) {
         let touched = self.outbox.touched();
         let mut ids: BTreeSet<Uuid> = touched.workloads.clone();
         let mut over: Vec<Uuid> = Vec::new();
         if touched.everything {
             ids.extend(self.workloads.ids());
-            // Whose pod is gone holds nothing.
+            // A pod that no longer exists holds nothing.
             over.extend(
                 self.ledger.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()),
             );
@@ -40,7 +39,7 @@ impl State {
         debug_assert!(self.ledger_is_right());
     }
 
-    /// What a pod holds from now on, if it holds any GPU.
+    /// Allocation of a pod from now on; `None` if it holds no GPU.
     fn allocation(&self, workload: &Workload, pod: &Pod) -> Option<AllocationRow> {
         let place = self.binding(pod).current?;
         let node = self.nodes.get(place.node)?;
@@ -58,7 +57,7 @@ impl State {
         Some(row).filter(|row| row.gpu_millis > 0)
     }
 
-    /// True if what the ledger says is held is what the nodes say is in use.
+    /// True if the sum of the ledger is that of the GPUs in use on nodes.
     fn ledger_is_right(&self) -> bool {
         let held: u64 = self.ledger.allocations.values().map(|row| row.gpu_millis).sum();
         let used: u64 = self.cluster.nodes().iter().map(|(_, node)| node.used.gpu_millis).sum();

@@ -1,5 +1,5 @@
-//! How far queues are behind their fair shares. Owns: following what they hold, and keeping lags over
-//! a restart.
+//! Lags of queues behind their fair shares. Owns: updating them from the holdings, and keeping them
+//! over a restart.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl Lags {
 }
 
 impl State {
-    /// Queues go on with the lags that were written.
+    /// Restores the lags of queues from the rows.
     pub(crate) fn restore_lags(&mut self, rows: &[LagRow]) {
         for row in rows {
             let pool = self.pools.iter().find(|pool| pool.kept_as() == row.pool);
@@ -46,13 +46,13 @@ impl State {
         }
     }
 
-    /// Follows what queues hold and are entitled to.
+    /// Updates lags from the holdings and fair shares of queues.
     pub(crate) fn follow_lags(&mut self) {
         let followed = self.cluster.follow_lags(self.now, self.org.fair_shares());
         self.ledger.lags.unwritten.extend(followed);
     }
 
-    /// Writes lags that have changed, at most once a minute.
+    /// Writes changed lags, at most once a minute.
     pub(crate) fn write_lags(&mut self) {
         if self.ledger.lags.due().is_none_or(|due| due > self.now) {
             return;

@@ -1,5 +1,5 @@
-//! What was and is held. Owns: the GPUs that each pod holds, which the ledger of GPUs has written
-//! down, and what projects used lately.
+//! Present and past holdings. Owns: the GPUs of each pod, as the ledger has written them, and the
+//! recent usage of projects.
 
 mod allocations;
 mod lags;
@@ -16,31 +16,31 @@ use crate::effect::Outbox;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// What the projects used lately, if that matters.
+    /// Recent usage of the projects; `None` if fairness does not depend on it.
     usage: Option<UsageLedger>,
     lags: lags::Lags,
-    /// The GPUs that each pod holds.
+    /// GPU allocation of each pod.
     allocations: BTreeMap<Uuid, AllocationRow>,
 }
 
 impl Ledger {
-    /// From what is stored; [`Self::restore_usage`] follows.
+    /// Loads stored allocations; [`Self::restore_usage`] follows.
     pub(crate) fn new(allocations: Vec<AllocationRow>) -> Self {
         let allocations = allocations.into_iter().map(|row| (row.pod_id, row)).collect();
         Self { usage: None, lags: lags::Lags::default(), allocations }
     }
 
-    /// True if it matters what projects used.
+    /// True if fairness depends on the usage of projects.
     pub(crate) const fn counts_usage(&self) -> bool {
         self.usage.is_some()
     }
 
-    /// When there is something to write.
+    /// Time of the next write.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.lags.due()
     }
 
-    /// What a pod holds from now on; none: nothing.
+    /// Records the allocation of a pod from now on; `None`: it holds no GPU.
     fn book(&mut self, pod: Uuid, held: Option<AllocationRow>, now: Instant, outbox: &mut Outbox) {
         let same = |known: &AllocationRow| {
             held.as_ref().is_some_and(|held| {
@@ -51,7 +51,7 @@ impl Ledger {
             return;
         }
         if let Some(known) = self.allocations.remove(&pod) {
-            // Time may have been set back while the server was away.
+            // The clock may have been set back while the server was off.
             let ended_at = Some(now.max(known.started_at));
             outbox.write([Change::Allocation(AllocationRow { ended_at, ..known })]);
         }

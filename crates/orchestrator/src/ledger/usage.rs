@@ -1,4 +1,4 @@
-//! What the projects used recently. Owns: feeding the ledger, and keeping it over a restart.
+//! Recent usage of projects. Owns: updating the ledger, and keeping it over a restart.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ impl Pool {
 }
 
 impl State {
-    /// Goes on with a ledger where it ended, or begins one. What is held now counts from the end of
-    /// the last step that was written.
+    /// Restores a ledger from its rows, or begins one. Present holdings count from the end of the
+    /// last written step.
     pub(crate) fn restore_usage(&mut self, window: Option<UsageWindow>, rows: &[UsageRow]) {
         let Some(window) = window else { return };
         let mut ledger = UsageLedger::new(window);
-        // What a department held is what its projects held.
+        // Holdings of a department are the sum of those of its projects.
         let lineage = |id: &u64| {
             let project = self.org.project(*id).ok()?;
             let department = self.org.department(project.department_id).ok()?;
             Some([project.queue, department.queue])
         };
-        // What the clock has not reached yet was written before it was set back.
+        // Rows in the future were written before the clock was set back.
         let past = rows.iter().filter(|row| row.step_start <= self.now).collect::<Vec<_>>();
         for rows in past.chunk_by(|l, r| l.step_start == r.step_start) {
             let (mut capacity, mut held) = (Vec::new(), BTreeMap::new());
             for row in rows {
-                // What was in a pool that is gone counts no more.
+                // Usage in a removed pool no longer counts.
                 let mut pools = self.pools.iter();
                 let Some(pool) = pools.find(|pool| pool.kept_as() == row.pool) else { continue };
                 let pool = pool.model;
@@ -56,7 +56,7 @@ impl State {
         self.ledger.usage = Some(ledger);
     }
 
-    /// Books what was held until now, and writes down the steps that have ended.
+    /// Adds the holdings until now, and writes the steps that have ended.
     pub(crate) fn observe_usage(&mut self) {
         let Some(ledger) = &mut self.ledger.usage else { return };
         let ended = ledger.book(&self.cluster, self.now);

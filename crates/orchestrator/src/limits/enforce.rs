@@ -1,10 +1,10 @@
-//! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended.
-//! Owns: that a workload gets a warning some time before it is stopped, also where a rule is made
-//! while it runs.
+//! Time limits: how long a workload may run, and leave its GPUs idle, before it is suspended. Owns:
+//! that a workload gets a warning some time before it is stopped, also for a rule that is set while
+//! it runs.
 //!
-//! The time to run counts from when a workload was last given places: starting again in them does
-//! not restart the count, being evicted or suspended does. Idle time counts from the first sample
-//! in which none of its GPUs computed, and any use restarts it (`control/meter/idle`).
+//! The run time counts from the last placement of a workload: restarting in place does not reset
+//! it, an eviction or a suspension does. Idle time counts from the first sample in which none of
+//! its GPUs computed, and any use resets it (`control/meter/idle`).
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,11 @@ use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
 use crate::workloads::Workload;
 
-/// Longest time between the announcement and the end; a tenth of a shorter limit.
+/// Maximum time between the warning and the end, in milliseconds; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;
 
-/// After so long without a sample no workload is warned, or stopped, for being idle.
+/// Age of the last sample, in milliseconds, above which no workload is warned, or stopped, for
+/// being idle.
 const STALE_MS: u64 = 3 * MEASURE_EVERY_MS;
 
 impl Limit {
@@ -32,7 +33,7 @@ impl Limit {
         }
     }
 
-    /// The event before the end and that of the end, and what the workload has done for so long.
+    /// Kinds of the events of the warning and of the end, and the text for the limited time.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Run => ("TimeLimitNear", "TimedOut", "it may run for"),
@@ -41,14 +42,14 @@ impl Limit {
     }
 }
 
-/// A workload that holds places, with a limit.
+/// A placed workload with a limit.
 struct Limited {
     id: Uuid,
     by: Limit,
     since: Instant,
     limit_ms: u64,
     told_at: Option<Instant>,
-    /// Nothing is done to it before.
+    /// Earliest time of an action.
     not_before: Instant,
 }
 
@@ -57,13 +58,13 @@ impl Limited {
         (self.limit_ms / 10).min(NOTICE_MS_MAX)
     }
 
-    /// When it is to be told, or, once it was, to be stopped.
+    /// Time of its warning, or, after that, of its end.
     fn next(&self) -> Instant {
         let end = self.since.plus_ms(self.limit_ms);
         let at = match (self.told_at, self.by) {
             (None, _) => Instant(end.0.saturating_sub(self.notice_ms())),
             (Some(told), Limit::Run) => end.max(told.plus_ms(self.notice_ms())),
-            // One more look: it may have computed since the last.
+            // One more sample: it may have computed since the last.
             (Some(told), Limit::Idle) => {
                 end.max(told.plus_ms(self.notice_ms())).plus_ms(MEASURE_EVERY_MS)
             }
@@ -73,7 +74,7 @@ impl Limited {
 }
 
 impl State {
-    /// The limits of a workload that holds places.
+    /// The limits of a placed workload.
     fn limits_of(&self, id: Uuid) -> impl Iterator<Item = Limited> {
         self.both_limits_of(id).into_iter().flatten().flatten()
     }
@@ -84,7 +85,7 @@ impl State {
         let rules = self.org.effective_rules(self.org.project(workload.project_id).ok()?);
         let run_ms_max = self.run_limit_ms(workload);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
-        // What has not been measured for long is not known to be idle still.
+        // Without recent samples it is not known to be still idle.
         let is_stale = self.now.since_ms(self.limits.idle.measured_at) > STALE_MS;
         let next_sample = if is_stale { self.now.plus_ms(MEASURE_EVERY_MS) } else { Instant(0) };
         let limited = |by, since, limit_ms: Option<u64>| {
@@ -94,7 +95,7 @@ impl State {
             Some(Limited { id, by, since, limit_ms: limit_ms?, told_at, not_before })
         };
         let since = workload.held_since().unwrap_or(workload.phase_since);
-        // The last look may be of the time before it was suspended and began again.
+        // The last sample may be from before it was suspended and resumed.
         let idle = self.limits.idle.since.get(&id).copied().filter(|at| *at >= since);
         Some([
             limited(Limit::Run, since, run_ms_max),
@@ -104,7 +105,7 @@ impl State {
         ])
     }
 
-    /// Says when the next limit has something to do; phases have been settled.
+    /// Plans the next action of limits; phases are up to date.
     pub(crate) fn plan_limits(&mut self) {
         let was_stale = self.now.since_ms(self.limits.planned.idle.measured_at) > STALE_MS;
         let changed_org = self.outbox.org_changes();
@@ -116,7 +117,7 @@ impl State {
         let touched = self.outbox.touched();
         let changed = touched.workloads.iter().chain(touched.deleted.keys()).copied();
         let ids: BTreeSet<Uuid> = if recomputes {
-            // After a start also those with a limit of their own are to be found.
+            // After a start also workloads with a limit of their own must be found.
             let all = self.org.has_rules() || touched.everything;
             let running = all.then(|| self.workloads.in_model());
             let planned = self.limits.planned.at.keys().copied();
@@ -140,7 +141,7 @@ impl State {
         debug_assert!(self.workloads.in_model().all(|id| self.is_planned(id)));
     }
 
-    /// True if nothing is to be done to a workload before it is planned.
+    /// True if no action on a workload is due before the planned one.
     fn is_planned(&self, id: Uuid) -> bool {
         let next = self.limits_of(id).map(|one| one.next()).min();
         match (self.limits.planned.at.get(&id), next) {
@@ -149,8 +150,8 @@ impl State {
         }
     }
 
-    /// Announces the ends that are near, and suspends what has run, or was idle, for as long as it
-    /// may.
+    /// Warns workloads whose end is near, and suspends those that have run, or were idle, up to
+    /// their limit.
     pub(crate) fn enforce_limits(&mut self) {
         self.take_back_notices();
         let now = self.now;
@@ -184,7 +185,7 @@ impl State {
         }
     }
 
-    /// Says that what was announced will not happen, because it computes again.
+    /// Withdraws warnings of workloads that compute again.
     fn take_back_notices(&mut self) {
         let idle = self.limits.idle.since.clone();
         let back = |((id, by), (since, _)): (&(Uuid, Limit), &(Instant, Instant))| {
@@ -201,9 +202,9 @@ impl State {
     }
 }
 
-/// Workloads that delete themselves. When one has ended is stored, so a restart forgets nothing.
+/// Workloads that delete themselves. The time of the end is stored, so a restart forgets none.
 impl State {
-    /// Deletes what has ended for as long as it was to be kept.
+    /// Deletes ended workloads whose time to live is over.
     pub(crate) fn expire_due(&mut self) {
         while let Some(&(at, id)) = self.limits.expiring.first().filter(|(at, _)| *at <= self.now) {
             self.limits.expiring.remove(&(at, id));
@@ -216,7 +217,7 @@ impl State {
         }
     }
 
-    /// Deletes a workload that goes when it is evicted, and is.
+    /// Deletes an evicted workload that is not to be queued again.
     pub(crate) fn delete_preempted(&mut self, id: Uuid) {
         self.delete_itself(id, "evicted for others, and not to be queued again".to_owned());
     }

@@ -1,5 +1,5 @@
-//! When limits in time have something to do: how long workloads run, leave their GPUs idle, and are
-//! kept after their end. Owns: these times, and which workloads were warned.
+//! Next actions of time limits: how long workloads run, leave their GPUs idle, and are kept after
+//! their end. Owns: these times, and the warned workloads.
 
 mod enforce;
 
@@ -12,43 +12,43 @@ use uuid::Uuid;
 
 use crate::workloads::Workload;
 
-/// How often it is measured what workloads use.
+/// Time between two samples of the usage of workloads, in milliseconds.
 pub const MEASURE_EVERY_MS: u64 = 15_000;
 
-/// Since when workloads have been idle, as of the last sample.
+/// Start of the idle time of workloads, as of the last sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleSince {
-    /// When that sample was taken.
+    /// Time of this sample.
     #[serde(rename = "looked_at")]
     pub measured_at: Instant,
-    /// Since when, by workload; those that have no limit are left out.
+    /// Start of the idle time by workload; workloads without a limit are left out.
     pub since: Arc<BTreeMap<Uuid, Instant>>,
 }
 
-/// What is limited.
+/// Limited time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
-    /// The time it runs.
+    /// Run time.
     Run,
-    /// The time its GPUs are idle.
+    /// Idle time of the GPUs.
     Idle,
 }
 
-/// Limits in time.
+/// Time limits.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// Warnings of workloads that will be stopped, by limit: since when the limit counts, and when
-    /// the warning was given. Not stored: it is repeated after a restart.
+    /// Warnings of workloads that will be stopped, by limit: start of the limited time, and time of
+    /// the warning. Not stored: they are repeated after a restart.
     warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
-    /// Since when workloads that may not be idle for ever have been, as far as it is measured.
+    /// Start of the idle time of workloads with an idle limit, as far as it is measured.
     idle: IdleSince,
     planned: Planned,
-    /// Workloads that have ended, by when they are to be deleted.
+    /// Ended workloads, by the time of their deletion.
     expiring: BTreeSet<(Instant, Uuid)>,
 }
 
 impl Limits {
-    /// Takes over since when workloads have been idle.
+    /// Takes over the idle times of workloads.
     pub(crate) fn see_idle(&mut self, idle: IdleSince) {
         self.idle = idle;
     }
@@ -57,19 +57,19 @@ impl Limits {
         &self.idle
     }
 
-    /// Notes when a workload that has ended is to be deleted, if it is.
+    /// Records when an ended workload is to be deleted, if it is.
     pub(crate) fn note_expiry(&mut self, workload: &Workload) {
         self.expiring.extend(expiry(workload));
     }
 
-    /// That time is about to change.
+    /// Removes this record, before the time changes.
     pub(crate) fn forget_expiry(&mut self, workload: &Workload) {
         if let Some(expiry) = expiry(workload) {
             self.expiring.remove(&expiry);
         }
     }
 
-    /// When there is something to do.
+    /// Time of the next action.
     pub(crate) fn due(&self) -> Option<Instant> {
         let planned = self.planned.order.first().map(|(at, _)| *at);
         planned.into_iter().chain(self.expiring.first().map(|(at, _)| *at)).min()
@@ -81,13 +81,13 @@ fn expiry(workload: &Workload) -> Option<(Instant, Uuid)> {
     Some((Instant(ended_at.0.saturating_add(after_ms)), workload.id))
 }
 
-/// When limits have something to do, by workload. It is kept from one batch to the next: few
-/// workloads change in one.
+/// Next actions of limits, by workload. They are kept from one batch to the next: few workloads
+/// change in one.
 #[derive(Debug, Default)]
 struct Planned {
     at: BTreeMap<Uuid, Instant>,
     order: BTreeSet<(Instant, Uuid)>,
-    /// The sample that it was made with.
+    /// The sample from which it was made.
     idle: IdleSince,
 }
 

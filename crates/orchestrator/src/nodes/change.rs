@@ -1,4 +1,5 @@
-//! A change of what a node was given. Owns: what is allowed.
+//! A change of the labels, taints and scheduling mode that administrators set on a node. Owns: the
+//! allowed values.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +11,28 @@ use super::Node;
 use crate::Error;
 use crate::pools::check_label;
 
-/// Most taints of a node.
+/// Maximum number of taints of a node.
 const TAINTS_MAX: usize = 50;
 
-/// What to change of what a node was given. What is left out stays.
+/// Changes of the settings of a node. A field without a value stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeChange {
-    /// Labels to give, or to take back where there is no value.
+    /// Labels to set; a label without a value is removed.
     pub labels: BTreeMap<String, Option<String>>,
-    /// True if nothing is kept of the labels that it was given before.
+    /// True if all earlier set labels are removed.
     pub replaces_labels: bool,
-    /// Taints to give. One takes the place of another of the same key and effect.
+    /// Taints to set. One replaces another of the same key and effect.
     #[serde(with = "spec::taints")]
     pub taints: Vec<Taint>,
-    /// Keys of taints to take back, with an effect or with all.
+    /// Keys of taints to remove, with an effect or with all.
     #[serde(with = "spec::taint_keys")]
     pub removed_taints: Vec<(String, Option<Effect>)>,
-    /// Whether new pods may come.
+    /// Scheduling mode: open, cordoned or draining.
     pub scheduling: Option<Scheduling>,
 }
 
 impl NodeChange {
-    /// What it is called in the audit log.
+    /// Name of the change in the audit log.
     pub(crate) const fn verb(&self) -> &'static str {
         match self.scheduling {
             Some(Scheduling::Enabled) => "node.uncordon",
@@ -57,7 +58,7 @@ impl NodeChange {
         Ok(())
     }
 
-    /// This change, made to what a node was given.
+    /// Applies this change to the settings of a node.
     pub(super) fn made_to(self, node: &Node) -> Result<NodeGiven, Error> {
         let mut given = node.given.clone();
         if self.replaces_labels {

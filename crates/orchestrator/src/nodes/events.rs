@@ -1,5 +1,5 @@
-//! Nodes that come, change and go. Owns: what of the records and the model follows from that. An
-//! event costs what is on the node that it is about.
+//! Nodes added, changed and removed. Owns: the resulting changes of the records and the model. The
+//! cost of an event depends on the pods of its node only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::reasons::NODE_GONE;
 use crate::state::State;
 
 impl State {
-    /// Takes over what is seen of nodes.
+    /// Takes over an observation of nodes.
     pub(crate) fn node_event(&mut self, event: NodeEvent) {
         let memories = self.cluster.gpu_memories();
         self.take_node_event(event);
@@ -41,7 +41,7 @@ impl State {
         }
     }
 
-    /// A node is there.
+    /// Adds a node, or updates the one of this name.
     pub(super) fn node_seen(&mut self, spec: NodeSpec) {
         if let Some(&id) = self.nodes.by_name.get(&spec.name) {
             return self.node_changed(id, spec);
@@ -57,8 +57,7 @@ impl State {
         }
     }
 
-    /// Adds a node with what it was given before, without an event: when the server starts, that is
-    /// no news.
+    /// Adds a node with its earlier settings, without an event, for the start of the server.
     pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
         let given = self.given_to(&spec.name)?;
         let (labels, pool) = self.pools.labels_in_model(&spec.labels_with(&given.labels));
@@ -92,7 +91,7 @@ impl State {
         self.nodes.rows.get_mut(&id).into_iter().for_each(|node| node.spec = spec.clone());
         let hardware = |spec: &NodeSpec| (spec.cpu_millis, spec.memory_bytes);
         if hardware(&before) != hardware(&spec) || before.gpus != spec.gpus {
-            // What was the matter with a GPU is not the matter with the one in its place.
+            // Faults of a replaced GPU do not apply to the new one.
             for gpu in &replaced {
                 self.cluster.set_in_service(id, *gpu, true);
                 self.nodes.rows.get_mut(&id).and_then(|node| node.gpu_faults.remove(gpu));
@@ -112,7 +111,7 @@ impl State {
         self.outbox.show_nodes();
     }
 
-    /// A node is gone, and all that is there with it.
+    /// Removes a node with all its pods.
     pub(super) fn node_gone(&mut self, name: &str) {
         let Some(id) = self.nodes.by_name.get(name).copied() else { return };
         let event = EventBuilder::new(NODE_GONE.name, format!("{name} is gone"));
@@ -125,8 +124,8 @@ impl State {
         self.outbox.show_nodes();
     }
 
-    /// Brings a node in line with what it came with and what it was given: labels, pool, taints,
-    /// and whether pods may come.
+    /// Updates the labels, pool, taints and scheduling mode of a node from its specification and
+    /// its settings.
     pub(crate) fn settle_node(&mut self, id: NodeId) {
         let Some(node) = self.nodes.rows.get(&id) else { return };
         let (labels, pool) = self.pools.labels_in_model(&node.labels());
@@ -167,14 +166,14 @@ impl State {
         }
     }
 
-    /// What a node was given while the server ran.
+    /// Settings of a node that administrators made while the server ran.
     fn given_to(&self, name: &str) -> Result<NodeGiven, Error> {
         let Some(given) = self.given_object(name) else { return Ok(NodeGiven::default()) };
         serde_json::from_value(given.body.clone()).map_err(super::given::unreadable)
     }
 }
 
-/// The GPUs that are not there any more, by their numbers.
+/// Indices of the GPUs that no longer exist.
 fn replaced_gpus(before: &NodeSpec, now: &NodeSpec) -> BTreeSet<u32> {
     let is_there = |at: u32, was: &NodeGpu| {
         let is = now.gpus.get(at as usize);
@@ -184,7 +183,7 @@ fn replaced_gpus(before: &NodeSpec, now: &NodeSpec) -> BTreeSet<u32> {
     all.filter(|(at, gpu)| !is_there(*at, gpu)).map(|(at, _)| at).collect()
 }
 
-/// What a node is made of, in words: `4 GPUs of 16GiB, 64 cores and 256GiB of memory`.
+/// Hardware of a node in words: `4 GPUs of 16GiB, 64 cores and 256GiB of memory`.
 fn made_of(spec: &NodeSpec) -> String {
     let NodeSpec { gpus, cpu_millis, memory_bytes, .. } = spec;
     let gpus = match gpus.as_slice() {

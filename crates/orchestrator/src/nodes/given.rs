@@ -1,5 +1,5 @@
-//! What people give nodes: labels, taints, and whether pods may come. Owns: that it is kept with
-//! the name of the node, and that it holds at once.
+//! Settings of nodes: labels, taints and scheduling mode. Owns: that they are stored by the name of
+//! the node, and take effect at once.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::documents::{NewId, NewObject};
 use crate::state::State;
 use view::{Object, Scope};
 
-/// What nodes were given: an object for each.
+/// Kind of the objects with the settings of nodes.
 const GIVEN: &str = "node";
 
 pub(super) fn unreadable(error: impl std::fmt::Display) -> Error {
@@ -19,12 +19,12 @@ pub(super) fn unreadable(error: impl std::fmt::Display) -> Error {
 }
 
 impl State {
-    /// What keeps what a node was given.
+    /// The object with the settings of a node.
     pub(super) fn given_object(&self, node: &str) -> Option<&Arc<Object>> {
         self.documents.named(GIVEN, Scope::Cluster, node)
     }
 
-    /// Changes what a node was given.
+    /// Changes the settings of a node.
     pub(crate) fn change_node(
         &mut self,
         by: String,

@@ -1,6 +1,6 @@
-//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by
-//! foreign processes, and that what ran on a lost one goes elsewhere; simulated ones that are made
-//! to fail. Does not know about: how it is found out (`watch`).
+//! Faults of GPUs. Owns: that no new pod is placed on a GPU that is lost or used by foreign
+//! processes, and that the pods of a lost one are moved; simulated failures. Does not know about:
+//! how faults are detected (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::state::State;
 use crate::workloads::Pod;
 use view::{GPU_LOST, GpuFault, GpuFaults, Object, Scope};
 
-/// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
+/// Kind of the objects of simulated GPU failures, named `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
 
 impl State {
-    /// Takes over what is the matter with real GPUs.
+    /// Takes over the faults of real GPUs.
     pub(crate) fn see_gpus(&mut self, seen: GpuFaults) {
         if self.gpus_seen != seen {
             self.gpus_seen = seen;
@@ -29,13 +29,13 @@ impl State {
         }
     }
 
-    /// Takes GPUs out of service, and back, as what is the matter with them has changed.
+    /// Takes GPUs out of service, and back, after a change of faults.
     pub(crate) fn settle_gpus(&mut self) {
         let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
         ids.into_iter().for_each(|id| self.settle_gpus_of(id));
     }
 
-    /// The same for the GPUs of a node.
+    /// Takes the GPUs of a node out of service, and back, after a change of faults.
     pub(crate) fn settle_gpus_of(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(id) else { return };
         let fresh = self.gpu_faults_of(&node.spec);
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// What is the matter with the GPUs of a node, by their numbers.
+    /// Faults of the GPUs of a node, by index.
     pub(super) fn gpu_faults_of(&self, node: &NodeSpec) -> BTreeMap<u32, GpuFault> {
         let fault = |(at, gpu): (u32, &NodeGpu)| {
             let made = node.simulated && self.failure(&node.name, at).is_some();
@@ -71,7 +71,7 @@ impl State {
     ) {
         let name = format!("GPU {} of {}", gpu.1, self.node_name(gpu.0));
         let code = |fault: Option<&GpuFault>| fault.map(GpuFault::code);
-        // Foreign processes come and go; a GPU that one uses keeps its warning.
+        // Foreign processes come and go; a GPU with such a process keeps its warning.
         if code(before) == code(now) {
             return;
         }
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// Has pods leave a GPU, if it is lost.
+    /// Moves the pods of a GPU that is lost.
     fn leave_lost(&mut self, gpu: (NodeId, u32), fault: &GpuFault) {
         if !fault.is_loss() {
             return;
@@ -111,8 +111,8 @@ impl State {
         self.move_off(pods.collect(), GPU_LOST, &why);
     }
 
-    /// Has pods leave the places that were restored and are lost or not tolerated: the server may
-    /// have started with other nodes than the last one.
+    /// Moves pods off restored places on lost GPUs or with taints that they do not tolerate: the
+    /// server may have started with other nodes than before.
     pub(crate) fn leave_unfit(&mut self) {
         let nodes = self.nodes.iter().map(|node| (node.id, node.gpu_faults.clone()));
         for (id, faults) in nodes.collect::<Vec<_>>() {
@@ -122,9 +122,9 @@ impl State {
     }
 }
 
-/// GPUs that are held by runs that should not exist.
+/// GPUs that are held by orphaned runs.
 impl State {
-    /// Takes what waits in its place for its start away from a GPU.
+    /// Removes pods that are placed on a held GPU and have not started.
     fn leave_held(&mut self, gpu: (NodeId, u32)) {
         let is_there = |pod: &PodId| {
             let place = &self.cluster.pods()[*pod].binding;
@@ -142,9 +142,9 @@ impl State {
     }
 }
 
-/// Failures for trials and drills.
+/// Simulated failures for tests.
 impl State {
-    /// Makes a simulated GPU fail; one that has failed stays so.
+    /// Makes a simulated GPU fail; a failed one stays failed.
     pub(crate) fn fail_gpu(&mut self, by: String, node: &str, gpu: u32) -> Result<Subject, Error> {
         let name = self.simulated_gpu(node, gpu)?;
         if self.failure(node, gpu).is_none() {
@@ -156,9 +156,9 @@ impl State {
         Ok(Subject::Nothing)
     }
 
-    /// Makes it work again.
+    /// Repairs a simulated GPU.
     pub(crate) fn heal_gpu(&mut self, by: &str, node: &str, gpu: u32) -> Result<Subject, Error> {
-        // Also of a node that is gone, or has fewer now.
+        // Also of a removed node, or one with fewer GPUs now.
         match self.failure(node, gpu).cloned() {
             Some(failure) => {
                 self.delete_object(by, FAILURE, &failure.id)?;
@@ -169,7 +169,7 @@ impl State {
         Ok(Subject::Nothing)
     }
 
-    /// The name of a GPU, if it is a simulated one.
+    /// The name of a simulated GPU; an error for a real one.
     fn simulated_gpu(&self, node: &str, gpu: u32) -> Result<String, Error> {
         let spec = &self.nodes.named(node).ok_or_else(|| Error::no_node(node))?.spec;
         if spec.has_real_gpus() {
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// What says that a GPU was made to fail.
+    /// The object of a simulated failure.
     fn failure(&self, node: &str, gpu: u32) -> Option<&Arc<Object>> {
         self.documents.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
     }

@@ -1,5 +1,5 @@
-//! Nodes: which there are, and how each stands. Owns: the table of nodes. Does not know how pools
-//! take nodes (`pools`), and what becomes of pods whose places are lost (`workloads`).
+//! Nodes and their state. Owns: the table of nodes. Does not know about: the nodes of pools
+//! (`pools`), and the handling of pods with lost places (`workloads`).
 //!
 //! ```text
 //!  what is seen of nodes   Input::Node -------.
@@ -26,19 +26,19 @@ use view::GpuFault;
 pub use change::NodeChange;
 pub(crate) use simulated::at_start;
 
-/// A node and its place in the model.
+/// A node and its id in the model.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) spec: Arc<NodeSpec>,
     pub(crate) id: NodeId,
     pub(crate) created_at: Instant,
-    /// What it was given beside what it came with.
+    /// Settings of administrators in addition to its specification.
     given: NodeGiven,
     /// Id of its pool.
     pub(crate) pool: String,
-    /// What is the matter with its GPUs, by their numbers: those are out of service.
+    /// Faults of its GPUs, by index: these are out of service.
     pub(crate) gpu_faults: BTreeMap<u32, GpuFault>,
-    /// The revision of it in the model that is shown.
+    /// Revision in the model that is published.
     shown: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Node {
         self.spec.labels_with(&self.given.labels)
     }
 
-    /// All its taints. One that it was given takes the place of its own of that key and effect.
+    /// All its taints. A set one replaces its own of the same key and effect.
     pub(crate) fn taints(&self) -> Vec<Taint> {
         let of = |taint: &Taint| (taint.key.clone(), taint.effect);
         let all = self.spec.taints.iter().chain(&self.given.taints);
@@ -56,30 +56,30 @@ impl Node {
         all.into_values().collect()
     }
 
-    /// Whether new pods may come, and whether those that are there have to leave.
+    /// Scheduling mode: open, cordoned or draining.
     pub(crate) const fn scheduling(&self) -> Scheduling {
         self.given.scheduling
     }
 
-    /// True if it is shown as it is in this revision of the model.
+    /// True if this revision of the model is published.
     pub(crate) fn is_shown(&self, revision: u64) -> bool {
         self.shown == Some(revision)
     }
 }
 
-/// The nodes there are.
+/// All nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     rows: BTreeMap<NodeId, Node>,
     by_name: BTreeMap<String, NodeId>,
-    /// Where the list of nodes came from with which the server started.
+    /// Origin of the list of nodes at the start of the server.
     origin: String,
-    /// The names of those that were on it.
+    /// Names of the nodes on this list.
     listed: BTreeSet<String>,
 }
 
 impl Nodes {
-    /// None yet, of a server that starts with this list.
+    /// An empty table of a server that starts with this list.
     pub(crate) fn new(list: &NodeList) -> Self {
         let listed = list.nodes.iter().map(|node| node.name.clone()).collect();
         Self { origin: list.origin.clone(), listed, ..Self::default() }
@@ -93,12 +93,12 @@ impl Nodes {
         self.rows.get(self.by_name.get(name)?)
     }
 
-    /// In the order of their places in the model.
+    /// All nodes, in the order of their ids in the model.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Node> {
         self.rows.values()
     }
 
-    /// They are shown as they are in these revisions of the model.
+    /// Records that these revisions of the model are published.
     pub(crate) fn note_shown(&mut self, revision: impl Fn(NodeId) -> u64) {
         self.rows.iter_mut().for_each(|(&id, node)| node.shown = Some(revision(id)));
     }

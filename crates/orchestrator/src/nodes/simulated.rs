@@ -1,5 +1,5 @@
-//! Simulated nodes that come and go by command. Owns: which of them are there when the server
-//! starts again. Their number and the sizes of their GPUs are checked before (`control`).
+//! Simulated nodes added and removed by command. Owns: the nodes that exist after a restart of the
+//! server. Their number and the sizes of their GPUs are checked before (`control`).
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::pools::check_label;
 use crate::state::State;
 use view::{Object, Scope};
 
-/// Simulated nodes that were added or removed: an object for each.
+/// Kind of the objects of simulated nodes that were added or removed.
 const SIMULATED: &str = "simulated-node";
 
-/// A simulated node that was added, or one that was removed.
+/// Body of such an object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Body {
-    /// Where the list of nodes came from when that was done. It counts as long as that is the same.
+    /// Origin of the list of nodes at that time. The object is valid while this is unchanged.
     origin: String,
-    /// When that was done, in milliseconds since 1970.
+    /// Time of the change, in milliseconds since 1970.
     at_ms: u64,
-    /// The node; none if it was removed.
+    /// The node; `None` if it was removed.
     node: Option<NodeSpec>,
 }
 
@@ -41,11 +41,11 @@ fn body_of(body: &serde_json::Value) -> Result<Body, Error> {
     serde_json::from_value(body.clone()).map_err(unreadable)
 }
 
-/// The nodes that a server starts with, and since when there are those that were added: those of
-/// the list, as commands have changed them.
+/// The nodes that a server starts with, and the creation time of added ones: those of the list,
+/// with the changes by commands.
 ///
 /// # Errors
-/// What is stored cannot be understood.
+/// A stored object cannot be read.
 pub(crate) fn at_start(
     list: &NodeList,
     snapshot: &Snapshot,
@@ -62,7 +62,7 @@ pub(crate) fn at_start(
 }
 
 impl State {
-    /// Forgets what commands changed of another list than the one that the server started with.
+    /// Deletes the changes that commands made to another list than that of the server's start.
     pub(crate) fn forget_other_simulated(&mut self) -> Result<(), Error> {
         for object in self.documents.all(SIMULATED) {
             if body_of(&object.body)?.origin != self.nodes.origin {
@@ -104,7 +104,7 @@ impl State {
         Ok(Subject::Nothing)
     }
 
-    /// Removes a simulated node at once, with all that is there.
+    /// Removes a simulated node at once, with all its pods.
     pub(crate) fn remove_simulated_node(
         &mut self,
         by: String,
@@ -143,7 +143,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses to add and remove nodes where they are real.
+    /// Refuses to add and remove nodes if any has real GPUs.
     fn nodes_are_simulated(&self) -> Result<(), Error> {
         match self.nodes.iter().find(|node| node.spec.has_real_gpus()) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! What people ask of departments and projects.
+//! Commands for departments and projects.
 
 use records::{DepartmentRow, ProjectRow};
 
@@ -17,7 +17,7 @@ impl State {
         OrgMut { org, now: *now, cluster, pools, outbox }
     }
 
-    /// Takes over the departments and projects that are stored.
+    /// Restores stored departments and projects.
     pub(crate) fn restore_org(
         &mut self,
         departments: &[DepartmentRow],
@@ -27,12 +27,12 @@ impl State {
         self.org_mut().restore(departments, projects, created_at)
     }
 
-    /// Tells the model what all departments and projects are entitled to.
+    /// Sets the shares of all departments and projects in the model.
     pub(crate) fn settle_shares(&mut self) -> Result<(), Error> {
         self.org_mut().settle_shares()
     }
 
-    /// Whether a department or a project may be as it is asked to be.
+    /// Checks the settings of a department or a project.
     fn check_unit(&self, unit: &Unit) -> Result<(), Error> {
         let shares = unit.shares.values().map(|given| given.made_to(Share::USUAL));
         admission::org_unit(&unit.name, &unit.description, shares)?;
@@ -119,7 +119,7 @@ impl State {
         Ok(Subject::Project(id))
     }
 
-    /// Says what the quota of a project is now, with a warning where its department has less.
+    /// Publishes the quota of a project, with a warning if its department has less.
     fn say_quota(&mut self, id: u64, kind: &'static str, what: &str) {
         let Ok(project) = self.org.project(id) else { return };
         let Ok(department) = self.org.department(project.department_id) else { return };

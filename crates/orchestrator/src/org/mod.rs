@@ -1,5 +1,5 @@
-//! Departments and projects. Owns: their names, what cannot be deleted, and that each has a queue
-//! in the model, a project below its department, which is entitled to what it was given.
+//! Departments and projects. Owns: their names, the refusals of deletion, and that each has a queue
+//! in the model, a project below its department, with its share.
 
 mod commands;
 mod unit;
@@ -19,11 +19,11 @@ use spec::{NodeTypes, Rules, Share};
 use unit::model_share;
 pub(crate) use unit::{Below, Department, Project, Unit};
 
-/// The department of projects that name none. It is always there.
+/// The department of projects that name none. It always exists.
 pub const DEPARTMENT_DEFAULT: u64 = 1;
-/// Its name when it is made.
+/// Its initial name.
 const DEPARTMENT_DEFAULT_NAME: &str = "default";
-/// Who made what was not asked for by a person.
+/// Author of changes that no user requested.
 pub const SYSTEM: &str = "elastane";
 
 /// Departments and projects.
@@ -31,19 +31,19 @@ pub const SYSTEM: &str = "elastane";
 pub(crate) struct Org {
     departments: BTreeMap<u64, Department>,
     projects: BTreeMap<u64, Project>,
-    /// What each queue is entitled to, as the scheduler said last.
+    /// Last fair share of each queue from the scheduler.
     fair_shares: BTreeMap<QueueId, Resources>,
     last_department_id: u64,
     last_project_id: u64,
 }
 
-/// What has a queue.
+/// Owner of a queue.
 pub(crate) enum Owner {
     Department(u64),
     Project(u64),
 }
 
-/// Those that both lists allow; an empty list allows all. None if they have nothing in common.
+/// Values in both lists; an empty list stands for all. `None` if they have nothing in common.
 pub(crate) fn both(outer: &[String], inner: &[String]) -> Option<Vec<String>> {
     match (outer, inner) {
         ([], types) | (types, []) => Some(types.to_vec()),
@@ -54,7 +54,7 @@ pub(crate) fn both(outer: &[String], inner: &[String]) -> Option<Vec<String>> {
     }
 }
 
-/// Departments and projects for a change, with what it depends on and what changes with them.
+/// Departments and projects with the state that a change of them reads and writes.
 struct OrgMut<'a> {
     org: &'a mut Org,
     now: Instant,
@@ -71,7 +71,7 @@ fn queue_name(department: &str) -> String {
     format!("{}{department}", model::DEPARTMENT_PREFIX)
 }
 
-/// In the model, departments come before projects.
+/// Sequence number of a project's queue. In the model, departments come before projects.
 const fn project_seq(id: u64) -> u64 {
     (1 << 32) + id
 }
@@ -90,7 +90,7 @@ fn name_is_free<'a>(
     Ok(())
 }
 
-/// What there is.
+/// Reading.
 impl Org {
     pub(crate) fn new(last_department_id: u64, last_project_id: u64) -> Self {
         Self { last_department_id, last_project_id, ..Self::default() }
@@ -120,14 +120,14 @@ impl Org {
         self.projects.values().filter(move |project| project.department_id == department)
     }
 
-    /// What the projects of a department have together.
+    /// Sum of the shares of the projects of a department.
     pub(crate) fn below(&self, department: u64) -> Below<'_> {
         let mut below = Below::default();
         self.projects_in(department).for_each(|project| below.add(project));
         below
     }
 
-    /// The same of all departments that have projects, by their ids.
+    /// These sums for all departments that have projects, by their ids.
     pub(crate) fn below_each(&self) -> BTreeMap<u64, Below<'_>> {
         let mut all: BTreeMap<u64, Below<'_>> = BTreeMap::new();
         for project in self.projects.values() {
@@ -136,24 +136,24 @@ impl Org {
         all
     }
 
-    /// What a queue is of, as it was added.
+    /// Owner of a queue.
     pub(crate) fn of_queue(&self, cluster: &Cluster, queue: QueueId) -> Option<Owner> {
         let row = cluster.queues().get(queue)?;
         let project = row.seq.checked_sub(project_seq(0)).filter(|_| row.parent.is_some());
         Some(project.map_or(Owner::Department(row.seq), Owner::Project))
     }
 
-    /// The name of a department; nothing where there is none.
+    /// The name of a department; empty if it does not exist.
     pub(crate) fn department_name(&self, id: u64) -> String {
         self.departments.get(&id).map(|found| found.unit.name.clone()).unwrap_or_default()
     }
 
-    /// The name of a project; nothing where there is none.
+    /// The name of a project; empty if it does not exist.
     pub(crate) fn project_name(&self, id: u64) -> String {
         self.projects.get(&id).map(|found| found.unit.name.clone()).unwrap_or_default()
     }
 
-    /// What a queue is entitled to.
+    /// Fair share of a queue.
     pub(crate) fn fair_share(&self, queue: QueueId) -> Resources {
         self.fair_shares.get(&queue).copied().unwrap_or_default()
     }
@@ -166,27 +166,27 @@ impl Org {
         self.fair_shares.insert(queue, share);
     }
 
-    /// The rules of a project and of its department.
+    /// The time limits of a project and of its department.
     pub(crate) fn effective_rules(&self, project: &Project) -> Rules {
         let department = self.departments.get(&project.department_id);
         project.unit.rules.and(department.map(|found| found.unit.rules).unwrap_or_default())
     }
 
-    /// Node pools of workloads of a project that name none; empty = all.
+    /// Default node pools of workloads of a project; empty for all.
     pub(crate) fn effective_pools<'a>(&'a self, project: &'a Project) -> &'a [String] {
         let department = self.departments.get(&project.department_id);
         let above = department.map_or(&[][..], |department| &department.unit.default_pools);
         if project.unit.default_pools.is_empty() { above } else { &project.unit.default_pools }
     }
 
-    /// Types of nodes that a project and its department leave to workloads.
+    /// Node types that a project and its department both allow.
     pub(crate) fn effective_types(&self, project: &Project) -> NodeTypes {
         let own = project.unit.node_types.clone();
         let Some(department) = self.departments.get(&project.department_id) else { return own };
         let above = &department.unit.node_types;
         let mut names = above.names.clone();
         names.extend(own.names);
-        // Where nothing is common, its own stand here, and submissions are refused.
+        // Without a common type the project's own stand here, and submissions are refused.
         NodeTypes {
             training: both(&above.training, &own.training).unwrap_or(own.training),
             workspace: both(&above.workspace, &own.workspace).unwrap_or(own.workspace),
@@ -194,24 +194,24 @@ impl Org {
         }
     }
 
-    /// True if the workloads of any project have limits in time.
+    /// True if the workloads of any project have time limits.
     pub(crate) fn has_rules(&self) -> bool {
         let mut units = self.projects.values().map(|one| &one.unit);
         units.any(|unit| unit.rules != Rules::default())
             || self.departments.values().any(|one| one.unit.rules != Rules::default())
     }
 
-    /// A department to make, as it is asked for.
+    /// A new department with these settings.
     pub(crate) fn new_department(&self, by: String, spec: OrgChange, now: Instant) -> Unit {
         Unit::new(self.last_department_id + 1, by.clone(), now).changed(spec, by, now)
     }
 
-    /// A project to make, as it is asked for.
+    /// A new project with these settings.
     pub(crate) fn new_project(&self, by: String, spec: OrgChange, now: Instant) -> Unit {
         Unit::new(self.last_project_id + 1, by.clone(), now).changed(spec, by, now)
     }
 
-    /// A pool is gone, and what was given in it.
+    /// Removes all shares in a removed pool.
     pub(crate) fn forget_pool(&mut self, id: &str, outbox: &mut Outbox) {
         for project in self.projects.values_mut() {
             if project.unit.shares.remove(id).is_some() {
@@ -226,10 +226,9 @@ impl Org {
     }
 }
 
-/// What the model knows of them.
+/// Queues of departments and projects in the model.
 impl OrgMut<'_> {
-    /// Takes over what is stored, and makes the department that is always there, if it is not there
-    /// yet.
+    /// Restores stored rows, and creates the default department if it does not exist.
     fn restore(
         &mut self,
         departments: &[DepartmentRow],
@@ -254,14 +253,14 @@ impl OrgMut<'_> {
         self.settle_shares()
     }
 
-    /// A queue for a department; [`Self::settle_department`] gives it its share.
+    /// A queue for a department; [`Self::settle_department`] sets its share.
     fn department_queue(&mut self, id: u64, name: &str) -> Result<QueueId, Error> {
         let share = model_share(&Below::NOTHING);
         let queue = model::QueueSpec { name: queue_name(name), parent: None, share, seq: id };
         self.cluster.add_queue(queue).map_err(internal)
     }
 
-    /// A queue for a project; [`Self::put_project`] gives it its share.
+    /// A queue for a project; [`Self::put_project`] sets its share.
     fn project_queue(&mut self, id: u64, name: &str, department_id: u64) -> Result<QueueId, Error> {
         let queue = model::QueueSpec {
             name: name.to_owned(),
@@ -272,13 +271,13 @@ impl OrgMut<'_> {
         self.cluster.add_queue(queue).map_err(internal)
     }
 
-    /// Tells the model what a department is entitled to, after something of it has changed.
+    /// Sets the share of a department in the model, after a change.
     fn settle_department(&mut self, id: u64) -> Result<(), Error> {
         let Some(department) = self.org.departments.get(&id) else { return Ok(()) };
         department.settle(self.cluster, self.pools, &self.org.below(id))
     }
 
-    /// Tells the model what all departments and projects are entitled to.
+    /// Sets the shares of all departments and projects in the model.
     pub(super) fn settle_shares(&mut self) -> Result<(), Error> {
         for project in self.org.projects.values() {
             project.settle(self.cluster, self.pools)?;
@@ -374,7 +373,7 @@ impl OrgMut<'_> {
         self.settle_department(department_id)
     }
 
-    /// Takes away a project that has no workloads.
+    /// Removes a project without workloads.
     fn remove_project(&mut self, id: u64) -> Result<(), Error> {
         self.remove_queue(self.org.project(id)?.queue)?;
         let Some(project) = self.org.projects.remove(&id) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! A department or a project: what it was given, and what it is entitled to because of that.
+//! A department or a project: its settings, and the resulting shares.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::command::OrgChange;
 use crate::pools::{POOL_DEFAULT_ID, Pools};
 use spec::{NodeTypes, Rules, Share, ShareChange};
 
-/// What departments and projects have in common, beside their place in the model.
+/// Common fields of departments and projects, without their queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
     pub(crate) id: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Unit {
     pub(crate) created_at: Instant,
     pub(crate) updated_by: String,
     pub(crate) updated_at: Instant,
-    /// What it was given in node pools, by their ids.
+    /// Set fields of its shares, by node pool id.
     pub(crate) shares: BTreeMap<String, ShareChange>,
     pub(crate) rules: Rules,
     pub(crate) default_pools: Vec<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Unit {
 #[derive(Debug, Clone)]
 pub(crate) struct Department {
     pub(crate) unit: Unit,
-    /// Its place in the model.
+    /// Its queue in the model.
     pub(crate) queue: QueueId,
 }
 
@@ -42,24 +42,24 @@ pub(crate) struct Department {
 pub(crate) struct Project {
     pub(crate) unit: Unit,
     pub(crate) department_id: u64,
-    /// Its place in the model.
+    /// Its queue in the model.
     pub(crate) queue: QueueId,
 }
 
-/// What the projects of a department have together.
+/// Sum of the shares of the projects of a department.
 #[derive(Debug, Default)]
 pub(crate) struct Below<'a> {
     projects: usize,
-    /// What those that were given something in a pool have there, and how many they are.
+    /// Sum of the shares of the projects with a share set in a pool, and their number.
     given: BTreeMap<&'a str, (usize, Share)>,
 }
 
 impl<'a> Below<'a> {
-    /// No projects have nothing.
+    /// Sum for no projects.
     pub(super) const NOTHING: Share =
         Share { cpu_quota_millis: Some(0), memory_quota_bytes: Some(0), ..Share::USUAL };
 
-    /// With one more project.
+    /// Adds a project.
     pub(super) fn add(&mut self, project: &'a Project) {
         self.projects += 1;
         for (pool, given) in &project.unit.shares {
@@ -68,15 +68,15 @@ impl<'a> Below<'a> {
         }
     }
 
-    /// What they have in a pool. However many there are that were given nothing there, it is the
-    /// same.
+    /// Sum of the shares in a pool. All projects without a share set there count as one default
+    /// share.
     fn in_pool(&self, pool: &str) -> Share {
         let (projects, sum) = self.given.get(pool).copied().unwrap_or((0, Self::NOTHING));
         if projects < self.projects { plus(sum, Share::USUAL) } else { sum }
     }
 }
 
-/// Two quotas as one.
+/// Sum of two quotas.
 fn plus(sum: Share, share: Share) -> Share {
     let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     Share {
@@ -88,7 +88,7 @@ fn plus(sum: Share, share: Share) -> Share {
 }
 
 impl Unit {
-    /// A new one, without a name.
+    /// A new unit, without a name.
     pub(super) fn new(id: u64, by: String, at: Instant) -> Self {
         Self {
             id,
@@ -105,7 +105,7 @@ impl Unit {
         }
     }
 
-    /// With that change made to it.
+    /// The unit after a change.
     pub(super) fn changed(&self, change: OrgChange, by: String, at: Instant) -> Self {
         let mut shares = if change.replaces_shares { BTreeMap::new() } else { self.shares.clone() };
         for (pool, change) in change.shares {
@@ -127,14 +127,14 @@ impl Unit {
         }
     }
 
-    /// What it was given in a node pool.
+    /// Set fields of its share in a node pool.
     pub(crate) fn given(&self, pool: &str) -> ShareChange {
         self.shares.get(pool).copied().unwrap_or_default()
     }
 }
 
 impl Department {
-    /// Tells the model what it is entitled to.
+    /// Sets its shares in the model.
     pub(super) fn settle(
         &self,
         cluster: &mut Primary,
@@ -142,7 +142,8 @@ impl Department {
         projects: &Below<'_>,
     ) -> Result<(), Error> {
         for pool in pools.iter() {
-            // How long work is left alone is a matter of the pool; queues below follow it.
+            // The minimum runtime is a setting of the pool; child queues follow that of the
+            // department.
             let min_runtime_ms = pool.settings.min_runtime_ms;
             let mut share = model_share(&self.share_in(pool.id(), projects));
             share.preempt_min_runtime_ms = share.preempt_min_runtime_ms.or(min_runtime_ms);
@@ -152,12 +153,12 @@ impl Department {
         Ok(())
     }
 
-    /// What it is entitled to in a node pool: what it was given, or else the usual.
+    /// Its share in a node pool: the set fields, or else the defaults.
     pub(super) fn share_in(&self, pool: &str, projects: &Below<'_>) -> Share {
         self.unit.given(pool).made_to(self.usual_in(pool, projects))
     }
 
-    /// What it has where it was given nothing: what its projects have together, within its limits.
+    /// Its default share: the sum of its projects, within its limits.
     pub(crate) fn usual_in(&self, pool: &str, projects: &Below<'_>) -> Share {
         let given = self.unit.given(pool);
         let below = projects.in_pool(pool);
@@ -171,13 +172,13 @@ impl Department {
     }
 }
 
-/// The smaller of both, where none is unlimited.
+/// The smaller of both; `None` is unlimited.
 fn least(quota: Option<u64>, limit: Option<Option<u64>>) -> Option<u64> {
     quota.into_iter().chain(limit.flatten()).min()
 }
 
 impl Project {
-    /// Tells the model what it is entitled to.
+    /// Sets its shares in the model.
     pub(super) fn settle(&self, cluster: &mut Primary, pools: &Pools) -> Result<(), Error> {
         for pool in pools.iter() {
             let share = model_share(&self.share_in(pool.id()));
@@ -186,13 +187,13 @@ impl Project {
         Ok(())
     }
 
-    /// What it is entitled to in a node pool.
+    /// Its share in a node pool.
     pub(super) fn share_in(&self, pool: &str) -> Share {
         self.unit.given(pool).made_to(Share::USUAL)
     }
 }
 
-/// A share in the scheduler's terms.
+/// A share as the scheduler's type.
 pub(super) fn model_share(share: &Share) -> model::Share {
     let or_max = |value: Option<u64>| value.unwrap_or(u64::MAX);
     let quota = Resources {
@@ -243,7 +244,7 @@ pub(super) fn department_row(
     }
 }
 
-/// A department, with its place in the model.
+/// A department from its row, with its queue.
 pub(super) fn department_from_row(row: &DepartmentRow, queue: model::QueueId) -> Department {
     let body = &row.body;
     let unit = Unit {
@@ -285,7 +286,7 @@ pub(super) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
     }
 }
 
-/// A project without workloads, with its place in the model.
+/// A project from its row, with its queue.
 pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Project {
     let body = &row.body;
     let unit = Unit {
@@ -304,7 +305,7 @@ pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Proje
     Project { unit, department_id: body.department_id, queue }
 }
 
-/// Shares by the ids of their pools: that of the pool `default`, and the others.
+/// Shares by the ids of their pools, as the share of the pool `default` and the others.
 fn shares_body(
     shares: &BTreeMap<String, ShareChange>,
 ) -> (Option<ShareChange>, BTreeMap<String, ShareChange>) {

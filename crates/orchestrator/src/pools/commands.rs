@@ -1,9 +1,8 @@
-//! Node pools: which there are, which nodes each takes, and how each is used. Owns: that every node
-//! is in one pool, the oldest whose label it carries or else `default`; and that each pool has
-//! queues of its own as soon as there is a second one. Does not know about: how quotas are divided
-//! inside a pool.
+//! Node pools: creation, settings and deletion. Owns: that every node is in one pool, the oldest
+//! whose label it carries or else `default`; and that each pool has queues of its own as soon as
+//! there is a second one. Does not know about: the division of quotas inside a pool.
 //!
-//! A pool is kept as an object; what it means for the scheduler is settled here after each change.
+//! A pool is stored as an object; its effects on the scheduler are updated here after each change.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +17,12 @@ use crate::{Error, admission};
 use spec::{PoolFractions, PoolSettings, PoolSpec, TimeSlicing};
 use view::{Object, Scope};
 
-/// Most pools.
+/// Maximum number of pools.
 const POOLS_MAX: usize = 100;
 
-/// The state after a start.
+/// State after a start.
 impl State {
-    /// Takes over the pools that are stored, and the one that is always there. Nodes come later.
+    /// Restores stored pools, and the default one. Nodes are added later.
     pub(crate) fn add_pools(&mut self) -> Result<(), Error> {
         if self.documents.get(KIND, POOL_DEFAULT_ID).is_none() {
             let at = self.cluster_created_at;
@@ -48,9 +47,9 @@ impl State {
     }
 }
 
-/// What is in which pool.
+/// Members and settings of pools.
 impl State {
-    /// Puts every node into its pool, after pools have changed.
+    /// Assigns every node to its pool, after a change of pools.
     fn settle_pools(&mut self) -> Result<(), Error> {
         let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
         ids.into_iter().for_each(|id| self.settle_node(id));
@@ -62,12 +61,12 @@ impl State {
         Ok(())
     }
 
-    /// How compute time of GPUs is divided on a node, where its pool says it.
+    /// Division of the compute time of GPUs on a node; `None` if its pool does not set it.
     pub(crate) fn time_slicing_on(&self, node: NodeId) -> Option<TimeSlicing> {
         self.settings_on(node)?.time_slicing
     }
 
-    /// How parts of GPUs are kept on a node, where its pool says it.
+    /// Enforcement of parts of GPUs on a node; `None` if its pool does not set it.
     pub(crate) fn fractions_on(&self, node: NodeId) -> Option<PoolFractions> {
         self.settings_on(node)?.fractions
     }
@@ -77,13 +76,13 @@ impl State {
         Some(&self.pools.iter().find(|known| known.model == pool)?.settings)
     }
 
-    /// How places are taken in pools where that is not the usual way.
+    /// Placement orders of the pools where they differ from `usual`.
     pub fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
         self.pools.placements(usual)
     }
 }
 
-/// What people ask for.
+/// Commands for pools.
 impl State {
     pub(crate) fn create_pool(&mut self, by: String, spec: PoolSpec) -> Result<Subject, Error> {
         let PoolSpec { name, settings } = spec;
@@ -133,8 +132,8 @@ impl State {
         Ok(Subject::Object(object))
     }
 
-    /// Deletes a pool that no project or workload names. Its nodes go to the other pools whose
-    /// labels they carry, or to `default`; what runs on them runs on, and is charged there.
+    /// Deletes a pool that no project or workload names. Its nodes move to the other pools whose
+    /// labels they carry, or to `default`; running pods continue, and are charged there.
     pub(crate) fn delete_pool(&mut self, by: &str, id: &str) -> Result<Subject, Error> {
         let pool = self.pools.get(id)?;
         let name = pool.name().to_owned();
@@ -153,7 +152,7 @@ impl State {
 
     fn pool_is_unnamed(&self, name: &str) -> Result<(), Error> {
         let names = |pools: &[String]| pools.iter().any(|pool| pool == name);
-        // What has ended names nothing any more, unless some of it is still there.
+        // An ended workload no longer counts, unless some of it is still in the model.
         let living = self.workloads.values().filter(|w| !w.is_over() || w.model.is_some());
         let workloads: Vec<_> = living
             .filter(|w| names(&w.spec.node_pools))

@@ -1,6 +1,6 @@
-//! Node pools, and where workloads may go because of them.
+//! Node pools, and their effect on the placement of workloads.
 //!
-//! A pool is kept as an object; what it means for the scheduler is settled after each change
+//! A pool is stored as an object; its effects on the scheduler are updated after each change
 //! (`commands`).
 
 mod commands;
@@ -23,44 +23,44 @@ use view::Object;
 pub(crate) use topologies::ANNOTATIONS;
 pub use topologies::{levels_of, new_topology};
 
-/// What pools are called in the database and the audit log.
+/// Kind of the objects that are pools, in the database and the audit log.
 pub(crate) const KIND: &str = "node-pool";
 /// Id of the pool of nodes that are in no other.
 pub const POOL_DEFAULT_ID: &str = "1";
-/// Most types of nodes in a list.
+/// Maximum number of node types in a list.
 const TYPES_MAX: usize = 100;
-/// Longest guaranteed run time: a year.
+/// Maximum guaranteed run time, in milliseconds: a year.
 const RUNTIME_MS_MAX: u64 = 366 * 86_400_000;
 
-/// What to change of a node pool. What is left out stays.
+/// Changes of a node pool. A field without a value stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolChange {
     /// Key of the label.
     pub label_key: Option<String>,
-    /// Its value.
+    /// Value of the label.
     pub label_value: Option<String>,
-    /// How nodes fill up with work that has GPUs.
+    /// Fill order of nodes for GPU work.
     #[serde(with = "fill_wire")]
     pub gpu: Option<Fill>,
-    /// How nodes fill up with work that has none.
+    /// Fill order of nodes for CPU-only work.
     #[serde(with = "fill_wire")]
     pub cpu: Option<Fill>,
-    /// How long preemptible work that started there is left alone, in milliseconds.
+    /// Minimum runtime of preemptible work before it may be preempted, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub min_runtime_ms: Option<Option<u64>>,
     /// Id of the network topology.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub topology: Option<Option<String>>,
-    /// How workloads with a part of a GPU divide its compute time.
+    /// Time slicing of shared GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub time_slicing: Option<Option<TimeSlicing>>,
-    /// How parts of its GPUs are kept.
+    /// Enforcement of parts of its GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub fractions: Option<Option<PoolFractions>>,
 }
 
 impl PoolChange {
-    /// The settings with this change made, except for the label.
+    /// The settings after this change, except for the label.
     #[must_use]
     pub fn made_to(&self, settings: PoolSettings) -> PoolSettings {
         PoolSettings {
@@ -76,7 +76,7 @@ impl PoolChange {
     }
 }
 
-/// How nodes fill up, in documents.
+/// Form of a fill order in documents.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Fill")]
 enum FillWire {
@@ -84,7 +84,7 @@ enum FillWire {
     Spread,
 }
 
-/// The same, where it may be left out.
+/// Form of an optional fill order in documents.
 mod fill_wire {
     use model::Fill;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -104,8 +104,8 @@ mod fill_wire {
     }
 }
 
-/// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs unless
-/// something else is said.
+/// Placement orders of a pool. Without a setting for devices, the order of nodes for GPU work holds
+/// for the GPUs of a node too.
 fn placement(settings: &PoolSettings) -> Placement {
     let PoolSettings { gpu, cpu, devices, .. } = *settings;
     Placement { gpu, cpu, devices: devices.unwrap_or(gpu) }
@@ -116,7 +116,7 @@ fn placement(settings: &PoolSettings) -> Placement {
 pub(crate) struct Pool {
     pub(crate) object: Arc<Object>,
     pub(crate) settings: PoolSettings,
-    /// Its place in the model.
+    /// Its id in the model.
     pub(crate) model: PoolId,
 }
 
@@ -145,10 +145,10 @@ fn check_settings(settings: &PoolSettings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses what cannot be a label of a node, and the one that is the server's.
+/// Refuses an invalid node label, and the label that the server sets.
 ///
 /// # Errors
-/// Says what is allowed.
+/// The text says what is allowed.
 pub fn check_label(key: &str, value: &str) -> Result<(), Error> {
     let why = units::check_label(key, value).err();
     let why = why.or_else(|| {
@@ -182,7 +182,7 @@ impl Pools {
         })
     }
 
-    /// Refuses a pool of another name than those there are, or one twice.
+    /// Refuses names of unknown pools, and duplicates.
     pub(crate) fn check_names(&self, field: &'static str, names: &[String]) -> Result<(), Error> {
         let known = |name: &String| self.all.iter().any(|pool| pool.name() == name);
         if let Some(name) = names.iter().find(|name| !known(name)) {
@@ -198,7 +198,7 @@ impl Pools {
         admission::twice(names).map_or(Ok(()), why)
     }
 
-    /// The pool of a node with these labels: the oldest whose label it carries.
+    /// The pool of a node with these labels: the oldest whose label it carries, or else the first.
     fn pool_for(&self, labels: &BTreeMap<String, String>) -> Option<&Pool> {
         let takes = |pool: &&Pool| {
             let label = pool.settings.label.as_ref();
@@ -207,7 +207,7 @@ impl Pools {
         self.all.iter().find(takes).or_else(|| self.all.first())
     }
 
-    /// The labels of a node as the model gets them, and the id of its pool.
+    /// The labels of a node in the model, and the id of its pool.
     pub(crate) fn labels_in_model(
         &self,
         labels: &BTreeMap<String, String>,
@@ -221,12 +221,12 @@ impl Pools {
         (labels, pool.id().to_owned())
     }
 
-    /// How places are taken in pools where that is not the usual way.
+    /// Placement orders of the pools where they differ from `usual`.
     fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
         let own = self.all.iter().map(|pool| (pool.model, placement(&pool.settings)));
         own.filter(|(_, placement)| *placement != usual).collect()
     }
-    /// Two pools of the same label would fight for their nodes.
+    /// Refuses the label of another pool: two pools would take the same nodes.
     fn label_is_free(&self, settings: &PoolSettings, own: Option<&str>) -> Result<(), Error> {
         let same = |pool: &&Pool| {
             settings.label.is_some()
@@ -242,7 +242,7 @@ impl Pools {
         }
     }
 
-    /// Refuses places of a project or department that are not there.
+    /// Refuses unknown pools and invalid node types of a project or department.
     pub(crate) fn check_places<'a>(
         &self,
         mut shares: impl Iterator<Item = &'a String>,
@@ -269,7 +269,7 @@ impl Pools {
         Ok(())
     }
 
-    /// Takes over one that is stored, and has the model divide queues by pool from the second on.
+    /// Adds a stored pool, and divides the queues of the model by pool from the second one on.
     fn add(&mut self, object: Arc<Object>, cluster: &mut Primary) -> Result<(), Error> {
         let settings = PoolSettings::deserialize(&object.body).map_err(unreadable)?;
         let model = cluster.add_pool(&object.name);

@@ -1,6 +1,6 @@
-//! Where workloads may go: node pools in order of preference, and types of nodes. Owns: what a
-//! workload gets from its project and department when it says nothing, and that a project only
-//! tightens what its department allows. It is settled once, when a workload is submitted.
+//! Placement defaults of workloads: node pools in order of preference, and node types. Owns: the
+//! values that a workload gets from its project and department, and that a project only restricts
+//! the values of its department. They are resolved once, when a workload is submitted.
 
 use crate::org::{self, Project};
 use crate::state::State;
@@ -8,7 +8,8 @@ use crate::{Error, admission};
 use spec::WorkloadSpec;
 
 impl State {
-    /// Gives a workload the places that its project has for it, and refuses others.
+    /// Resolves the pools, the node types and the topology of a workload; refuses values that its
+    /// project does not allow.
     pub(crate) fn settle_places(
         &self,
         project: &Project,

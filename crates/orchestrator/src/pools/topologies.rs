@@ -1,6 +1,6 @@
-//! Network topologies: named lists of labels of nodes, from far to near (block, rack, node). Owns:
-//! which there are, what names them, and how close together the pods of a workload are to be. That
-//! is settled once, when it is submitted. Does not know about: how they get there
+//! Network topologies: named lists of node labels, from coarse to fine (block, rack, node). Owns:
+//! the list of topologies, the references to them, and the topology constraint of a workload, which
+//! is resolved once, when it is submitted. Does not know about: the placement of pods
 //! (`sched/topology`).
 
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::{Error, admission};
 use spec::{TOPOLOGY, TopologyUse, WorkloadKind, WorkloadSpec};
 use view::{Object, Scope};
 
-/// Most topologies.
+/// Maximum number of topologies.
 const TOPOLOGIES_MAX: usize = 16;
-/// Most levels of one.
+/// Maximum number of levels of a topology.
 const LEVELS_MAX: usize = 16;
-/// Longest label of a level, as published.
+/// Maximum length of the label of a level, in characters, as published.
 const LEVEL_CHARS_MAX: usize = 63;
 /// Annotations by which a workload names a topology, and levels of it.
 const NAMED: &str = "kai.scheduler/topology";
 const REQUIRED: &str = "kai.scheduler/topology-required-placement";
 const PREFERRED: &str = "kai.scheduler/topology-preferred-placement";
 
-/// Annotations that say where pods go: read when a workload is submitted.
+/// Annotations for the placement of pods: read when a workload is submitted.
 pub(crate) const ANNOTATIONS: [&str; 3] = [NAMED, REQUIRED, PREFERRED];
 
 /// A topology to create.
@@ -43,7 +43,7 @@ pub fn new_topology(name: String, levels: &[String]) -> NewObject {
     }
 }
 
-/// The labels of its levels, from far to near.
+/// The labels of its levels, from coarse to fine.
 #[must_use]
 pub fn levels_of(topology: &Object) -> Vec<String> {
     levels_in(&topology.body)
@@ -76,7 +76,7 @@ fn check(name: &str, levels: &[String]) -> Result<(), Error> {
 }
 
 impl State {
-    /// Takes over the topologies that are stored.
+    /// Restores stored topologies.
     pub(crate) fn add_topologies(&mut self) -> Result<(), Error> {
         self.documents.all(TOPOLOGY).iter().try_for_each(|topology| self.add_topology(topology))
     }
@@ -100,7 +100,7 @@ impl State {
         Ok(Subject::Object(object))
     }
 
-    /// Deletes a topology that no node pool and no workload names.
+    /// Deletes a topology that no node pool and no workload uses.
     pub(crate) fn delete_topology(&mut self, by: &str, id: &str) -> Result<Subject, Error> {
         let topology = self.topology(id)?;
         let bound = |spec: &WorkloadSpec| spec.topology.as_ref().is_some_and(|of| of.id == id);
@@ -130,9 +130,8 @@ impl State {
         })
     }
 
-    /// Says how close together the pods of a workload are to be: as its annotations say, or else,
-    /// if its pods work together, as close as can be in the topology of its first node pool that
-    /// has one.
+    /// Resolves the topology constraint of a workload: by its annotations, or else, if its pods
+    /// work together, as near as possible in the topology of its first node pool that has one.
     pub(crate) fn settle_topology(&self, spec: &mut WorkloadSpec) -> Result<(), Error> {
         let said = |key: &str| spec.annotations.get(key).cloned();
         let (named, required, preferred) = (said(NAMED), said(REQUIRED), said(PREFERRED));
@@ -180,7 +179,7 @@ impl State {
         Ok(())
     }
 
-    /// The topology of the first of these node pools that has one; of all if none are named.
+    /// The topology of the first of these node pools that has one; of all pools for an empty list.
     fn topology_of_pools(&self, names: &[String]) -> Option<Arc<Object>> {
         let of = |name: &str| {
             let pool = self.pools.iter().find(|pool| pool.name() == name)?;
@@ -192,7 +191,7 @@ impl State {
         }
     }
 
-    /// The same in the scheduler's terms.
+    /// A topology constraint as the scheduler's type.
     pub(crate) fn constraint(&self, of: &TopologyUse) -> Option<TopologyConstraint> {
         let topology = self.documents.get(TOPOLOGY, &of.id)?;
         let id = self.cluster.topology_named(&topology.name)?;

@@ -1,9 +1,9 @@
-//! Ended workloads leave memory: the newest stay, the others are archived, and only the database
-//! has them. Owns: which leave and when, what of the database an input needs before it is applied,
-//! and that an archived one that is needed comes back whole.
+//! Archiving of ended workloads: the newest stay in memory, the others are archived, and only the
+//! database has them. Owns: the choice and the time, the archived workloads that an input needs
+//! before it is applied, and that these are restored completely.
 //!
-//! What has something to do by itself stays: one that is deleted some time after its end, and one
-//! that keeps volumes.
+//! A workload with a pending task stays: one that is deleted some time after its end, and one that
+//! keeps volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::state::State;
 use crate::workloads::{Workload, Workloads};
 use view::Phase;
 
-/// Most ended workloads that stay in memory, but for those that have something to do by themselves.
+/// Maximum number of ended workloads in memory, without those that have a pending task.
 pub const ENDED_KEPT: usize = 1000;
 
 impl Workload {
-    /// When it ended, if it may leave memory.
+    /// Time of its end, if it may leave memory.
     fn leaves_since(&self) -> Option<Instant> {
         let has_ended = matches!(self.phase, Phase::Completed | Phase::Failed);
         let is_single = self.spec.revision.is_none() && !self.spec.has_revisions();
@@ -43,12 +43,12 @@ impl Workload {
 }
 
 impl Workloads {
-    /// How many are archived.
+    /// Number of archived workloads.
     pub(crate) const fn archived(&self) -> &Arc<BTreeMap<ArchivedKey, u64>> {
         &self.archived
     }
 
-    /// How many of a project are archived.
+    /// Number of archived workloads of a project.
     pub(crate) fn archived_in(&self, project: u64) -> u64 {
         let of_project =
             |(key, count): (&ArchivedKey, &u64)| (key.project_id == project).then_some(*count);
@@ -64,7 +64,7 @@ impl Workloads {
         }
     }
 
-    /// Notes whether one may leave, and since when.
+    /// Records whether an ended workload may leave memory, and its end.
     fn note_ended(&mut self, id: Uuid, leaves_since: Option<Instant>) {
         let completed_at = self.all.get(&id).and_then(|workload| workload.completed_at);
         if let Some(at) = leaves_since {
@@ -74,7 +74,7 @@ impl Workloads {
         }
     }
 
-    /// The one that leaves next, if there are too many.
+    /// The workload that leaves memory next, if there are too many.
     fn leaves_next(&self) -> Option<Uuid> {
         let first = self.ended.first().filter(|_| self.ended.len() > self.ended_kept);
         first.map(|(_, id)| *id)
@@ -82,12 +82,12 @@ impl Workloads {
 }
 
 impl State {
-    /// Sets how many ended workloads stay in memory.
+    /// Sets the maximum number of ended workloads in memory.
     pub const fn keep_ended(&mut self, count: usize) {
         self.workloads.ended_kept = count;
     }
 
-    /// Has the oldest ended workloads leave, at the end of a batch.
+    /// Archives the oldest ended workloads, at the end of a batch.
     pub(crate) fn archive_ended(&mut self) {
         let touched = self.outbox.touched();
         let touched: BTreeSet<Uuid> = touched.workloads.union(&touched.shown).copied().collect();
@@ -106,7 +106,7 @@ impl State {
 
     fn archive(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        // Lists in either order come of one index.
+        // Lists in either order use one index.
         debug_assert_eq!(workload.completed_at, Some(workload.phase_since));
         let last = Arc::new(self.workload_view(workload));
         if self.outbox.archive(last) {
@@ -119,7 +119,7 @@ impl State {
         self.outbox.write([Change::WorkloadArchived(id, kind, user)]);
     }
 
-    /// Takes archived workloads in again, because an input of this batch has to do with them.
+    /// Restores archived workloads that an input of this batch needs.
     pub(crate) fn restore_archived(&mut self, mut found: Archived) {
         found.workloads.retain(|row| self.workloads.get(&row.id).is_none());
         let ids: Vec<Uuid> = found.workloads.iter().map(|row| row.id).collect();
@@ -142,8 +142,8 @@ impl State {
         self.outbox.touch(dated);
     }
 
-    /// The archived workloads that an input has to do with, if there are any. They are to be read
-    /// and applied as an input before it.
+    /// The archived workloads that an input needs. They are to be read and applied as an input
+    /// before it.
     #[must_use]
     pub fn lookups(&self, input: &Input) -> Vec<ArchivedLookup> {
         if self.workloads.archived.is_empty() {
@@ -186,8 +186,8 @@ impl State {
             .then(|| ArchivedLookup::Name(project, name.to_owned()))
     }
 
-    /// The pods of runs that have ended and that the state does not know. Where their workloads are
-    /// archived these runs are as they should be, and the state need not hear of them at a start.
+    /// The pods of ended runs that the state does not know. If their workloads are archived, these
+    /// runs are expected, and the state need not get them at a start.
     #[must_use]
     pub fn unknown_ended(&self, listed: &[ListedRun]) -> Vec<Uuid> {
         if self.workloads.archived.is_empty() {
@@ -200,7 +200,7 @@ impl State {
     }
 }
 
-/// Leaves out of all that the engine has the runs that have ended, of pods of archived workloads.
+/// Removes the ended runs of pods of archived workloads from the list of the engine's runs.
 pub fn leave_out_archived(listed: &mut Vec<ListedRun>, pods: &BTreeSet<Uuid>) {
     listed.retain(|run| !(has_ended(run) && pods.contains(&run.key.pod)));
 }

@@ -1,5 +1,5 @@
-//! A workload as the scheduler knows it. Owns: which part of its specification the scheduler gets,
-//! and that it hears of changes.
+//! The model's view of a workload. Owns: the part of its specification in the model, and that
+//! changes reach it.
 
 use model::{GroupSpec, PodSetSpec, QueueId, TopologyConstraint, WorkloadId};
 use spec::{PodSet, TopologyUse, WorkloadKind};
@@ -11,8 +11,8 @@ use crate::state::State;
 use crate::workloads::{Workload, model_request};
 
 impl State {
-    /// A workload of a queue in the scheduler's terms. One that is over keeps its places and asks
-    /// for nothing; what it named may be gone.
+    /// A workload of a queue as the scheduler's type. One that is over keeps its places and
+    /// requests nothing; objects that it named may be deleted.
     pub(crate) fn in_model(&self, workload: &Workload, queue: QueueId) -> model::WorkloadSpec {
         let (spec, over) = (&workload.spec, workload.is_over());
         let near = |of: Option<&TopologyUse>| -> Option<TopologyConstraint> {
@@ -53,15 +53,15 @@ impl State {
         }
     }
 
-    /// How long a workload may run at a time: as its project and its department allow, and it says
-    /// itself.
+    /// Maximum run time of a workload at a time: the minimum of the limits of its project, its
+    /// department and its own; `None` is unlimited.
     pub(crate) fn run_limit_ms(&self, workload: &Workload) -> Option<u64> {
         let project = self.org.project(workload.project_id).ok()?;
         let allowed = self.org.effective_rules(project).run_ms_max(workload.spec.kind);
         allowed.into_iter().chain(workload.spec.time_limit_ms).min()
     }
 
-    /// Tells the scheduler how long the workloads of a project may run by now.
+    /// Updates the maximum run time of a project's workloads in the model.
     pub(crate) fn tell_limits(&mut self, project: u64) {
         let theirs = self.workloads.ids_in(project).map(|id| &self.workloads[&id]);
         let limits: Vec<(WorkloadId, Option<u64>)> = theirs
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// Tells the scheduler what has changed of a workload that exists.
+    /// Updates the model after a change of a workload.
     pub(crate) fn rebind(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(model) = workload.model else { return };

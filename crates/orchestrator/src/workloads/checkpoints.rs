@@ -1,6 +1,6 @@
-//! What workloads save of their progress. Owns: what a report of one pod means for its workload, whose
-//! next checkpoint an eviction waits for, and that a training makes no progress. Does not know about: how a
-//! checkpoint is verified, and what follows from it for the choice of victims (`sched`).
+//! Checkpoints of workloads. Owns: the effect of a pod's report on its workload, the runs whose
+//! next checkpoint an eviction waits for, and the warning of a training without progress. Does not
+//! know about: how a checkpoint is verified, and its effect on the choice of victims (`sched`).
 
 use spec::{CheckpointNews, RunKey};
 use units::Instant;
@@ -13,13 +13,13 @@ use crate::reasons::{NO_STEPS, PARTED};
 use crate::state::State;
 use crate::workloads::{Pod, Workload};
 
-/// Of so many pods the next checkpoint is waited for: of those that work together the first ones write
-/// them.
+/// Maximum number of pods whose next checkpoint is awaited: of pods that work together the first
+/// ones write them.
 const AWAITED_MAX: usize = 8;
 
 impl State {
-    /// Keeps when a workload saved its progress; none: nothing of it is left. It changes what stopping
-    /// it costs, and is no reason to decide anything.
+    /// Records the time of a workload's newest checkpoint; `None` if it has none. This changes the
+    /// cost of stopping it, and requests no decision.
     pub(crate) fn note_checkpoint(&mut self, id: Uuid, at: Option<Instant>) {
         let Some(model) = self.workloads.get(&id).and_then(|workload| workload.model) else {
             return;
@@ -28,14 +28,14 @@ impl State {
         self.touch(id);
     }
 
-    /// The same, by how long ago it was.
+    /// Records a checkpoint by its age, in milliseconds.
     pub(crate) fn note_checkpoint_ago(&mut self, id: Uuid, ago_ms: u64) -> Subject {
         self.note_checkpoint(id, Some(Instant(self.now.0.saturating_sub(ago_ms))));
         Subject::Nothing
     }
 
-    /// The workers of a training have made no step for so long. It may still be right to wait, so nothing
-    /// is stopped for it.
+    /// Reports that the workers of a training have made no step for `idle_ms`. It may still be
+    /// right to wait, so nothing is stopped.
     pub(crate) fn note_hang(&mut self, id: Uuid, workers: u32, idle_ms: u64) -> Subject {
         let workers = units::counted(workers, "worker");
         let minutes = units::counted(idle_ms / 60_000, "minute");
@@ -45,7 +45,8 @@ impl State {
         Subject::Nothing
     }
 
-    /// Two workers of a training have not reached each other for so long, and one of them leaves.
+    /// Reports that two workers of a training have not reached each other for `for_ms`, and one of
+    /// them leaves.
     pub(crate) fn note_parting(
         &mut self,
         id: Uuid,
@@ -63,7 +64,7 @@ impl State {
         Subject::Nothing
     }
 
-    /// A pod has reported. The master of an elastic training speaks for all of its pods.
+    /// Applies the report of a pod. The master of an elastic training reports for all of its pods.
     pub(super) fn checkpoint_news(&mut self, id: Uuid, number: usize, news: &CheckpointNews) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
@@ -90,9 +91,9 @@ impl State {
         }
     }
 
-    /// What one pod of several that work together has saved is the state of all. Of groups and of pods
-    /// that work each for itself counts what was saved the longest ago, once each of those that run has
-    /// saved something.
+    /// Updates the workload's checkpoint after one of a pod. For pods that work together, any
+    /// checkpoint covers all. For groups and for independent pods the oldest counts, once each
+    /// group or pod that runs has saved a checkpoint.
     fn note_saved(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let holds = |pod: &&Pod| self.binding(pod).current.is_some();
@@ -117,7 +118,7 @@ impl State {
         }
     }
 
-    /// Asks the engine to stop the run of a pod that others need the place of: as
+    /// Requests from the engine to stop the run of a pod whose place others need: as
     /// [`State::stop_run`], after a checkpoint that is seconds away.
     pub(crate) fn evict_run(&mut self, id: Uuid, number: usize) {
         let awaited = self.workloads.get(&id).map(|workload| awaited(workload, number));
@@ -126,7 +127,8 @@ impl State {
     }
 }
 
-/// The runs whose next checkpoint is one of this pod's: its own, and the first of those that it works with.
+/// The runs whose next checkpoint covers this pod: its own, and the first of the pods that it works
+/// with.
 fn awaited(workload: &Workload, number: usize) -> Vec<RunKey> {
     let is_own = |pod: &&Pod| pod.number() == number;
     let gang = workload.spec.distributed.map(|_| workload.spec.gang_with(number));

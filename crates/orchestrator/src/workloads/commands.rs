@@ -1,5 +1,4 @@
-//! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete
-//! them.
+//! Commands for workloads, except for updates: submit, suspend, resume and delete.
 
 use std::sync::Arc;
 
@@ -18,8 +17,8 @@ use crate::{Error, admission};
 use view::ReasonView;
 
 impl State {
-    /// A submission as it would be taken in, with the places that its project has for it. Its name
-    /// may be that of an archived workload.
+    /// The specification that a submission would get, with the placement defaults of its project;
+    /// `is_archived`: an archived workload has its name.
     pub fn settled(
         &self,
         project_id: u64,
@@ -51,7 +50,7 @@ impl State {
         }
     }
 
-    /// Why too few pods of it would have room if everything were free.
+    /// Reason why too few pods of it would fit if everything were free.
     fn never_fits(&self, project: &Project, spec: &WorkloadSpec) -> Option<String> {
         let spec = Arc::new(spec.clone());
         let alike = Workload::new(Uuid::nil(), 0, project.unit.id, spec, self.now);
@@ -59,7 +58,7 @@ impl State {
         Some(format!("{reason} ({})", reason.code().code))
     }
 
-    /// Whether the pods of a specification can be run here; it gets the places of its project.
+    /// Checks a specification; returns it with the placement defaults of its project.
     pub(crate) fn check(&self, project: &Project, wanted: Wanted) -> Result<WorkloadSpec, Error> {
         let Wanted { mut spec, runs, strict: _ } = wanted;
         spec::check_workload(&spec)?;
@@ -98,8 +97,8 @@ impl State {
         Ok(Subject::Submitted(id, warning))
     }
 
-    /// The credentials of a workload are still there, and are not deleted from now on. So are its
-    /// config maps.
+    /// Checks that the credentials and the config maps of a workload exist. They are not deleted
+    /// from now on.
     fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         match spec.secrets().find(|secret| self.documents.keeper(project_id, secret).is_none()) {
             Some(secret) => Err(Error::NotFound {
@@ -111,7 +110,7 @@ impl State {
         }
     }
 
-    /// A workload that people know; its revisions are not theirs to stop.
+    /// A workload that users know: revisions are left out.
     pub(crate) fn known(&self, id: Uuid) -> Result<&Workload, Error> {
         let found = self.workloads.get(&id).filter(|w| w.spec.revision.is_none());
         found.ok_or_else(|| Error::no_workload(id))
@@ -156,7 +155,7 @@ impl State {
         refuse_ended(workload, "resumed")?;
         if workload.desired == Desired::Suspend {
             if let Some(workload) = self.workloads.get_mut(&id) {
-                // A person resumed it: it starts without a delay.
+                // A user resumed it: it starts without a delay.
                 workload.restarts = 0;
                 workload.not_before = None;
             }
@@ -168,7 +167,7 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// That a limit stopped it is true until a person asks for something else.
+    /// Removes the record of a stop by a time limit, which holds until the next command.
     fn forget_limit(&mut self, id: Uuid) {
         if let Some(workload) = self.workloads.get_mut(&id) {
             let by_limit =

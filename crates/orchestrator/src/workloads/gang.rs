@@ -1,6 +1,6 @@
-//! Pods that work together. Owns: that they begin together, each on a port of its own; that they
-//! are restarted together where one alone would not find the others; and whose end is the end of
-//! all. Does not know what a framework needs of this (`spec::Gang`).
+//! Pods that work together. Owns: that they start together, each on a port of its own; that they
+//! restart together where a single one would not find the others; and the pod whose end ends the
+//! workload. Does not know about: the variables of each framework (`spec::Gang`).
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::state::State;
 use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
-    /// True if all has ended well now that this pod has: with the master, where there is one, and
-    /// TensorFlow's first worker stands in for it; else with the last of them.
+    /// True if the workload is complete now that this pod has succeeded: with the master, or
+    /// TensorFlow's first worker in its place; else with the last pod.
     pub(crate) fn is_complete_with(&self, number: usize) -> bool {
         let led = self.spec.distributed.is_some_and(|together| {
             self.spec.pods.role == MASTER || together.framework == Framework::Tf
@@ -22,8 +22,8 @@ impl Workload {
         (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
     }
 
-    /// True if its pods restart together when this one has to be: those that work
-    /// together are, unless it keeps its place or they can do with fewer.
+    /// True if its pods restart together when this one has to: the pods of a gang do, unless this
+    /// one restarts in place or the others can do without it.
     pub(super) fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
         let spare =
@@ -32,13 +32,13 @@ impl Workload {
         self.spec.distributed.is_some() && !alone && !spare
     }
 
-    /// True if the group of a pod begins again as a whole when the pod has to.
+    /// True if the group of a pod is recreated as a whole when the pod has to be.
     pub(super) fn recreates(&self, number: usize) -> bool {
         let group = self.spec.group(self.spec.set_of(number).0.group.as_ref());
         group.is_some_and(|at| self.spec.groups[at].recreate)
     }
 
-    /// True if a pod that has its place may begin, as far as the others matter.
+    /// True if the state of the other pods lets a placed pod start.
     fn may_begin(&self, number: usize) -> bool {
         let others = self.pods.iter().skip(1);
         let first_waits = self.spec.distributed.is_some_and(|together| together.first_waits);
@@ -46,20 +46,20 @@ impl Workload {
         self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
     }
 
-    /// True if its pods are told ports of their own.
+    /// True if its pods get ports of their own.
     fn needs_ports(&self) -> bool {
         self.spec.distributed.is_some() || self.spec.serving.is_some()
     }
 
-    /// What happens to those that still run when it has ended.
+    /// Policy for pods that still run when it has ended.
     pub(crate) fn clean(&self) -> CleanPods {
         self.spec.distributed.map(|together| together.clean).unwrap_or_default()
     }
 }
 
 impl State {
-    /// True if so many of its pods are as described that a workload makes sense: those of each set,
-    /// and those parts of each group, that it needs at least.
+    /// True if the pods for which `is` holds reach the minimum of a workload: of each set and of
+    /// each group.
     pub(crate) fn is_enough(&self, workload: &Workload, is: impl Fn(&Pod) -> bool) -> bool {
         let Some(model) = workload.model.and_then(|id| self.cluster.workloads().get(id)) else {
             return false;
@@ -68,14 +68,14 @@ impl State {
         let counts: Vec<_> = workload.pods_by_set().map(|(_, pods)| count(pods)).collect();
         let count = |set: usize| u32::try_from(counts[set]).unwrap_or(u32::MAX);
         match workload.spec.is_of_groups() {
-            // A group that is not whole takes nothing from the others.
+            // An incomplete group takes nothing from the others.
             true => model.spec.reaches_minimum(None, &count),
             false => model.spec.is_whole(&count),
         }
     }
 
-    /// True if the pods of a workload that begin together can: all of a group, or as many as the
-    /// workload needs at least, have their places or have ended.
+    /// True if the pods that start together can start: all of a group, or the minimum of the
+    /// workload, are placed or have ended.
     fn has_places(&self, workload: &Workload, gang: &[usize]) -> bool {
         let is_there = |pod: &Pod| {
             let place = self.binding(pod);
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// A pod has got its place: it begins, or waits there for those it works together with.
+    /// Starts a pod that was placed, or makes it wait in its place for the pods that it works with.
     pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
         let now = self.now;
         if self.workloads.get(&id).is_none_or(|workload| !workload.needs_ports()) {
@@ -103,19 +103,19 @@ impl State {
         self.touch(id);
     }
 
-    /// A pod that kept its place is to begin there again.
+    /// Restarts a pod that kept its place.
     pub(crate) fn again_in_place(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         if workload.spec.serving.is_some() || workload.is_lost_without(number) {
-            // At another port: another process may have taken its own. Those that work together
-            // begin together.
+            // At another port: another process may have taken the old one. Pods that work together
+            // start together.
             self.placed(id, number);
         } else {
             self.start(id, number);
         }
     }
 
-    /// Begins what waited for others that have their places now.
+    /// Starts the waiting pods whose gang is placed now.
     pub(crate) fn assemble(&mut self) {
         for id in std::mem::take(&mut self.runs.assembling) {
             let Some(workload) = self.workloads.get(&id) else { continue };
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// Begins the replicas that have their places. Each is on its own.
+    /// Starts the replicas that are placed. Each is independent.
     fn begin_replicas(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let waiting = workload.pods.iter().filter(|pod| pod.waits_for_others);
@@ -167,10 +167,10 @@ impl State {
         }
     }
 
-    /// Gives some pods ports that no pod in a place has and no program listens on. Each time
-    /// others, so that the next runs do not meet what may be left of the last. Which are free the
-    /// engine is asked first; where there are too few, no pod gets one and it is asked again a
-    /// little later.
+    /// Assigns ports to some pods, which no placed pod has and no program listens on. They are new
+    /// each time, so that the next runs do not meet leftovers of the last. The engine finds free
+    /// ports first; if there are too few, no pod gets one and the search is repeated a little
+    /// later.
     pub(super) fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
         let taken = self.ports_in_use(id, numbers);
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
@@ -192,11 +192,11 @@ impl State {
         }
     }
 
-    /// The engine has looked for ports: these are free, and as many as were wanted unless there
-    /// are too few.
+    /// Takes over the free ports that the engine has found: as many as requested unless there are
+    /// too few.
     pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
         let id = wanted.workload;
-        // It may have given up its places meanwhile, or be gone.
+        // It may have given up its places meanwhile, or been deleted.
         let waits = |workload: &Workload| workload.pods.iter().any(|pod| pod.waits_for_others);
         if !self.workloads.get(&id).is_some_and(waits) {
             self.runs.ports.forget(id);
@@ -211,12 +211,12 @@ impl State {
         }
     }
 
-    /// Searches for ports again where there were too few and the time has come.
+    /// Repeats due searches for ports after one that found too few.
     pub(crate) fn search_ports_due(&mut self) {
         self.runs.assembling.extend(self.runs.ports.take_due(self.now));
     }
 
-    /// The ports of all pods in a place but those of a workload that get others.
+    /// The ports of all placed pods except for these pods of a workload.
     fn ports_in_use(&self, id: Uuid, numbers: &[usize]) -> BTreeSet<u16> {
         let there = self.cluster.nodes().iter().flat_map(|(_, node)| &node.pods);
         let there = there.filter(|pod| self.cluster.pods()[**pod].binding.current.is_some());
@@ -255,17 +255,17 @@ impl State {
         })
     }
 
-    /// A part of a gang is lost and may be back soon: the others hold their places.
+    /// Handles the loss of a pod of a gang that may be back soon: the others hold their places.
     pub(crate) fn lack(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        // How long a gang in parts lacks one of them is not looked at.
+        // The stale time of a gang in groups is not measured.
         match workload.spec.is_of_groups() {
             true => self.restart_with(id, number),
             false => self.hold_with(id, number),
         }
     }
 
-    /// A pod gives up its place and is to be started again: so are all that would be lost without.
+    /// Restarts the pods that would be lost without a pod which gives up its place.
     pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         if !workload.is_lost_without(number) {
@@ -281,8 +281,8 @@ impl State {
         self.rewind(id, &gang);
     }
 
-    /// Once nothing of a gang runs, those of it that had done their part restart with the
-    /// others. A group that has ended well stays as it is.
+    /// Once no pod of a gang runs, its succeeded pods restart with the others. A succeeded group
+    /// stays as it is.
     pub(crate) fn rewind_if_stopped(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id).filter(|w| w.completed_at.is_none()) else {
             return;

@@ -1,7 +1,7 @@
-//! Places kept through a pause. Owns: for how long a pod whose run has failed holds the place in
-//! which it starts again, and that those that work with it hold theirs. Does not know about: how
-//! long a gang that lacks a pod keeps the rest (`sched`, stale gangs), and who takes a place
-//! meanwhile.
+//! Places kept through a back-off. Owns: how long a pod whose run has failed holds the place in
+//! which it restarts, and that the pods that work with it hold theirs. Does not know about: how
+//! long a gang that lacks a pod keeps the rest (`sched`, stale gangs), and the pods that take a
+//! place meanwhile.
 
 use model::{Cluster, PodBinding, WorkloadId};
 use reasons::Code;
@@ -13,26 +13,26 @@ use crate::state::State;
 use crate::workloads::{Pod, Workload};
 use view::ReasonView;
 
-/// Longest pause through which a place is kept, and what all pauses may come to for a workload that
-/// has not run yet.
+/// Maximum back-off through which a place is kept, in milliseconds; also the maximum sum of these
+/// times for a workload that has not run yet.
 const KEPT_MS_MAX: u64 = 60_000;
-/// Part of the time that a workload has run by which its pauses may be longer together.
+/// Divisor of a workload's run time that gives the increase of this sum.
 const RAN_PER_KEPT: u64 = 20;
 
-/// A pause before a pod is started again.
+/// A back-off before a pod restarts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pause {
     pub(super) delay_ms: u64,
-    /// Starts of the workload after failures, this one included.
+    /// Number of starts of the workload after failures, this one included.
     pub(super) restarts: u32,
-    /// Which retry this is, where retries are counted.
+    /// Number of this retry, where retries are counted.
     pub(super) retry: Option<u32>,
 }
 
 impl State {
-    /// Starts a pod again after a pause: in its place, which it keeps if the pause is short enough,
-    /// or wherever there is room then. A place that would be given up before the pause ends is
-    /// given up at once.
+    /// Restarts a pod after a back-off: in its place, which it keeps if the back-off is short
+    /// enough, or wherever there is room then. A place that would be given up before the end of the
+    /// back-off is given up at once.
     pub(super) fn pause(&mut self, id: Uuid, number: usize, pause: Pause) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         workload.restarts = pause.restarts;
@@ -51,8 +51,8 @@ impl State {
         self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
-    /// True if a pod keeps its place through a pause: one that is not too long, of a workload whose
-    /// pauses have not been too long in all.
+    /// True if a pod keeps its place through a back-off, within the maximum of one back-off and of
+    /// the workload's sum.
     fn keeps_place(&self, id: Uuid, number: usize, delay_ms: u64) -> bool {
         let Some(workload) = self.workloads.get(&id) else { return false };
         let ran_ms = workload.ran_ms_until(self.now);
@@ -87,8 +87,8 @@ impl State {
         self.restart_with(id, number);
     }
 
-    /// Stops the pods that would be lost without a pod, in the places that they hold until it is
-    /// back. Pods that have ended their part begin again with it.
+    /// Stops the pods that would be lost without a pod, and keeps their places until it is back.
+    /// Succeeded pods restart with it.
     pub(crate) fn hold_with(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         if !workload.is_lost_without(number) {
@@ -117,8 +117,7 @@ impl State {
         self.rewind(id, &gang);
     }
 
-    /// Holds the place of a pod whose run was stopped so that it begins there again with others.
-    /// Answers whether it was.
+    /// Keeps the place of a pod whose run was stopped to restart there with others. True if it was.
     pub(super) fn hold_again(&mut self, id: Uuid, number: usize) -> bool {
         let Some(pod) = self.workloads.pod(id, number) else { return false };
         let PodBinding { current: Some(place), next, .. } = self.binding(pod) else { return false };
@@ -132,8 +131,8 @@ impl State {
         true
     }
 
-    /// Says that nothing of a workload runs, where that is so: it has nothing to lose and is
-    /// guaranteed no time.
+    /// Records that no pod of a workload runs, if that is so: it has nothing to lose and no
+    /// guaranteed run time.
     pub(super) fn note_idle(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();
@@ -143,7 +142,7 @@ impl State {
         self.set_idle(model, true);
     }
 
-    /// Says that a pod of a workload has begun in the place that it kept.
+    /// Records that a pod of a workload has started in its kept place.
     pub(super) fn note_begun(&mut self, id: Uuid) {
         let model = self.workloads.get(&id).and_then(|workload| workload.model);
         if let Some(model) = model.filter(|model| self.cluster.workloads()[*model].idle) {
@@ -151,8 +150,7 @@ impl State {
         }
     }
 
-    /// Notes whether anything of a workload runs. Where it begins again, the work that it could
-    /// lose does, too.
+    /// Sets whether a workload is idle. When it starts again, its unsaved work counts from now.
     fn set_idle(&mut self, model: WorkloadId, idle: bool) {
         let (now, last_resize) = (self.now, self.cluster.workloads()[model].last_resize);
         self.cluster.change_workload(model, move |cluster: &mut Cluster| {
@@ -163,7 +161,7 @@ impl State {
         });
     }
 
-    /// Why a gang that lacks pods holds places in which it gets nowhere.
+    /// The reason of a gang that lacks pods and holds places in which it cannot continue.
     pub(crate) fn keeps_places(&self, workload: &Workload) -> Option<ReasonView> {
         let model = workload.model.filter(|_| workload.wants_to_run())?;
         let model = self.cluster.workloads().get(model)?;
@@ -180,7 +178,8 @@ impl State {
 }
 
 impl Workload {
-    /// Time that the pods which start again with this one have held places in pauses.
+    /// Time in back-offs during which the pods that restart with this one have held places, in
+    /// milliseconds.
     fn kept_ms(&self, number: usize) -> u64 {
         let gang = self.spec.gang_with(number);
         let is_of = |pod: &&Pod| match self.is_lost_without(number) {

@@ -1,5 +1,5 @@
-//! The life of a workload between submission and its end. Owns: taking it in, starting and stopping
-//! its runs. How it ends is in `ending`, what its state is called in `phases`.
+//! The life cycle of a workload between submission and its end. Owns: adding it, starting and
+//! stopping its runs. Its end is in `restart_policy`, its phases are in `phases`.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
 use view::ReasonView;
 
-/// Runs of a pod whose output is kept, the newest included.
+/// Number of runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
 
 impl State {
@@ -31,20 +31,21 @@ impl State {
         }
     }
 
-    /// The place of a pod in the model.
+    /// Binding of a pod in the model.
     pub(crate) fn binding(&self, pod: &Pod) -> model::PodBinding {
         let found = pod.model.and_then(|id| self.cluster.pods().get(id));
         found.map(|pod| pod.binding.clone()).unwrap_or_default()
     }
 
-    /// The workload and number of the pod that the model knows by this id.
+    /// The workload and number of a pod of the model.
     pub(crate) fn home_of(&self, pod: PodId) -> Option<(Uuid, usize)> {
         let pod = self.cluster.pods().get(pod)?;
         let id = self.workloads.of_model(pod.workload)?;
         Some((id, pod.index as usize))
     }
 
-    /// What the pods of a workload that stay ask for, as far as they run at a time.
+    /// Requests of the pods of a workload, without replicas to be removed, as far as they run at a
+    /// time.
     fn requested(&self, workload: &Workload) -> Resources {
         let wanted = workload.pods_by_set().flat_map(|(set, pods)| {
             let stay = pods.iter().filter(|pod| !pod.left).count();
@@ -54,7 +55,8 @@ impl State {
         wanted.sum()
     }
 
-    /// Other GPUs are there: what asks for memory of some asks for another part of them.
+    /// Updates the requests for GPU memory after a change of the GPUs: they are another part of the
+    /// new ones.
     pub(crate) fn value_requests_again(&mut self) {
         let of_memory =
             |set: &PodSet| matches!(model_request(&set.pod).gpu, model::GpuRequest::Memory { .. });
@@ -74,8 +76,8 @@ impl State {
         }
     }
 
-    /// Takes a workload in: names, pods, and a place in the model unless it is over and nothing of
-    /// it `holds` a place.
+    /// Adds a workload: its names, its pods, and its entry in the model unless it is over and no
+    /// pod `holds` a place.
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
         let project_id = workload.project_id;
@@ -92,7 +94,7 @@ impl State {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {
             workload.model = Some(model);
-            // Also one that has left holds its place until its run has stopped.
+            // A pod that has left also holds its place until its run has stopped.
             let holds =
                 |pod: &&mut Pod| pod.written.as_ref().is_some_and(|row| row.body.current.is_some());
             for pod in workload.pods.iter_mut().filter(holds) {
@@ -110,9 +112,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether the ports of the machine that a workload of a project asks for by their numbers are
-    /// free: no other workload that is not over has asked for them, even if it does not run
-    /// now.
+    /// Checks that the host ports that a workload of a project requests are free: no other workload
+    /// that is not over has requested them, even if it does not run now.
     pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         let asked: BTreeSet<u16> = host_ports(spec).collect();
         if asked.is_empty() {
@@ -124,7 +125,7 @@ impl State {
         let Some((port, w)) = living.filter(keeps).find_map(|w| Some((taken(w)?, w))) else {
             return Ok(());
         };
-        // What there is in other projects is not everybody's to know.
+        // Workloads of other projects are not named.
         let whose = match w.project_id == project_id {
             true => format!("{}'s", w.spec.name),
             false => "that of a workload of another project".to_owned(),
@@ -134,7 +135,7 @@ impl State {
         )))
     }
 
-    /// Begins a new run of a pod at the place the model has it at.
+    /// Starts a new run of a pod at its place in the model.
     pub(crate) fn start(&mut self, id: Uuid, number: usize) {
         let now = self.now;
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
@@ -157,7 +158,7 @@ impl State {
         }
     }
 
-    /// Notes how many GPUs the new run of an elastic pod has, and whether the one before it had
+    /// Records the number of GPUs of an elastic pod's new run, and whether the run before had
     /// another number.
     fn note_size(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id).filter(|workload| workload.spec.elastic)
@@ -173,7 +174,7 @@ impl State {
         }
     }
 
-    /// Everything the engine needs for the present run of a pod.
+    /// All inputs that the engine needs for the present run of a pod.
     pub(crate) fn run_spec(&self, id: Uuid, number: usize) -> Option<Start> {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
@@ -190,7 +191,7 @@ impl State {
                 millis: share.millis,
                 memory_bytes: gpu.memory_bytes,
                 memory: match &gpu.instance {
-                    // All of it is the pod's.
+                    // An instance belongs to one pod.
                     Some(_) => Bounds::of(gpu.memory_bytes),
                     None => set.pod.gpu.memory_of(gpu.memory_bytes, share.millis),
                 },
@@ -224,8 +225,8 @@ impl State {
         Some(Start { spec: run, sealed })
     }
 
-    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process
-    /// is in its place, that is free at once.
+    /// Requests from the engine to stop the run of a pod that is releasing in the model. Without a
+    /// process its place is free at once.
     pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) {
         self.stop_run_by(id, number, Action::Stop);
     }
@@ -258,12 +259,12 @@ impl State {
 
     /// Stops every run of a workload.
     pub(crate) fn release_all(&mut self, id: Uuid) {
-        // Being short of them is told again if it is so again.
+        // A shortage of ports is reported again if there is one again.
         self.runs.ports.forget(id);
         self.release_those(id, |_| true);
     }
 
-    /// Stops the runs of the pods of a workload that are as described.
+    /// Stops the runs of the pods of a workload for which `are` holds.
     pub(crate) fn release_those(&mut self, id: Uuid, are: impl Fn(&Pod) -> bool) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let held: Vec<_> = workload
@@ -300,14 +301,14 @@ impl State {
         }
     }
 
-    /// A pod has another share of its GPUs.
+    /// Records that the GPU share of a pod changed.
     pub(crate) fn note_resize(&mut self, id: Uuid, number: usize) {
         if let Some(pod) = self.workloads.pod_mut(id, number) {
             pod.resized_at = Some(self.now);
         }
     }
 
-    /// True if a pod of it has a place that it is not leaving.
+    /// True if a pod of it has a place that is not being released.
     pub(crate) fn runs_on(&self, workload: &Workload) -> bool {
         workload.pods.iter().any(|pod| {
             let place = self.binding(pod);
@@ -320,7 +321,7 @@ impl State {
         self.cluster.pods().iter().any(|(_, pod)| pod.binding.current.is_some())
     }
 
-    /// Remembers why a workload was last stopped, moved or resized.
+    /// Records why a workload was last stopped, moved or resized.
     pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
         let at = self.now;
         if let Some(workload) = self.workloads.get_mut(&id) {
@@ -332,7 +333,7 @@ impl State {
     }
 }
 
-/// The ports of the machine that are asked for by their numbers.
+/// The host ports that a workload requests.
 fn host_ports(spec: &WorkloadSpec) -> impl Iterator<Item = u16> {
     spec.sets().flat_map(|set| &set.pod.container.ports).filter_map(|port| port.host)
 }

@@ -1,6 +1,6 @@
-//! What happens to the pods of a node that goes, loses a GPU or gets a taint. Owns: that they give
-//! up their places and wait for others, that a run which was left behind is stopped before its pod
-//! begins elsewhere, and that a gang restarts together.
+//! Pods of a node that is removed, loses a GPU or gets a taint. Owns: that they give up their
+//! places and wait for others, that a run left behind is stopped before its pod starts elsewhere,
+//! and that a gang restarts together.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::state::State;
 use crate::workloads::Pod;
 
 impl State {
-    /// Takes the places on a node that are as described from the pods that have them or are to get
-    /// them. Their runs are stopped without delay, if they can be.
+    /// Removes all present and reserved places on a node for which `is_lost` holds. The runs of
+    /// their pods are stopped without delay, if possible.
     pub(crate) fn lose_places(
         &mut self,
         node: NodeId,
@@ -62,14 +62,14 @@ impl State {
         }
     }
 
-    /// Says that a pod has lost its place.
+    /// Reports that a pod has lost its place.
     pub(crate) fn say_place_gone(&mut self, id: Uuid, number: usize, why: &str) {
         self.evicted(id, NODE_GONE.code, why.to_owned());
         let event = EventBuilder::new("Evicted", why).warning().pod(number).code(NODE_GONE.code);
         self.emit(id, event);
     }
 
-    /// Has the run of a pod whose place is gone stopped, if it has one.
+    /// Stops the run of a pod whose place no longer exists, if it has one.
     fn leave_run(&mut self, id: Uuid, number: usize, place: Option<&Placement>) {
         let place = place.and_then(|place| self.run_place(place));
         let is_idle = self.workloads.pod(id, number).is_some_and(Pod::is_idle);
@@ -80,11 +80,11 @@ impl State {
         if is_idle {
             return;
         }
-        // There is no time to end in order on a node that is gone.
+        // A removed node gives no time for an orderly end.
         self.adopt_orphan(run, place, None, 0);
     }
 
-    /// A place as engines know it.
+    /// A place in the form that engines use.
     fn run_place(&self, place: &Placement) -> Option<RunPlace> {
         let node = &self.nodes.get(place.node)?.spec;
         let share = |share: &model::DeviceShare| {
@@ -94,7 +94,7 @@ impl State {
         Some(RunPlace { node: node.name.clone(), devices: Some(devices) })
     }
 
-    /// Stops these pods, with the time that they have to end, unless they are being stopped.
+    /// Stops these pods, with their grace period, unless they are being stopped.
     pub(crate) fn move_off(&mut self, pods: Vec<PodId>, code: Code, why: &str) {
         for pod in pods {
             let binding = &self.cluster.pods()[pod].binding;
@@ -111,8 +111,8 @@ impl State {
         }
     }
 
-    /// Stops what is on a node and does not tolerate a taint `NoExecute` of it. What is only
-    /// reserved there is given up.
+    /// Stops the pods on a node that do not tolerate one of its `NoExecute` taints. Their
+    /// reservations there are given up.
     pub(crate) fn evict_intolerant(&mut self, node: NodeId) {
         let row = &self.cluster.nodes()[node];
         let evicts = |taint: &&Taint| taint.effect == Effect::NoExecute;

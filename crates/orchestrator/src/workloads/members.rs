@@ -1,5 +1,5 @@
-//! The pods of a workload: they join its sets and leave them while it runs. Owns: which of them the
-//! scheduler knows. The record of a pod that has left stays, so that it is the same pod if it joins
+//! The pods of a workload: they join its sets and leave them while it runs. Owns: the pods that are
+//! in the model. The record of a pod that has left stays, so that it is the same pod if it joins
 //! again.
 
 use records::Desired;
@@ -22,8 +22,8 @@ impl Workload {
         })
     }
 
-    /// Which of its pods are to run unless a command says otherwise: those that have not ended, as
-    /// far as it is their turn.
+    /// True for each pod that should run unless a command prevents it: it has not ended, and it is
+    /// its turn.
     pub(crate) fn turns(&self) -> Vec<bool> {
         let mut turns = Vec::new();
         for (set, pods) in self.pods_by_set() {
@@ -37,8 +37,8 @@ impl Workload {
         turns
     }
 
-    /// Whether each of its pods is a member: all that have not left, and where pods take turns
-    /// those whose turn it is.
+    /// True for each pod that is a member: it has not left, and where pods take turns it is its
+    /// turn.
     fn members(&self) -> Vec<bool> {
         let take_turns = self
             .pods_by_set()
@@ -49,7 +49,7 @@ impl Workload {
 }
 
 impl State {
-    /// Has members join the model that are not in it, and tells the scheduler which should run.
+    /// Adds missing members to the model, and sets the members that should run.
     pub(crate) fn update_members(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(model) = workload.model else { return };
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// Has pods leave the model that are no members any more, once nothing of them runs.
+    /// Removes pods that are no longer members from the model, once they have no place.
     pub(crate) fn drop_members(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let others = workload.pods.iter().zip(workload.members());

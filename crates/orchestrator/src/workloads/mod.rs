@@ -1,6 +1,6 @@
 //! The workloads that are not deleted, without archived ones. Owns: their records, which only the
-//! files of this folder change, and everything by which one is found: by its name, by its pods, by
-//! its place in the model, and those of a project that hold something.
+//! files of this folder change, and the indexes: by name, by pod, by id in the model, and the
+//! workloads of a project with holdings.
 
 mod archive;
 mod binding;
@@ -48,36 +48,36 @@ pub(crate) use record::{
 };
 pub(crate) use storage::by_workload;
 
-/// A pod: its workload, and its number there.
+/// Workload of a pod, and its number there.
 pub(crate) type Home = (Uuid, usize);
 
 /// The workloads that are not deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
     all: BTreeMap<Uuid, Workload>,
-    /// By the id of the project, and by name. Revisions have no names of their own.
+    /// Ids by project id and name. Revisions have no names of their own.
     names: BTreeMap<u64, BTreeMap<String, Uuid>>,
-    /// By the ids of pods.
+    /// Workload and number of each pod, by pod id.
     homes: BTreeMap<Uuid, Home>,
     by_model: BTreeMap<WorkloadId, Uuid>,
-    /// Bytes of the specifications of those of a project, as JSON.
+    /// Bytes of the specifications of a project's workloads, as JSON.
     bytes: BTreeMap<u64, u64>,
-    /// Those that hold something, by project.
+    /// Workloads with holdings, by project.
     holders: BTreeMap<u64, BTreeSet<Uuid>>,
-    /// Pods that wait in their place to be started again, by id.
+    /// Restart time of pods that wait in their place, by id.
     restarting: BTreeMap<Uuid, Instant>,
-    /// Those that ended and may leave memory, by when they ended.
+    /// Ended workloads that may leave memory, by the time of their end.
     ended: BTreeSet<(Instant, Uuid)>,
-    /// How many of them stay.
+    /// Maximum number of these that stay.
     ended_kept: usize,
-    /// What classes of them wait for.
+    /// Reasons of equivalence classes of waiting workloads.
     classes: PendingClasses,
-    /// How many left, by project, kind and phase.
+    /// Number of archived workloads, by project, kind and phase.
     archived: Arc<BTreeMap<ArchivedKey, u64>>,
     last_seq: u64,
 }
 
-/// What there is.
+/// Reading.
 impl Workloads {
     pub(crate) fn new(last_seq: u64, archived: Vec<(ArchivedKey, u64)>) -> Self {
         let archived = Arc::new(archived.into_iter().collect());
@@ -88,12 +88,12 @@ impl Workloads {
         self.all.get(id)
     }
 
-    /// In their order.
+    /// Ids, in order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = Uuid> {
         self.all.keys().copied()
     }
 
-    /// In the order of their ids.
+    /// Workloads, in the order of their ids.
     pub(crate) fn values(&self) -> impl Iterator<Item = &Workload> {
         self.all.values()
     }
@@ -102,57 +102,57 @@ impl Workloads {
         self.all.get(&id)?.pods.get(number)
     }
 
-    /// Where the pod with this id is.
+    /// Workload and number of the pod with this id.
     pub(crate) fn home(&self, pod: Uuid) -> Option<Home> {
         self.homes.get(&pod).copied()
     }
 
-    /// All pods, in the order of their ids.
+    /// Workload and number of all pods, in the order of their ids.
     fn homes(&self) -> Vec<Home> {
         self.homes.values().copied().collect()
     }
 
-    /// The workload at this place in the model.
+    /// The workload with this id in the model.
     pub(crate) fn of_model(&self, model: WorkloadId) -> Option<Uuid> {
         self.by_model.get(&model).copied()
     }
 
-    /// Those that have a place in the model, in the order of these.
+    /// Workloads that are in the model, in the order of their ids there.
     pub(crate) fn in_model(&self) -> impl Iterator<Item = Uuid> {
         self.by_model.values().copied()
     }
 
-    /// What classes of them wait for.
+    /// Reasons of equivalence classes of waiting workloads.
     pub(crate) const fn classes(&self) -> &PendingClasses {
         &self.classes
     }
 
-    /// Those of a project by name, if it has any.
+    /// Workloads of a project by name; `None` if it has none.
     pub(crate) fn names_in(&self, project: u64) -> Option<&BTreeMap<String, Uuid>> {
         self.names.get(&project)
     }
 
-    /// Those of a project; the revisions of its inferences are left out.
+    /// Workloads of a project, without revisions of inferences.
     pub(crate) fn ids_in(&self, project: u64) -> impl Iterator<Item = Uuid> {
         self.names.get(&project).into_iter().flat_map(BTreeMap::values).copied()
     }
 
-    /// Number of those of a project; revisions of inferences are left out.
+    /// Number of workloads of a project, without revisions of inferences.
     pub(crate) fn count_in(&self, project: u64) -> u64 {
         self.names.get(&project).map_or(0, |names| names.len() as u64)
     }
 
-    /// Bytes of the specifications of those of a project, as JSON.
+    /// Bytes of the specifications of a project's workloads, as JSON.
     pub(crate) fn bytes_in(&self, project: u64) -> u64 {
         self.bytes.get(&project).copied().unwrap_or_default()
     }
 
-    /// When the first of the pods is started again that wait in their places.
+    /// Earliest restart of a pod that waits in its place.
     pub(crate) fn first_restart(&self) -> Option<Instant> {
         self.restarting.values().copied().min()
     }
 
-    /// True if all by which one is found is as the records say, for tests.
+    /// True if all indexes agree with the records, for tests.
     pub(crate) fn is_in_step(&self) -> bool {
         let mut fresh = Self::default();
         self.all.values().for_each(|workload| fresh.insert(workload.clone()));
@@ -186,7 +186,7 @@ impl Workloads {
         self.all.get_mut(&id)?.pods.get_mut(number)
     }
 
-    /// Takes one in as it is, with its places in the model.
+    /// Adds a workload as it is, with its ids in the model.
     fn insert(&mut self, workload: Workload) {
         let id = workload.id;
         *self.bytes.entry(workload.project_id).or_default() += workload.spec.json_bytes();
@@ -202,14 +202,14 @@ impl Workloads {
         self.all.insert(id, workload);
     }
 
-    /// Takes in a pod of a number that the workload has not had yet.
+    /// Adds a pod with a number that the workload has not had yet.
     fn insert_pod(&mut self, id: Uuid, pod: Pod) {
         let Some(workload) = self.all.get_mut(&id) else { return };
         self.homes.insert(pod.id, (id, pod.number()));
         workload.pods.insert(pod);
     }
 
-    /// Gives one another specification.
+    /// Replaces the specification of a workload.
     fn set_spec(&mut self, id: Uuid, spec: Arc<WorkloadSpec>) {
         let Some(workload) = self.all.get_mut(&id) else { return };
         let (project, added) = (workload.project_id, spec.json_bytes());
@@ -218,7 +218,7 @@ impl Workloads {
         self.free_bytes(project, removed);
     }
 
-    /// Counts bytes of specifications of a project no more.
+    /// Subtracts bytes of specifications of a project.
     fn free_bytes(&mut self, project: u64, bytes: u64) {
         if let Entry::Occupied(mut there) = self.bytes.entry(project) {
             *there.get_mut() = there.get().saturating_sub(bytes);
@@ -228,7 +228,7 @@ impl Workloads {
         }
     }
 
-    /// Takes its places in the model from one: its own, and those of its pods.
+    /// Removes the ids in the model from a workload and its pods; returns them.
     fn leave_model(&mut self, id: Uuid) -> Option<(WorkloadId, Vec<PodId>)> {
         let workload = self.all.get_mut(&id)?;
         let pods = workload.pods.iter_mut().filter_map(|pod| pod.model.take()).collect();
@@ -262,7 +262,7 @@ impl Workloads {
         Some(workload)
     }
 
-    /// Says why one waits.
+    /// Sets the reasons why a workload waits.
     fn set_pending(&mut self, id: Uuid, pending: Arc<[PendingReason]>) {
         let Some(workload) = self.all.get_mut(&id) else { return };
         let before = workload.pending_class();
@@ -274,7 +274,7 @@ impl Workloads {
         }
     }
 
-    /// Notes whether one holds anything.
+    /// Records whether a workload has holdings.
     fn note_holding(&mut self, project: u64, id: Uuid, holds: bool) {
         let holders = self.holders.entry(project).or_default();
         if holds {
@@ -291,7 +291,7 @@ impl Workloads {
         self.holders.get(&project).into_iter().flatten().copied()
     }
 
-    /// Says when a pod is started again in its place, if it waits for that.
+    /// Sets the restart time of a pod that waits in its place; `None` if it does not wait.
     fn set_restart(&mut self, (id, number): Home, at: Option<Instant>) {
         let Some(pod) = self.all.get_mut(&id).and_then(|workload| workload.pods.get_mut(number))
         else {
@@ -304,7 +304,7 @@ impl Workloads {
         };
     }
 
-    /// The pods that have waited long enough in their places; they are not listed again.
+    /// The pods whose restart in their place is due; they are removed from the list.
     fn take_restarts_due(&mut self, now: Instant) -> Vec<Home> {
         let due: Vec<Uuid> =
             self.restarting.extract_if(.., |_, at| *at <= now).map(|(pod, _)| pod).collect();
@@ -312,17 +312,16 @@ impl Workloads {
     }
 }
 
-/// What is known of runs beside the records of their pods. Not stored: it is found again at each
-/// start.
+/// State of runs in addition to the records of their pods. Not stored: it is determined again at
+/// each start.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// Runs that exist and should not. They are being stopped, and their pods start nothing
-    /// before they are gone.
+    /// Orphaned runs. They are being stopped, and their pods start nothing before they have ended.
     orphans: Orphans,
-    /// Gangs of which a pod got its place, or its process, in this batch.
+    /// Gangs with a pod that was placed, or whose process started, in this batch.
     assembling: BTreeSet<Uuid>,
     ports: Ports,
-    /// Which limits of a run the engine keeps it to.
+    /// Limits of runs that the engine enforces.
     limits_kept: LimitsKept,
 }
 
@@ -338,7 +337,7 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// When ports are to be searched for again.
+    /// Time of the next search for ports.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.ports.due()
     }

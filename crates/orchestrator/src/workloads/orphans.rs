@@ -1,6 +1,6 @@
-//! Runs that the engine has and that should not exist: of workloads that are not known, of places
-//! that are gone, of generations that are past. Owns: that each holds the GPUs that it was given,
-//! until it has ended, and nothing else; and that its pod begins nowhere else before.
+//! Orphaned runs of the engine: runs of unknown workloads, of removed places, of old generations.
+//! Owns: that each holds the GPUs that it was given until it has ended, and nothing else; and that
+//! its pod does not start elsewhere before.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ use crate::state::State;
 use crate::workloads::Runs;
 use view::{GPU_HELD, GpuFault, Holder};
 
-/// An orphan gets this long to end.
+/// Grace period of an orphan, in milliseconds.
 const GRACE_MS: u64 = 10_000;
 
-/// Such a run.
+/// An orphaned run.
 #[derive(Debug)]
 pub(crate) struct Orphan {
-    /// Where it is; none where that is not known: it may hold any GPU.
+    /// Its place; `None` where it is not known: it may hold any GPU.
     place: Option<RunPlace>,
-    /// Its main process.
+    /// Process id of its main process.
     pid: Option<u32>,
 }
 
@@ -30,7 +30,8 @@ pub(crate) struct Orphan {
 pub(crate) type Orphans = BTreeMap<RunKey, Orphan>;
 
 impl Orphan {
-    /// Its share of a GPU; none if it does not hold it, or that is not known.
+    /// Its share of a GPU, in thousandths: `None` if it does not hold the GPU, an inner `None` if
+    /// the share is not known.
     fn holds(&self, node: &str, gpu: &str) -> Option<Option<u64>> {
         let Some(RunPlace { node: own, devices }) = &self.place else { return Some(None) };
         match devices {
@@ -41,18 +42,18 @@ impl Orphan {
 }
 
 impl Runs {
-    /// True if there are runs that should not exist.
+    /// True if there are orphaned runs.
     pub(crate) fn has_orphans(&self) -> bool {
         !self.orphans.is_empty()
     }
 
-    /// True if a pod has a run that should not exist.
+    /// True if a pod has an orphaned run.
     pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
         let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
         self.orphans.range(of_pod).next().is_some()
     }
 
-    /// That a GPU is held by such runs, if it is.
+    /// Fault of a GPU that orphans hold; `None` if they do not.
     pub(crate) fn holders(&self, node: &str, gpu: &str) -> Option<GpuFault> {
         let holder = |(run, orphan): (&RunKey, &Orphan)| {
             let share_millis = orphan.holds(node, gpu)?;
@@ -64,7 +65,7 @@ impl Runs {
 }
 
 impl State {
-    /// Has a run stopped that should not exist. Until it has ended it holds its GPUs.
+    /// Stops an orphaned run. It holds its GPUs until it has ended.
     pub(crate) fn orphan_found(&mut self, run: &ListedRun) {
         let pid = if let RunState::Running { pid, .. } = run.state { pid } else { None };
         let note = format!("the engine has run {}, which should not be; stopping it", run.key);
@@ -86,7 +87,7 @@ impl State {
         }
     }
 
-    /// An orphan has ended; answers whether it was one.
+    /// Removes an ended orphan; true if the run was one.
     pub(crate) fn orphan_ended(&mut self, key: RunKey) -> bool {
         if self.runs.orphans.remove(&key).is_none() {
             return false;
@@ -105,8 +106,8 @@ impl State {
         node.gpu_faults.iter().any(|(gpu, fault)| fault.is_held() && place.uses(*gpu))
     }
 
-    /// Takes a pod without a process out of a place with a GPU that an orphan holds: it waits for
-    /// another.
+    /// Removes a pod without a process from a place with a GPU that an orphan holds: it waits for
+    /// another place.
     pub(crate) fn leave_held_gpu(&mut self, id: Uuid, number: usize) {
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         (pod.started_at, pod.condition, pod.waits_for_others) = (None, None, false);
@@ -125,10 +126,10 @@ impl State {
         self.finish_deletion(id);
     }
 
-    /// Says of workloads that have no other reason to wait that a pod of them waits for an earlier
-    /// run of it to end.
+    /// Publishes the reason of workloads that have no other reason to wait than an earlier run of a
+    /// pod that has not ended.
     pub(crate) fn explain_orphans(&mut self) {
-        // One that the scheduler was still to look at may be out of its sight by now.
+        // A workload that the scheduler had not considered may be excluded by now.
         let pods = self.runs.orphans.keys().filter_map(|run| self.workloads.home(run.pod));
         for (id, _) in pods.collect::<Vec<_>>() {
             self.explain_unconsidered(id);
@@ -156,7 +157,7 @@ impl State {
         }
     }
 
-    /// True if a pod of a workload waits until an earlier run of it has ended.
+    /// True if a pod of a workload waits for the end of an earlier run of it.
     pub(crate) fn waits_for_orphan(&self, id: Uuid) -> bool {
         let workload = self.workloads.get(&id).filter(|_| self.runs.has_orphans());
         let Some(workload) = workload else { return false };

@@ -1,5 +1,5 @@
-//! What a workload has, and what that is called. Owns: the phase that follows from places,
-//! processes and wishes, and the time spent in phases.
+//! Holdings and phases of workloads. Owns: the phase that follows from places, processes and the
+//! desired state, and the time spent in phases.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ impl State {
         workload.pods.iter().any(|pod| self.binding(pod).current.is_some())
     }
 
-    /// What a workload holds: the places of its pods, those being moved included.
+    /// Holdings of a workload: the places of its pods, those being moved included.
     pub(crate) fn allocated(&self, workload: &Workload) -> Resources {
         let part = |pod: &Pod| {
             let model = pod.model?;
@@ -35,7 +35,7 @@ impl State {
         }
         let places: Vec<_> = workload.pods.iter().map(|pod| self.binding(pod)).collect();
         match workload.desired {
-            // What had ended is gone as it ended.
+            // A workload that had ended keeps its phase when it is deleted.
             Desired::Delete if workload.completed_at.is_none() || self.holds_any(workload) => {
                 return Phase::Deleting;
             }
@@ -65,7 +65,7 @@ impl State {
         }
         let take_turns = workload.spec.sets().any(|set| set.parallelism.is_some());
         let lives = |pod: &Pod| pod.ended.is_none() && runs(pod);
-        // Once one has ended well, the others may be few.
+        // Once a pod has succeeded, the others may be few.
         let may_be_few = || workload.pods.iter().any(|pod| pod.ended == Some(Ended::Succeeded));
         let lives = workload.pods.iter().any(lives);
         if take_turns && lives {
@@ -79,7 +79,7 @@ impl State {
         }
     }
 
-    /// Brings the phase of a workload up to date.
+    /// Updates the phase of a workload.
     pub(crate) fn settle(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let phase = self.phase(workload);
@@ -104,7 +104,7 @@ impl State {
 }
 
 impl Workload {
-    /// Milliseconds that it has run up to now.
+    /// Total run time up to now, in milliseconds.
     pub(crate) fn ran_ms_until(&self, now: Instant) -> u64 {
         let runs = matches!(self.phase, Phase::Running | Phase::Degraded | Phase::Updating);
         self.ran_ms + if runs { now.since_ms(self.phase_since) } else { 0 }
@@ -114,26 +114,26 @@ impl Workload {
         self.pods.iter().find(|pod| pod.ended == Some(Ended::Failed))
     }
 
-    /// What it failed of: the end of the pod that did, not of those that were stopped with it.
+    /// Cause of its failure: the exit of the failed pod, not of pods that were stopped with it.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failed_pod()?.last_exit.as_deref()
     }
 
-    /// Notes since when it has held places; starting again in them, or in others at once, is no
-    /// end.
+    /// Records since when it has held places; restarting in them, or moving to others at once, does
+    /// not reset this.
     fn note_holding(&mut self, now: Instant) {
         let since = self.phase.holds().then(|| self.held_since().unwrap_or(now));
         self.pods.iter_mut().for_each(|pod| pod.held_since = since);
     }
 
-    /// Since when there is the present run of a pod. Each run after the first is a pod of its own,
-    /// and so is each of a replica.
+    /// Creation time of the present run of a pod. Each run after the first counts as a pod of its
+    /// own, and so does each run of a replica.
     pub(crate) fn pod_since(&self, pod: &Pod) -> Instant {
         let again = pod.generation > 1 || self.spec.revision.is_some();
         pod.placed_at.filter(|_| again).unwrap_or(self.created_at)
     }
 
-    /// Since when it has held places without a break.
+    /// Start of the time in which it has held places without a break.
     pub(crate) fn held_since(&self) -> Option<Instant> {
         self.pods.iter().filter_map(|pod| pod.held_since).min()
     }

@@ -1,5 +1,5 @@
-//! Ports of pods that work together or serve. Owns: how far the search for those of a workload has
-//! come, and when it is made again because too few were free.
+//! Ports of pods that work together or serve. Owns: the progress of the search for the ports of a
+//! workload, and its repetition after one that found too few.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,53 +7,54 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
-/// The ports that are given out: below those that systems give to outgoing connections.
+/// The range of ports that are assigned: below the range that systems use for outgoing connections.
 const PORT_FIRST: u16 = 20_000;
 const PORT_COUNT: u16 = 10_000;
-/// After so long the engine is asked for ports again, where there were too few.
+/// Time until a search that found too few ports is repeated, in milliseconds.
 const PORTS_AGAIN_MS: u64 = 5_000;
 
-/// How far the search for the ports of a workload has come.
+/// Progress of the search for the ports of a workload.
 #[derive(Debug, Default)]
 struct Search {
-    /// The engine is looking for them.
+    /// True while the engine is searching.
     is_asked: bool,
-    /// These were free when it looked.
+    /// Ports that were free at the search.
     found: Vec<u16>,
-    /// Too few were free: it is asked again then.
+    /// Time of the next search after one that found too few.
     again_at: Option<Instant>,
-    /// There is an event that says so.
+    /// True if an event has reported that.
     has_event: bool,
 }
 
-/// Ports to look for.
+/// Ports to search for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortsWanted {
-    /// Of which workload they will be.
+    /// Id of their workload.
     pub workload: Uuid,
-    /// How many are needed.
+    /// Number of ports that are needed.
     pub count: usize,
-    /// Where the search begins, so that different workloads find different ones.
+    /// Offset at which the search begins, so that different workloads find different ports.
     first: u16,
-    /// Not these, whether they are free or not.
+    /// Ports to leave out, free or not.
     taken: BTreeSet<u16>,
 }
 
 impl PortsWanted {
-    /// Those that may be given out, in the order in which they are to be tried.
+    /// Ports that may be assigned, in the order in which they are tried.
     pub fn candidates(&self) -> impl Iterator<Item = u16> {
         let port = |at| PORT_FIRST + (self.first % PORT_COUNT + at) % PORT_COUNT;
         (0..PORT_COUNT).map(port).filter(|port| !self.taken.contains(port))
     }
 }
 
-/// The searches for the ports of workloads, until they have them.
+/// Searches for the ports of workloads, until they have them.
 #[derive(Debug, Default)]
 pub(crate) struct Ports(BTreeMap<Uuid, Search>);
 
 impl Ports {
-    /// So many ports that were free for a workload and are not taken. Where there are not as many,
-    /// what the engine is to look for, unless it does already: beyond the highest port `before`.
+    /// Takes `count` ports that were free for a workload and are not taken. If there are fewer,
+    /// returns the search to request from the engine, beginning after the highest port `before`;
+    /// `None` if one is in progress.
     pub(super) fn take(
         &mut self,
         workload: Uuid,
@@ -79,12 +80,13 @@ impl Ports {
         self.0.remove(&workload);
     }
 
-    /// True if ports of a workload are looked for.
+    /// True if ports of a workload are being searched for.
     pub(super) fn is_searching(&self, workload: Uuid) -> bool {
         self.0.contains_key(&workload)
     }
 
-    /// The engine has looked: these are free. Answers whether they are too few for the first time.
+    /// Takes over the free ports that the engine has found. True if they are too few for the first
+    /// time.
     pub(super) fn found(&mut self, wanted: &PortsWanted, found: Vec<u16>, now: Instant) -> bool {
         let Some(search) = self.0.get_mut(&wanted.workload) else { return false };
         search.is_asked = false;
@@ -96,7 +98,7 @@ impl Ports {
         !std::mem::replace(&mut search.has_event, true)
     }
 
-    /// The workloads whose ports are to be searched for again now.
+    /// The workloads whose search for ports is to be repeated now.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Uuid> {
         let is_due = |search: &mut Search| search.again_at.take_if(|at| *at <= now).is_some();
         self.0.iter_mut().filter_map(|(id, search)| is_due(search).then_some(*id)).collect()

@@ -1,4 +1,4 @@
-//! Which workloads pass the quota of their project.
+//! Workloads above the quota of their project.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::state::State;
 
 impl State {
-    /// Finds those that hold something, after a start.
+    /// Determines the workloads with holdings, after a start.
     pub(crate) fn note_holders(&mut self) {
         for id in self.workloads.in_model().collect::<Vec<_>>() {
             let workload = &self.workloads[&id];
@@ -17,8 +17,8 @@ impl State {
         }
     }
 
-    /// Of the projects that changed, marks the workloads whose places, in the order they are
-    /// protected, pass the quota.
+    /// Marks the workloads of changed projects that are above the quota, when their holdings are
+    /// summed in the order of their protection.
     pub(crate) fn flag_over_quota(&mut self) {
         let mut of_project: BTreeMap<u64, BTreeSet<Uuid>> =
             self.outbox.touched().projects.iter().map(|id| (*id, BTreeSet::new())).collect();
@@ -26,7 +26,7 @@ impl State {
             let Some(workload) = self.workloads.get(id) else { continue };
             let (project, holds) = (workload.project_id, self.allocated(workload));
             self.workloads.note_holding(project, *id, holds != Resources::ZERO);
-            // What holds nothing any more was touched when it gave it back.
+            // A workload without holdings was touched when it gave them back.
             of_project.entry(project).or_default().insert(*id);
         }
         for (project, mut ids) in of_project {
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// Those of these workloads of a project that pass its quota.
+    /// The workloads among these that are above the quota of their project.
     fn over_quota(&self, project_id: u64, ids: &BTreeSet<Uuid>) -> BTreeSet<Uuid> {
         let mut over = BTreeSet::new();
         let Ok(project) = self.org.project(project_id).map(|project| project.queue) else {
@@ -58,7 +58,7 @@ impl State {
         holders.sort_by_key(|(w, _)| {
             (w.spec.preemptible, w.pods.iter().filter_map(|pod| pod.placed_at).min(), w.seq)
         });
-        // Each pool is one account.
+        // Each pool has its own account.
         let mut sums = BTreeMap::new();
         for (workload, holds) in holders {
             let pool = workload.model.and_then(|id| self.cluster.pool_of(id)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Why workloads wait, as it is shown of them. Owns: that what a class waits for is kept once, and
-//! what is said of it when that changes.
+//! Published reasons why workloads wait. Owns: that the reasons of an equivalence class are stored
+//! once, and the events when they change.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use crate::state::State;
 use crate::workloads::Workload;
 use view::{Membership, PendingReason, ReasonView};
 
-/// A code and its text, made once for all that wait for it.
+/// A code and its text, created once for all workloads that wait for it.
 pub(crate) type ReasonText = (&'static str, Arc<str>);
 
 const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
 
-/// Reasons in words, each list once however many wait for it.
+/// Reasons as text, each list created once for any number of workloads.
 #[derive(Default)]
 pub(crate) struct InWords(BTreeMap<*const Pending, Arc<[ReasonText]>>);
 
@@ -39,15 +39,15 @@ impl Workload {
         self.desired == Desired::Run && self.completed_at.is_none()
     }
 
-    /// The class it waits with, if it does.
+    /// Its equivalence class, if it waits.
     pub(crate) fn pending_class(&self) -> Option<ClassId> {
         self.pending.iter().find_map(PendingReason::class)
     }
 }
 
 impl State {
-    /// Says of a workload that waits without a reason that it was not looked at yet, as long as
-    /// that is so. Takes back, too, that it waits for an earlier run where it does not any more.
+    /// Sets "not considered" as the reason of a workload that waits without one, as long as that is
+    /// so. Also removes the reason of an earlier run that has ended.
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
         let (now, clears_up) = (self.now, self.waits_for_orphan(id));
         let Some(workload) = self.workloads.get(&id) else { return };
@@ -68,18 +68,18 @@ impl State {
         }
     }
 
-    /// Why a workload waits now.
+    /// Reasons why a workload waits now.
     fn why(&self, id: Uuid) -> Vec<ReasonView> {
         let pending = self.workloads.get(&id).map(|workload| &*workload.pending);
         self.workloads.classes().in_full(pending.unwrap_or_default())
     }
 
-    /// Gives one these reasons to wait, or none.
+    /// Sets the reasons why a workload waits; an empty list for none.
     pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[ReasonText]) {
         self.explain_as(id, &self.why(id), reasons, None);
     }
 
-    /// Gives one that waited for other reasons these: those of a class, or its own.
+    /// Replaces the reasons why a workload waits, by those of a class or its own.
     fn explain_as(
         &mut self,
         id: Uuid,
@@ -109,8 +109,8 @@ impl State {
         self.tell_if_new(id, before, reasons);
     }
 
-    /// Numbers, and in how many pools, change with every decision; what is worth an event is another
-    /// kind of reason.
+    /// Emits an event for another kind of reason. Numbers, and the number of pools, change with
+    /// every decision and cause none.
     fn tell_if_new(&mut self, id: Uuid, before: &[ReasonView], reasons: &[ReasonText]) {
         let Some((first, _)) = reasons.first().filter(|_| !is_like(reasons, before)) else {
             return;
@@ -119,8 +119,8 @@ impl State {
         self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));
     }
 
-    /// Gives a class other reasons; those of it have them from now on. `told` are said of
-    /// individually.
+    /// Replaces the reasons of a class for all its members. Events of the members in `told` are
+    /// emitted individually.
     fn explain_class(
         &mut self,
         class: ClassId,
@@ -143,7 +143,8 @@ impl State {
         }
     }
 
-    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
+    /// Sets the new reasons of waiting workloads, and removes those of workloads that no longer
+    /// wait.
     pub(crate) fn explain(&mut self, plan: &Plan) {
         let (mut told, mut words) = (BTreeMap::new(), InWords::default());
         let mut classes: BTreeMap<ClassId, &Arc<[Pending]>> =
@@ -157,7 +158,7 @@ impl State {
                 }
             } else if !self.waits_for_orphan(id) {
                 self.explain_one(id, &[]);
-                // It may have lost its place since the scheduler looked.
+                // It may have lost its place since the decision.
                 self.explain_unconsidered(id);
             }
         }
@@ -167,28 +168,29 @@ impl State {
         for (id, (waits, before)) in &told {
             self.explain_as(*id, before, &words.of(&waits.reasons), waits.class);
         }
-        // When all have moved: a class ends with the last that leaves it, also where another comes.
+        // After all members have moved: a class ends with the last member that leaves it, even if
+        // another joins.
         for (class, reasons) in classes {
             self.explain_class(class, &words.of(reasons), &told);
         }
     }
 
-    /// True if one is given the scheduler's reasons to wait.
+    /// True if the scheduler's reasons are published for a workload.
     fn is_told(&mut self, id: Uuid, model: WorkloadId) -> bool {
         if self.decisions.is_aside(id) {
             return false;
         }
         let wants = self.workloads.get(&id).is_some_and(Workload::wants_to_run);
         if !wants {
-            // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing is
-            // different for the scheduler, and it would not say it again.
+            // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing
+            // changes for the scheduler, and it would not give the reasons again.
             self.decisions.ask_why(Some(model));
         }
         wants
     }
 
-    /// Classes have other numbers: those of one as it was numbered have its reasons for themselves,
-    /// until they are told.
+    /// Ends renumbered classes: the former members keep their reasons as their own until new ones
+    /// are published.
     fn end_classes(&mut self, told: &BTreeMap<Uuid, (&Waits, Vec<ReasonView>)>) {
         let stays = |class: ClassId, id: &Uuid| {
             told.get(id).is_some_and(|(waits, _)| waits.class == Some(class))
@@ -202,14 +204,14 @@ impl State {
     }
 }
 
-/// True if these reasons are told already.
+/// True if these reasons are published already.
 fn is_same(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
     let same =
         |(new, told): (&ReasonText, &ReasonView)| new.0 == told.code && new.1 == told.message;
     reasons.len() == told.len() && reasons.iter().zip(told).all(same)
 }
 
-/// True if these reasons are of the same kinds.
+/// True if these reasons have the same codes.
 fn is_like(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
     let mut new: Vec<&str> = reasons.iter().map(|(code, _)| *code).collect();
     let mut old: Vec<&str> = told.iter().map(|why| &*why.code).collect();
@@ -218,7 +220,7 @@ fn is_like(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
     new == old
 }
 
-/// Reasons as they are shown: each since the first of its kind.
+/// Reasons for publication: each since the first with its code.
 fn renewed(
     reasons: &[ReasonText],
     told: &[ReasonView],

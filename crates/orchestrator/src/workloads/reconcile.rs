@@ -1,5 +1,5 @@
-//! What the engine reports, taken into the state. Owns: telling what matters from what
-//! comes late, twice or about runs long gone.
+//! Reports of the engine, applied to the state. Owns: distinguishing relevant reports from late
+//! ones, duplicates and those about old runs.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::workloads::Ended;
 use view::ReasonView;
 
 impl State {
-    /// Takes in what the engine saw.
+    /// Applies an observation of the engine.
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
         let is_exit = matches!(seen.state, RunState::Exited { .. });
@@ -39,8 +39,8 @@ impl State {
         }
         let Some(pod) = self.workloads.pod(id, number) else { return };
         let holds = self.binding(pod).current.is_some();
-        // Older runs were dealt with when they ended; a pod without a place, or waiting in it
-        // for its restart, has no process.
+        // Older runs were handled when they ended; a pod without a place, or waiting in it for its
+        // restart, has no process.
         if key.generation != pod.generation || !holds || pod.is_idle() {
             return;
         }
@@ -65,22 +65,22 @@ impl State {
         }
     }
 
-    /// Shows that an image could not be pulled, since the first time of this run.
+    /// Publishes that an image could not be pulled, since the first failure of this run.
     fn pull_failed(&mut self, id: Uuid, number: usize, failure: &PullFailure) {
         let PullFailure { why, tries, again_in_ms } = failure;
         let seconds = again_in_ms.div_ceil(1000);
         let failed = if *tries == 1 { "once".to_owned() } else { format!("{tries} times") };
         let message = format!("{why}; pulled again in {seconds} s (failed {failed})");
-        // The words of a kubelet: the fault itself, then the pause after it.
+        // Event kinds of a kubelet: the error itself, then the back-off after it.
         let kind = if *tries == 1 { "ErrImagePull" } else { IMAGE_PULL.name };
         let event = EventBuilder::new(kind, message).code(IMAGE_PULL.code).warning().pod(number);
         self.emit(id, event);
-        // An event has a time; a span from now on would be wrong a moment later.
+        // An event has a time; a duration from now on would be wrong a moment later.
         let state = format!("{why}; the pull is retried (failed {failed})");
         self.set_condition(id, number, Some((IMAGE_PULL, state)));
     }
 
-    /// Shows what keeps a pod from starting or serving; none: nothing does.
+    /// Sets the fault that keeps a pod from starting or serving; `None` for no fault.
     pub(crate) fn set_condition(
         &mut self,
         id: Uuid,
@@ -127,7 +127,7 @@ impl State {
         let model = pod.model;
         self.runs.assembling.insert(id);
         self.touch(id);
-        // A start that crossed with the request to stop: the events already tell of its end.
+        // The start crossed with the request to stop: events already report its end.
         if model.is_some_and(|model| self.cluster.pods()[model].binding.releasing) {
             return;
         }
@@ -135,7 +135,7 @@ impl State {
         self.say_limits(id, number);
     }
 
-    /// Tells of limits that were asked for and are not kept.
+    /// Reports requested limits that are not enforced.
     fn say_limits(&mut self, id: Uuid, number: usize) {
         let Limits { cpu_millis_max, memory_bytes_max } = self.limits_given(id, number);
         let LimitsKept { cpu, memory, why } = &self.runs.limits_kept;
@@ -152,7 +152,7 @@ impl State {
         }
     }
 
-    /// Tells of processes that were killed while the main one goes on.
+    /// Reports processes that were killed while the main one continues.
     fn struck(&mut self, id: Uuid, number: usize, kills: u64) {
         let limits = self.limits_given(id, number);
         let most = limits.memory_bytes_max.map(|most| format!(" of {}", format_bytes(most)));
@@ -165,7 +165,7 @@ impl State {
         self.emit(id, event.warning().pod(number));
     }
 
-    /// Tells of memory of a GPU that a run holds beyond its limit.
+    /// Reports GPU memory that a run holds beyond its limit.
     fn gpu_over(&mut self, id: Uuid, number: usize, over: &GpuOver) {
         let [held, limit] = [over.held_bytes, over.limit_bytes].map(format_bytes);
         let gpu = &over.gpu;
@@ -203,7 +203,7 @@ impl State {
         let given_up = pod.ended.is_some();
         let Some(model) = model else { return };
         let releasing = self.cluster.pods()[model].binding.releasing;
-        // Of a pod that was given up it is known why; one that was stopped ended because of that.
+        // The cause of a pod that was given up is known; a stopped one ended because of the stop.
         let is_known = given_up || (releasing && stopped);
         if !is_known && let Some(pod) = self.workloads.pod_mut(id, number) {
             pod.last_exit = Some(text.clone());
@@ -213,7 +213,7 @@ impl State {
         if !releasing {
             self.say_exit(id, number, exit, text.clone());
             if over {
-                // It was left to go on when its workload had ended.
+                // It was allowed to continue when its workload had ended.
                 self.cluster.vacate(model);
                 self.leave_if_over(id);
             } else {
@@ -258,8 +258,8 @@ impl State {
         self.emit(id, if exit.success() { event } else { event.warning() });
     }
 
-    /// Compares what the engine has with what it should have, after a start: the truth is the
-    /// engine's, the wish is the state's.
+    /// Compares the runs of the engine with those of the state, after a start: the engine has the
+    /// actual state, this state the desired one.
     pub(crate) fn reconcile(&mut self, listed: Vec<ListedRun>, limits_kept: LimitsKept) {
         self.runs.limits_kept = limits_kept;
         for run in &listed {
@@ -284,8 +284,8 @@ impl State {
         }
     }
 
-    /// Forgets pods of deleted workloads, but for those that have a run which should not exist: when it
-    /// has ended, the next start does.
+    /// Forgets pods of deleted workloads, except for those with an orphaned run: when that has
+    /// ended, the next start forgets them.
     pub(crate) fn forget_left(&mut self, pods: Vec<Uuid>) {
         let is_left =
             |pod: &Uuid| !self.runs.has_orphan(*pod) && self.workloads.home(*pod).is_none();
@@ -307,8 +307,8 @@ impl State {
         }
     }
 
-    /// The engine may know a later run than the state does, when an older copy of the state was
-    /// restored: its number must not be used again.
+    /// The engine may know a later run than the state, if an older copy of the state was restored:
+    /// its number must not be used again.
     fn keep_generations_ahead(&mut self, id: Uuid, number: usize, generation: u32) {
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         if generation <= pod.generation {
@@ -363,7 +363,7 @@ impl State {
     }
 }
 
-/// How a run with these limits ended, for people.
+/// End of a run with these limits, in words for users.
 pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
     match exit {
         Exit::Code(code) => format!("exit code {code}"),

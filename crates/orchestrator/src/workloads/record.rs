@@ -1,4 +1,4 @@
-//! Workloads and their pods as the state keeps them, and as they are stored.
+//! Records of workloads and their pods, in memory and as rows.
 
 use std::ops::Index;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Workload {
     pub(crate) project_id: u64,
     pub(crate) spec: Arc<WorkloadSpec>,
     pub(crate) created_at: Instant,
-    /// Its place in the model; none once it has ended.
+    /// Its id in the model; `None` once it has ended.
     pub(crate) model: Option<WorkloadId>,
     pub(crate) phase: Phase,
     pub(crate) phase_since: Instant,
@@ -35,71 +35,72 @@ pub(crate) struct Workload {
     /// Changed by `Workloads::set_pending` only.
     pub(crate) pending: Arc<[PendingReason]>,
     pub(crate) last_eviction: Option<ReasonView>,
-    /// What decisions follow from beside this, as it was written last; the model has it.
+    /// Last written history for decisions; the present one is in the model.
     pub(crate) past: Option<Box<WorkloadPast>>,
     pub(crate) over_quota: bool,
-    /// What all its pods ask for together.
+    /// Sum of the requests of all its pods.
     pub(crate) requested: Resources,
     pub(crate) pods: Pods,
     /// Its revisions, the oldest first, if it is an inference.
     pub(crate) revisions: Vec<Uuid>,
 }
 
-/// How a pod ended for good.
+/// Permanent end of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     Succeeded,
     Failed,
 }
 
-/// A pod. Where it is, the model knows.
+/// A pod. Its place is in the model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pod {
     pub(crate) id: Uuid,
     pub(crate) index: u32,
     pub(crate) generation: u32,
-    /// Its place in the model; none if it is no member of its set, or the workload has ended.
+    /// Its id in the model; `None` if it is no member of its set, or the workload has ended.
     pub(crate) model: Option<PodId>,
     pub(crate) placed_at: Option<Instant>,
-    /// Since when its workload has held places without a break.
+    /// Start of the time in which its workload has held places without a break.
     pub(crate) held_since: Option<Instant>,
     pub(crate) started_at: Option<Instant>,
     pub(crate) resized_at: Option<Instant>,
-    /// What its newest run was given, in thousandths of a GPU, if the scheduler chooses that; and
-    /// what the run before it was given, if that was another number.
+    /// GPU thousandths of its newest run, if the scheduler chooses them; and those of the run
+    /// before it, if the number was another.
     pub(crate) run_gpu_millis: Option<u64>,
     pub(crate) resized_from: Option<u64>,
-    /// When its run last reported that it saved its progress. Not stored: of one pod the model has it,
-    /// and several report again.
+    /// Time of the last checkpoint that its run reported. Not stored: for a single pod the model
+    /// has it, and several report again.
     pub(crate) saved_at: Option<Instant>,
-    /// The run has ended and is to be started again in its place at this time. While this is
-    /// set the pod holds its place without a process.
+    /// Time at which its ended run restarts in its place. While this is set the pod holds its place
+    /// without a process.
     pub(crate) restart_at: Option<Instant>,
-    /// It has its place, and begins when the others of its gang have theirs. Until then it holds
-    /// the place without a process, too.
+    /// True while it is placed and waits for the others of its gang. Until then it holds the place
+    /// without a process, too.
     pub(crate) waits_for_others: bool,
-    /// It has left its set, or does so as soon as its run has stopped.
+    /// True if it has left its set, or does so as soon as its run has stopped.
     pub(crate) left: bool,
-    /// Its own port, where the pods of its workload work together or serve.
+    /// Its own port, if the pods of its workload work together or serve.
     pub(crate) port: Option<u16>,
-    /// Who it is since it began again as another pod.
+    /// Its identity since it was relaunched as another pod.
     pub(crate) relaunch: Option<Relaunch>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
     pub(crate) last_exit_kind: Option<ExitKind>,
-    /// What keeps its run from starting, or from serving; not stored, because it is found again.
+    /// Fault that keeps its run from starting, or from serving; not stored, because it is
+    /// determined again.
     pub(crate) condition: Option<ReasonView>,
-    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of
-    /// its own accord from a requested one, and after a restart of the server the latter is
-    /// assumed.
+    /// Time of the request to stop its run, by the machine's clock. Not stored: it only
+    /// distinguishes an end by itself from a requested one, and after a restart of the server the
+    /// latter is assumed.
     pub(crate) released_at: Option<Instant>,
-    /// Runs lost in a row, and failures in its place in a row. Delays follow from them, and when a
-    /// master is given up.
+    /// Numbers of successive lost runs, and of successive failures in its place. Delays depend on
+    /// them, and when a master is given up.
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
-    /// How long it has held its place in pauses after failures.
+    /// Time in which it has held its place in back-offs after failures, in milliseconds.
     pub(crate) kept_ms: u64,
-    /// As it was written last.
+    /// Last written row.
     pub(crate) written: Option<Box<records::PodRow>>,
 }
 
@@ -118,12 +119,12 @@ impl Pod {
         self.index as usize
     }
 
-    /// Its number among the pods of its role: it may have begun again as another.
+    /// Its number in its role, which changes when it is relaunched as another pod.
     pub(crate) fn number_in_role(&self, spec: &WorkloadSpec) -> u32 {
         self.relaunch.map_or_else(|| spec.number_in_role(self.number()), |now| now.number)
     }
 
-    /// How often it has begun again as the pod that it is.
+    /// Number of restarts since it was last relaunched as another pod.
     pub(crate) fn restarts(&self) -> u32 {
         let after = self.relaunch.map_or(0, |now| now.after);
         self.generation.saturating_sub(after + 1)
@@ -164,7 +165,7 @@ impl Pods {
         self.0.iter_mut()
     }
 
-    /// Adds a pod of a number that none has.
+    /// Adds a pod with an unused number.
     pub(crate) fn insert(&mut self, pod: Pod) {
         if let Err(at) = self.position(pod.number()) {
             self.0.insert(at, pod);
@@ -188,8 +189,8 @@ impl FromIterator<Pod> for Pods {
     }
 }
 
-/// Name of a pod: of its run, or of the one that begins first or as soon as the pod need not wait in
-/// its place. One with a role has the same name in all its runs, as published.
+/// Name of a pod: of its run, or of its first or next run while it waits in its place. A pod with a
+/// role has the same name in all its runs, as published.
 pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     let (workload, (set, _)) = (&spec.name, spec.set_of(pod.number()));
     let generation = (pod.generation + u32::from(pod.waits_for_others)).max(1);
@@ -197,7 +198,7 @@ pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     if spec.is_of_groups()
         && let Some(group) = spec.group(set.group.as_ref())
     {
-        // As Kubernetes calls them: the leader after its group, the others after the leader.
+        // Names of Kubernetes: the leader after its group, the others after the leader.
         let gang = spec.gang_with(pod.number());
         return match gang.iter().position(|&other| other == pod.number()) {
             None | Some(0) => format!("{workload}-{group}"),
@@ -211,7 +212,7 @@ pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
     }
 }
 
-/// A pod's request in the scheduler's terms.
+/// A pod's request as the scheduler's type.
 pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
     model::PodRequest {
         gpu: spec.gpu.counted(),
@@ -220,7 +221,8 @@ pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
     }
 }
 
-/// Words for the values of an enum, both ways: adding a value without a word does not compile.
+/// Words for the values of an enum, in both directions: adding a value without a word does not
+/// compile.
 macro_rules! words {
     ($of:ident, $to:ident, $from:ident, $what:literal: $($value:ident = $word:literal),+) => {
         const fn $to(value: $of) -> &'static str {
@@ -311,7 +313,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
     })
 }
 
-/// A pod with its places, which are written as `place` says.
+/// The row of a pod with its places, in the form that `place` gives.
 pub(super) fn pod_row(
     workload: &Workload,
     pod: &Pod,
@@ -349,7 +351,7 @@ pub(super) fn pod_row(
     }
 }
 
-/// A pod without its places.
+/// A pod from its row, without its places.
 pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
     let at = |ms: Option<u64>| ms.map(Instant);
     let body = &row.body;

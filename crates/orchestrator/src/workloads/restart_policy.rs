@@ -1,5 +1,5 @@
-//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy,
-//! back-off, and taking out of the books what has ended or is deleted.
+//! Ends of runs and workloads: success, failure, retry, or permanent end. Owns: the restart policy,
+//! back-off, and removing ended and deleted workloads.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::workloads::relaunch::{Next, WELL_MS, was_killed};
 use crate::workloads::{Ended, Pod, Workload, record};
 use spec::{CleanPods, Restart};
 
-/// First delay after a failure; doubles with each.
+/// First delay after a failure, in milliseconds; doubled with each.
 const BACK_OFF_MS_MIN: u64 = 1000;
-/// Longest delay after a failure.
+/// Maximum delay after a failure, in milliseconds.
 pub(crate) const BACK_OFF_MS_MAX: u64 = 300_000;
 
-/// How long to wait after the failure that follows so many others.
+/// Delay after a failure that follows `failures` others, in milliseconds.
 fn back_off_ms(failures: u32) -> u64 {
     (BACK_OFF_MS_MIN << failures.min(20)).min(BACK_OFF_MS_MAX)
 }
 
 impl State {
-    /// A run ended by itself, well or badly: what follows from the restart policy.
+    /// Applies the restart policy to a run that ended by itself, with success or failure.
     pub(crate) fn ended_by_itself(
         &mut self,
         id: Uuid,
@@ -47,7 +47,7 @@ impl State {
                 return self.pause(id, number, pause);
             }
             Some(Next::AsAnother) => {
-                // That it was killed says nothing against it.
+                // A kill does not count as a failure.
                 let has_failed = !was_killed(exit);
                 self.relaunch(id, number, has_failed);
                 let pod = self.workloads.get(&id).and_then(|workload| workload.pods.get(number));
@@ -59,11 +59,11 @@ impl State {
         }
         match (spec.set_of(number).0.pod.restart, exit) {
             (_, Exit::CannotRun(_) | Exit::NotKept(_)) => self.end(id, number, Ended::Failed),
-            // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
-            // cannot start processes at the moment. It uses up no retry.
+            // Not caused by the workload: a reboot, a killed supervisor, a machine that cannot
+            // start processes at the moment. It uses up no retry.
             (_, Exit::Lost | Exit::NotStarted(_)) => {
                 let Some(pod) = self.workloads.pod_mut(id, number) else { return };
-                // A start alone proves nothing: it may be lost after each.
+                // A start alone is not enough: it may be lost after each.
                 if ran_ms >= WELL_MS {
                     pod.setbacks = 0;
                 }
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// Counts a failure of a pod. Answers how long to wait after it.
+    /// Counts a failure of a pod. Returns the delay after it, in milliseconds.
     fn note_failure(&mut self, id: Uuid, number: usize, ran_ms: u64) -> u64 {
         let Some(pod) = self.workloads.pod_mut(id, number) else { return BACK_OFF_MS_MIN };
         if ran_ms >= WELL_MS {
@@ -100,7 +100,7 @@ impl State {
         delay_ms
     }
 
-    /// Starts what has waited long enough in its place.
+    /// Restarts pods whose back-off in their place is over.
     pub(crate) fn restart_due(&mut self) {
         if self.halted {
             return;
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// The pod is done; when all are, so is the workload.
+    /// Ends a pod; when all have ended, so has the workload.
     pub(crate) fn end(&mut self, id: Uuid, number: usize, ended: Ended) {
         let now = self.now;
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
@@ -132,7 +132,7 @@ impl State {
             Ended::Failed => workload.goes_on_without(number),
         };
         if goes_on || workload.completed_at.is_some() {
-            // Others may have waited for it to begin, and it was never seen to run.
+            // Others may have waited for its start, and it was never seen to run.
             self.runs.assembling.insert(id);
             self.update_members(id);
             // It may be the last pod of a workload that has failed.
@@ -159,7 +159,7 @@ impl State {
         self.limits.note_expiry(&self.workloads[&id]);
     }
 
-    /// Takes a workload that is over out of the scheduler's sight, once nothing of it runs.
+    /// Removes a workload that is over from the model, once none of its pods has a place.
     pub(crate) fn leave_if_over(&mut self, id: Uuid) {
         let over = |w: &Workload| w.is_over() && !self.holds_any(w);
         if self.workloads.get(&id).is_some_and(over) {
@@ -171,7 +171,7 @@ impl State {
         }
     }
 
-    /// Has what is left of the runs of some pods deleted.
+    /// Deletes the leftovers of the runs of some pods.
     fn remove_runs<'a>(&mut self, pods: impl IntoIterator<Item = &'a Pod>) {
         for pod in pods {
             let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
@@ -187,13 +187,13 @@ impl State {
         self.decisions.forget(id, self.now);
         self.explain_one(id, &[]);
         if let Err(error) = self.cluster.remove_workload(model) {
-            // Only reached with a pod in a place, which the callers have ruled out.
+            // Only reached with a placed pod, which the callers have excluded.
             let note = format!("workload {id} ended and is still in the model: {error}");
             self.outbox.note(Note::Error(note));
         }
     }
 
-    /// Deletes a workload for good once nothing of it runs.
+    /// Completes the deletion of a workload once none of its pods has a place.
     pub(crate) fn finish_deletion(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let holds = |pod: &Pod| self.binding(pod).current.is_some() || self.runs.has_orphan(pod.id);

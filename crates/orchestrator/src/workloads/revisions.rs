@@ -1,9 +1,9 @@
 //! Inferences: a workload without pods of its own, and its revisions, which are workloads of their
-//! own kind. Owns: beginning, scaling, retiring and giving up a revision. Does not know about: when
-//! any of that is to be done (`serving`).
+//! own kind. Owns: creating, scaling, retiring and giving up a revision. Does not know about: the
+//! time of these actions (`serving`).
 //!
-//! What a revision runs never changes. Its replicas join and leave it. A retired revision stays,
-//! stopped, until there are too many.
+//! The pod specification of a revision never changes. Its replicas join and leave it. A retired
+//! revision stays, stopped, until there are too many.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,11 +21,12 @@ use crate::state::State;
 use crate::workloads::{Ended, Pod, Workload, Workloads, record};
 use view::{Phase, ReasonView};
 
-/// Most revisions of an inference that are remembered; the oldest of those that are over go first.
+/// Maximum number of revisions of an inference that are kept; the oldest that are over are deleted
+/// first.
 const REVISIONS_KEPT: usize = 10;
 
 impl Workload {
-    /// A new one that nothing has happened to, without pods.
+    /// A new workload without pods.
     pub(crate) fn new(
         id: Uuid,
         seq: u64,
@@ -63,7 +64,7 @@ impl Workload {
         self.spec.revision.is_some() && self.desired == Desired::Run && self.completed_at.is_none()
     }
 
-    /// True if none of its pods will ever start again. A revision that was retired stays so.
+    /// True if none of its pods will ever start again. A retired revision stays retired.
     pub(crate) fn is_over(&self) -> bool {
         self.completed_at.is_some() || (self.spec.revision.is_some() && !self.is_live_revision())
     }
@@ -74,13 +75,13 @@ impl Workload {
 }
 
 impl Workloads {
-    /// The workload as people know it: of a revision its inference, else itself.
+    /// The workload that users see: for a revision its inference, else itself.
     pub(crate) fn head_of(&self, id: Uuid) -> Uuid {
         let found = self.get(&id).and_then(|workload| workload.spec.revision);
         found.map_or(id, |revision| revision.of)
     }
 
-    /// The name people know a workload by: of a revision that of its inference.
+    /// The name that users see: for a revision that of its inference.
     pub(crate) fn known_name<'a>(&'a self, workload: &'a Workload) -> &'a str {
         let head = workload.spec.revision.and_then(|revision| self.get(&revision.of));
         &head.unwrap_or(workload).spec.name
@@ -96,7 +97,7 @@ impl Workloads {
 }
 
 impl State {
-    /// Makes a revision known to its inference, which is then what the newest of them is.
+    /// Adds a revision to its inference, whose specification becomes that of the newest.
     pub(crate) fn adopt(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(revision) = workload.spec.revision else { return };
@@ -106,7 +107,7 @@ impl State {
         self.follow_newest(revision.of);
     }
 
-    /// An inference is what the newest of its revisions is.
+    /// Copies the specification of the newest revision to its inference.
     fn follow_newest(&mut self, head: Uuid) {
         let newest = self.workloads.get(&head).and_then(|head| head.revisions.last());
         let newest = newest.and_then(|id| self.workloads.get(id)).map(|newest| newest.spec.clone());
@@ -118,7 +119,7 @@ impl State {
         }
     }
 
-    /// What the pods of a revision that are wanted ask for.
+    /// Updates the requests of the replicas of a revision that should run.
     fn count_requested(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let wanted = workload.pods.iter().filter(|pod| !pod.left);
@@ -133,7 +134,7 @@ impl State {
         }
     }
 
-    /// Begins the next revision of an inference, with so many replicas.
+    /// Creates the next revision of an inference, with this number of replicas.
     pub(crate) fn begin_revision(
         &mut self,
         head: Uuid,
@@ -146,7 +147,7 @@ impl State {
         let project_id = found.project_id;
         let replicas_max = spec.serving.as_ref().map_or(1, |s| s.scaling.replicas_max);
         let mut spec = WorkloadSpec {
-            // A name that no workload can be given.
+            // A name that no workload can have.
             name: format!("{}.{number}", found.spec.name),
             revision: Some(Revision { of: head, number }),
             ..spec
@@ -162,7 +163,7 @@ impl State {
         Ok(())
     }
 
-    /// Gives an inference new values: its next revision.
+    /// Updates an inference by a new revision.
     pub(crate) fn update_inference(
         &mut self,
         by: &str,
@@ -186,7 +187,7 @@ impl State {
         let project = self.org.project(head.project_id)?;
         let project_id = head.project_id;
         let mut spec = self.check(project, wanted)?;
-        // It stays the work of its submitter; the audit log says who changed it.
+        // The submitter stays; the audit log has the author of the change.
         spec.submitted_by.clone_from(&head.spec.submitted_by);
         spec.submitter_id.clone_from(&head.spec.submitter_id);
         if spec == *head.spec {
@@ -204,7 +205,7 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// Says which replicas of a revision should run, by their numbers.
+    /// Sets the replicas of a revision that should run, by their numbers.
     pub(crate) fn scale(
         &mut self,
         id: Uuid,
@@ -221,7 +222,7 @@ impl State {
         Ok(Subject::Nothing)
     }
 
-    /// Has the replicas of a revision with these numbers wanted, and no others.
+    /// Makes exactly the replicas with these numbers run.
     pub(super) fn set_wanted(&mut self, id: Uuid, wanted: &BTreeSet<u32>, why: &str) {
         let before = self.workloads[&id].wanted();
         let after = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
@@ -244,7 +245,7 @@ impl State {
         }
     }
 
-    /// Stops a revision that another has taken the place of.
+    /// Stops a revision that another has replaced.
     pub(crate) fn retire(&mut self, id: Uuid) -> Result<Subject, Error> {
         let workload = self.live_revision(id)?;
         let number = workload.spec.revision.map_or(0, |revision| revision.number);
@@ -256,7 +257,7 @@ impl State {
         Ok(Subject::Nothing)
     }
 
-    /// Ends a revision that never got ready.
+    /// Ends a revision that never became ready.
     pub(crate) fn give_up(&mut self, id: Uuid, why: &str) -> Result<Subject, Error> {
         self.live_revision(id)?;
         let now = self.now;
@@ -278,7 +279,7 @@ impl State {
         Ok(Subject::Nothing)
     }
 
-    /// Shows whether a run of a replica is ready. One that is not the present run any more is
+    /// Publishes the readiness of a run of a replica. A run that is no longer the present one is
     /// ignored.
     pub(crate) fn note_ready(&mut self, run: RunKey, fault: Option<String>) {
         let Some((id, number)) = self.workloads.home(run.pod) else { return };
@@ -302,7 +303,7 @@ impl State {
         Err(Error::conflict(format!("`{name}` is not a revision that serves")))
     }
 
-    /// Takes a revision that is gone from its inference, which may go with the last.
+    /// Removes a deleted revision from its inference, whose deletion may wait for the last one.
     pub(crate) fn disown(&mut self, revision: Revision, id: Uuid) {
         if let Some(head) = self.workloads.get_mut(&revision.of) {
             head.revisions.retain(|&known| known != id);
@@ -342,8 +343,8 @@ impl State {
         }
     }
 
-    /// The phase of an inference: that of its newest revision that lives, and `Updating` for as long
-    /// as an older one serves beside it.
+    /// The phase of an inference: that of its newest live revision, and `Updating` while an older
+    /// one serves beside it.
     pub(crate) fn phase_of_head(&self, head: &Workload) -> Phase {
         if head.desired == Desired::Delete {
             return Phase::Deleting;
@@ -368,7 +369,7 @@ impl State {
         }
     }
 
-    /// A new workload with so many pods.
+    /// A new workload with this number of pods.
     pub(crate) fn new_workload(
         &mut self,
         project_id: u64,
@@ -380,7 +381,7 @@ impl State {
         Workload { pods, ..Workload::new(id, seq, project_id, Arc::new(spec), self.now) }
     }
 
-    /// Takes a new workload in, to be written.
+    /// Adds and writes a new workload.
     pub(crate) fn take_in(&mut self, workload: Workload) -> Result<(), Error> {
         let id = workload.id;
         self.add(workload, false)?;
@@ -392,7 +393,7 @@ impl State {
     }
 }
 
-/// Tells a replica where to listen: in `PORT`, and where `$(PORT)` is written.
+/// Passes its port to a replica: in `PORT`, and in place of `$(PORT)`.
 pub(crate) fn tell_port(run: &mut RunSpec, port: u16) {
     let port = port.to_string();
     let words = run.command.iter_mut().flatten().chain(&mut run.args).chain(run.env.values_mut());

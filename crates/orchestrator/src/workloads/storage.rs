@@ -1,5 +1,5 @@
-//! What is written of workloads, and how they are after a restart: in the places that are still
-//! there. Owns: what becomes of one whose place is gone.
+//! Rows of workloads, and their restoration after a restart in the places that still exist. Owns:
+//! the handling of a workload whose place no longer exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,8 @@ pub(crate) fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 }
 
 impl Workloads {
-    /// Has all pods of these workloads written with them next: their rows have other dates.
+    /// Makes all pods of these workloads be written with them next: the dates of their rows
+    /// changed.
     pub(crate) fn write_again(&mut self, ids: &[Uuid]) {
         for id in ids {
             let pods = self.all.get_mut(id).into_iter().flat_map(|one| one.pods.iter_mut());
@@ -34,8 +35,8 @@ impl Workloads {
 }
 
 impl State {
-    /// What has changed of workloads, as rows. A pod that stands as it was written is not written
-    /// again: a workload may have many. Nor is the past.
+    /// Changes of workloads as rows. A pod or a history that is equal to the written one is not
+    /// written again: a workload may have many pods.
     pub(crate) fn changed_rows(&mut self, ids: &BTreeSet<Uuid>) -> Vec<Change> {
         let mut changes = Vec::new();
         for id in ids {
@@ -46,8 +47,8 @@ impl State {
                 record::pod_row(workload, pod, &place, |place| self.place_body(place))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
-            // Of one that has left the model nothing is to be known again, and nothing is kept: its
-            // moments would stay as they are when the clock is set.
+            // A workload that has left the model has no history to restore, and none is kept: its
+            // moments would not be shifted when the clock is set.
             let past = workload.model.map(|id| WorkloadPast::of(&self.cluster.workloads()[id]));
             let past = past.unwrap_or_default();
             let Some(workload) = self.workloads.get_mut(id) else { continue };
@@ -65,7 +66,8 @@ impl State {
         changes
     }
 
-    /// Workloads with their pods; answers what each pod was, with its number in its workload.
+    /// Restores workloads with their pods; returns the row of each pod, with its number in its
+    /// workload.
     pub(crate) fn restore_workloads(
         &mut self,
         workloads: Vec<records::WorkloadRow>,
@@ -75,7 +77,7 @@ impl State {
         let mut placed = Vec::new();
         for row in workloads {
             let (id, mut workload) = (row.id, record::workload_from_row(row)?);
-            // The clock may have been set back since: no delay is longer than the longest.
+            // The clock may have been set back since: no delay may exceed the maximum.
             let latest = self.now.plus_ms(BACK_OFF_MS_MAX);
             workload.not_before = workload.not_before.map(|at| at.min(latest));
             let rows = pods.remove(&id).unwrap_or_default();
@@ -91,8 +93,8 @@ impl State {
         Ok(placed)
     }
 
-    /// First every place that is held, then every place that is kept for someone: a reservation
-    /// must not crowd out what runs.
+    /// Restores first all current places, then all reservations: a reservation must not displace a
+    /// running pod.
     pub(crate) fn restore_places(&mut self, placed: &[(Uuid, usize, PodRow)]) {
         for (id, number, row) in placed {
             self.restore_current(*id, *number, row);
@@ -103,7 +105,7 @@ impl State {
         for (id, number, row) in placed {
             self.restore_next(*id, *number, row);
         }
-        // What was left to end may have lost its place instead.
+        // A pod that was allowed to end may have lost its place instead.
         for (id, ..) in placed {
             self.leave_if_over(*id);
         }
@@ -141,7 +143,8 @@ impl State {
         let Some(body) = &row.body.next else { return };
         let found = self.workloads.get(&id).filter(|w| w.desired == Desired::Run);
         let Some(pod) = found.and_then(|w| w.pods[number].model) else { return };
-        // A reservation that no longer fits is no loss: the scheduler finds the pod another.
+        // A reservation that no longer fits is dropped: the scheduler finds another place for the
+        // pod.
         if let Some(place) = self.place(body, pod, false) {
             let mut binding = self.cluster.pods()[pod].binding.clone();
             if binding.current.is_none() || binding.releasing {
@@ -151,7 +154,7 @@ impl State {
         }
     }
 
-    /// A place as it is stored: the model knows nodes by number, the disk by name.
+    /// The stored form of a place: the model refers to nodes by id, a row by name.
     pub(super) fn place_body(&self, place: &Placement) -> PlacementBody {
         let gpus = self.nodes.get(place.node).map(|node| &*node.spec.gpus).unwrap_or_default();
         let instance = |share: &DeviceShare| {
@@ -165,9 +168,8 @@ impl State {
         }
     }
 
-    /// The stored place, if it still exists and nothing else has its devices. What runs (`now`)
-    /// goes on when the machine has less CPU or memory than before; what is only kept for
-    /// someone has to fit.
+    /// The stored place, if it still exists and its devices are free. A running pod (`now`) stays
+    /// when the machine has less CPU or memory than before; a reservation must fit.
     fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
         let named = self.nodes.named(&body.node)?;
         let (id, gpus) = (named.id, &named.spec.gpus);

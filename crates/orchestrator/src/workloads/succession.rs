@@ -1,6 +1,6 @@
-//! Places that pass from a revision of an inference to the one that takes over, and back where that
-//! is given up. Owns: which replica gets which place. Does not know about: when a replica goes
-//! (`serving`), and whether a pod may have the place of another (`model`).
+//! Places that a revision of an inference passes on to its successor, and back when that is given
+//! up. Owns: the choice of the place of each replica. Does not know about: when a replica stops
+//! (`serving`), and the conditions of taking over a place (`model`).
 
 use model::{Placement, PodBinding, PodId};
 use uuid::Uuid;
@@ -17,15 +17,15 @@ struct Inheritance {
 }
 
 impl State {
-    /// The newest of the other revisions of its inference that serve, or may again.
+    /// The newest of the other live revisions of its inference.
     pub(super) fn newest_beside(&self, id: Uuid) -> Option<Uuid> {
         let head = self.workloads.get(&self.workloads.get(&id)?.spec.revision?.of)?;
         let mut live = self.workloads.revisions_of(head).rev().filter(|w| w.is_live_revision());
         live.next().map(|newest| newest.id).filter(|&newest| newest != id)
     }
 
-    /// Stops replicas of a revision. Replicas of another revision that wait and ask for no more get
-    /// their places reserved: the room of a revision is its successor's.
+    /// Stops replicas of a revision. Their places are reserved for waiting replicas of another
+    /// revision that request no more: the successor inherits the capacity of a revision.
     pub(super) fn pass_on(&mut self, id: Uuid, to: Option<Uuid>, are: impl Fn(&Pod) -> bool) {
         let Some(to) = to else { return self.release_those(id, are) };
         let inherited = self.inheritances(id, to, &are);
@@ -52,8 +52,8 @@ impl State {
         inherited.collect()
     }
 
-    /// Gives the places of a revision that is given up back to the revision before it, which wants as
-    /// many replicas again.
+    /// Returns the places of a revision that is given up to the revision before it, which scales up
+    /// to the same number of replicas.
     pub(super) fn give_back(&mut self, id: Uuid) {
         let before = self.newest_beside(id);
         if let Some(before) = before {

@@ -1,6 +1,6 @@
-//! Changes to a workload that exists. Owns: which of its values can change, when, and what is
-//! recorded about it. What its pods run never changes: an inference gets a new revision
-//! (`revisions`), and everything else is submitted again.
+//! Updates of a workload. Owns: the fields that can change, when, and the records of a change. The
+//! specification of its pods never changes: an inference gets a new revision (`revisions`), and any
+//! other workload is submitted again.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{Error, pools};
 use spec::{UserLimit, WorkloadSpec};
 
 impl WorkloadChange {
-    /// The specification with this change made.
+    /// Applies this change to a specification.
     fn made_to(self, spec: &WorkloadSpec) -> Result<WorkloadSpec, Error> {
         let mut spec = spec.clone();
         if let Some(limit) = self.gpu_limit {
@@ -49,7 +49,7 @@ impl WorkloadChange {
                 };
             }
         }
-        // What an older version let pass does not stand in the way of other changes.
+        // A label that an older version accepted must not prevent other changes.
         if changes_labels {
             spec::check_labels(&spec.labels)?;
         }
@@ -57,7 +57,7 @@ impl WorkloadChange {
     }
 }
 
-/// The values of which one differs, in words, each with whether it concerns how the workload runs.
+/// The differing fields, in words, each with `true` if it affects how the workload runs.
 fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
     let yes = |value: bool| if value { "yes" } else { "no" };
     let mut all = Vec::new();
@@ -99,7 +99,7 @@ fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
 }
 
 impl State {
-    /// Changes a workload. A change to the values it has already does nothing.
+    /// Updates a workload. A change to the present values does nothing.
     pub(crate) fn update_workload(
         &mut self,
         by: &str,
@@ -123,7 +123,7 @@ impl State {
             return Ok(Subject::Workload(id));
         }
         self.may_change(workload, &spec, &changed)?;
-        // What takes less is always allowed.
+        // A smaller specification is always allowed.
         let (was, bytes) = (workload.spec.json_bytes(), spec.json_bytes());
         if bytes > was {
             let beside = self.workloads.bytes_in(workload.project_id).saturating_sub(was);
@@ -147,7 +147,7 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// Has the engine keep a run to its limits of GPUs, which may have changed since it started.
+    /// Updates the GPU limits of a run in the engine, which may have changed since it started.
     pub(crate) fn limit_gpus(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(pod) = workload.pods.get(number) else { return };
@@ -162,7 +162,7 @@ impl State {
         self.outbox.act([Action::LimitGpus(run.spec.key, most)]);
     }
 
-    /// Refuses a change that a workload in this state cannot take.
+    /// Refuses a change that is not possible in the state of the workload.
     fn may_change(
         &self,
         workload: &Workload,

@@ -11,12 +11,12 @@ use super::{say, web};
 
 /// Time between two lines.
 const TELL_EVERY: Duration = Duration::from_secs(1);
-/// How long is waited after a request that failed.
+/// Wait after a request that failed.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Most requests at a time.
 const PROCESSES_MAX: u32 = 1024;
 
-/// Whom to ask, and how many at a time.
+/// Server to send requests to, and how many at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
     host: String,
@@ -81,7 +81,7 @@ fn number<T: TryFrom<u32>>(flag: &str, text: &str, most: u32) -> Result<T, Strin
 /// The outcome of a request: how long it took and which replica answered, or why none did.
 type Outcome = Result<(Duration, String), String>;
 
-/// Asks for ever, and tells each second how that goes.
+/// Sends requests for ever, and prints their results each second.
 pub(super) fn run(options: &Options) -> Result<Infallible, String> {
     let Options { host, port, path, processes } = options;
     say(&format!("Simulated: asking http://{host}:{port}{path}, {processes} at a time"))?;
@@ -99,7 +99,7 @@ pub(super) fn run(options: &Options) -> Result<Infallible, String> {
     }
 }
 
-/// Until the reader is gone.
+/// Sends requests until the reader is gone.
 fn ask(options: &Options, outcomes: &Sender<Outcome>) {
     loop {
         let since = Instant::now();
@@ -114,7 +114,7 @@ fn ask(options: &Options, outcomes: &Sender<Outcome>) {
     }
 }
 
-/// Who answered, as the server that goes with this client says.
+/// Pod that answered, from the body of the server that belongs to this client.
 fn pod(body: &str) -> String {
     let after = body.split_once("\"pod\":\"").map_or("", |(_, after)| after);
     after.split('"').next().unwrap_or_default().to_owned()

@@ -1,9 +1,9 @@
-//! One pod of a search for good hyperparameters. Owns: the grid, who takes which experiment of it,
-//! and the table of results in a folder that the pods share. Does not know about: how an experiment
-//! trains.
+//! One pod of a search for good hyperparameters. Owns: the grid, the assignment of its experiments
+//! to pods, and the table of results in a folder that the pods share. Does not know about: how an
+//! experiment trains.
 //!
-//! An experiment is taken by a lock on its file, which goes with the process however that ends. So
-//! one that was stopped or killed half way is taken up by the next pod, at its last checkpoint.
+//! A pod takes an experiment by a lock on its file, which ends with the process in any case. So the
+//! next pod resumes an experiment that was stopped or killed half way, at its last checkpoint.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -21,20 +21,20 @@ use crate::{EXIT_INTERRUPTED, EXIT_USAGE, Ending, complain};
 
 const BATCHES: [u32; 3] = [32, 64, 128];
 const LEARNING_RATES: [f32; 4] = [0.2, 0.05, 0.01, 0.002];
-/// Steps of an experiment, if nothing is said.
+/// Default number of steps of an experiment.
 const STEPS: u64 = 60;
-/// Where images of searches find what their pods share.
+/// Folders that pods of a search share in its images.
 const MOUNTS: [&str; 2] = ["/hpo", "/nfs"];
 const RESULTS: &str = "results.json";
 
-/// How an experiment did.
+/// Result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Outcome {
     experiment: usize,
     batch: u32,
     learning_rate: f32,
     accuracy: f32,
-    /// Who did it.
+    /// Pod that ran it.
     pod: String,
 }
 
@@ -142,7 +142,7 @@ impl Sweep {
                 Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(error)) => return Err(failed("lock", &path)(error)),
             }
-            // Only now: the pod that held it may just have written its result.
+            // Checked only now: the pod that held it may just have written its result.
             if self.outcomes()?.iter().all(|outcome| outcome.experiment != experiment) {
                 return Ok(Some((experiment, file)));
             }
@@ -192,7 +192,7 @@ fn grid(experiment: usize) -> (u32, f32) {
     (BATCHES[batch % BATCHES.len()], LEARNING_RATES[rate])
 }
 
-/// How well the network of the last checkpoint does.
+/// Accuracy of the network in the last checkpoint.
 fn accuracy(options: &Options) -> Result<f32, String> {
     let vault = Vault::open(&options.checkpoint_dir).map_err(|error| error.to_string())?;
     let fresh = Trainer::new(options.seed).snapshot();

@@ -11,7 +11,7 @@ use super::{Env, pod_name, port, say, web};
 
 /// The default port of the image of the first generation.
 const PORT: u16 = 8888;
-/// How long one answer takes.
+/// Duration of one response.
 const ANSWER: Duration = Duration::from_millis(100);
 
 pub(super) fn run(env: Env<'_>) -> Result<Infallible, String> {

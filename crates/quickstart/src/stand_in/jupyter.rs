@@ -1,5 +1,5 @@
-//! Stands in for `jupyter/scipy-notebook`. Owns: that the machine's own Jupyter runs if there is
-//! one, started as that image would, and else a page that says that there is none.
+//! Stands in for `jupyter/scipy-notebook`. Owns: running the machine's own Jupyter if there is one,
+//! started as that image would, and else a page that reports that there is none.
 
 use std::collections::hash_map::RandomState;
 use std::convert::Infallible;
@@ -12,11 +12,11 @@ use std::process::Command;
 
 use super::{Env, port, say, web};
 
-/// Where the image serves.
+/// Port of the image.
 const PORT: u16 = 8888;
 /// Jupyter's own programs, the newer one first.
 const PROGRAMS: [&str; 2] = ["jupyter-lab", "jupyter-notebook"];
-/// How the programs begin by which the image starts Jupyter.
+/// Prefix of the programs by which the image starts Jupyter.
 const START: &str = "start-notebook";
 
 pub(super) fn run(args: &[String], env: Env<'_>) -> Result<Infallible, String> {
@@ -65,7 +65,7 @@ fn stand_in(port: u16) -> Result<Infallible, String> {
     web::serve(&listener, move || web::Answer { kind: "text/html", body: page.clone() })
 }
 
-/// As long as Jupyter's own. It opens nothing: the page is for everyone.
+/// A token as long as Jupyter's own. It protects nothing: the page is for everyone.
 fn token() -> String {
     (0..3).map(|_| format!("{:016x}", RandomState::new().build_hasher().finish())).collect()
 }

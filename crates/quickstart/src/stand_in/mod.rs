@@ -1,5 +1,5 @@
-//! Programs that stand in for demo images where no container runs them. Owns: which word is which,
-//! and how one ends that cannot go on. Whatever they print or show says that it is simulated.
+//! Programs that stand in for demo images where no container runs them. Owns: the words that select
+//! them, and the end of one that fails. All their output states that it is simulated.
 
 mod client;
 mod hpo;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use crate::{EXIT_USAGE, complain};
 
-/// How a program reads its environment.
+/// Function that reads the environment of a program.
 pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A program, with its arguments and its environment.
@@ -38,7 +38,7 @@ pub(crate) fn program(word: &str) -> Option<Program> {
     Some(program)
 }
 
-/// They end by a signal only, or with why they could not go on.
+/// Exit code of a program that only a signal or an error ends.
 fn ended(result: Result<Infallible, String>) -> ExitCode {
     match result {
         Ok(never) => match never {},
@@ -58,7 +58,7 @@ fn say(line: &str) -> Result<(), String> {
         .map_err(|error| format!("no output: {error}"))
 }
 
-/// Where to listen: as the environment says, else where the image does.
+/// Port to listen on: that of the environment, else that of the image.
 fn port(env: Env<'_>, usual: u16) -> Result<u16, String> {
     let Some(text) = env("PORT").filter(|text| !text.is_empty()) else { return Ok(usual) };
     text.parse().map_err(|_| format!("PORT must be a number from 1 to 65535, not `{text}`"))

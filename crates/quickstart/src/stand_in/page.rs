@@ -1,10 +1,10 @@
-//! Stands in for `zembutsu/docker-sample-nginx`. Owns: a page that says which pod shows it.
+//! Stands in for `zembutsu/docker-sample-nginx`. Owns: a page with the name of its pod.
 
 use std::convert::Infallible;
 
 use super::{Env, pod_name, port, say, web};
 
-/// Where the image serves.
+/// Port of the image.
 const PORT: u16 = 80;
 
 pub(super) fn run(env: Env<'_>) -> Result<Infallible, String> {

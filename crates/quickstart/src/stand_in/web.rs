@@ -1,6 +1,6 @@
 //! As much of HTTP/1.1 as a page and a demo request need, for both ends. Owns: reading a message
-//! and writing one; each has a connection of its own. Does not know about: what is asked and
-//! answered.
+//! and writing one; each has a connection of its own. Does not know about: the contents of requests
+//! and responses.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -12,17 +12,17 @@ use std::time::Duration;
 /// Most bytes of the head of a request, and of a body that is waited for.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 const BODY_BYTES_MAX: u64 = 16 << 20;
-/// How long the other end may be silent.
+/// Longest silence of the other end.
 const SILENCE_MAX: Duration = Duration::from_secs(310);
-/// How long is waited after a connection that could not be taken.
+/// Wait after a connection that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// What is answered.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Its type, such as `text/html`.
     pub(super) kind: &'static str,
-    /// What it says.
+    /// Body of the response.
     pub(super) body: String,
 }
 

@@ -1,5 +1,5 @@
-//! What would let a workload start. Owns: the sentence of it, and what to type for it. Does not know
-//! about: how it was found.
+//! Changes that would let a workload start. Owns: the sentence of each, and its commands. Does not
+//! know about: how it was found.
 
 use model::Taint;
 use units::Instant;
@@ -10,41 +10,41 @@ use crate::WorkloadRef;
 /// Steps to follow an advice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HowTo {
-    /// Commands in this order; none if no command does it by itself.
+    /// Commands in this order; empty if no command makes the change.
     pub commands: Vec<String>,
-    /// The owner of the right to do it, where the reader lacks it.
+    /// The role or person with the permission, where the reader lacks it.
     pub ask: Option<String>,
 }
 
 impl HowTo {
-    /// The sentence of an advice, and who may follow it.
+    /// The sentence of an advice, with the person to ask if there is one.
     #[must_use]
     pub fn sentence(&self, advice: &Advice, now: Instant) -> String {
         let ask = self.ask.as_ref().map_or_else(String::new, |who| format!("; ask {who}"));
         format!("{}{ask}", advice.text(now))
     }
 
-    /// The sentence, and what to type on lines of its own.
+    /// The sentence, and each command on a line of its own.
     pub(super) fn lines(&self, advice: &Advice, now: Instant) -> Vec<String> {
         let commands = self.commands.iter().map(|command| format!("  {command}"));
         std::iter::once(self.sentence(advice, now)).chain(commands).collect()
     }
 }
 
-/// A change that lets the workload start, as tried out.
+/// A change that lets the workload start, verified by a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// The workload that waits.
     pub workload: WorkloadRef,
-    /// What to change.
+    /// The change.
     pub change: Change,
-    /// Workloads that would be stopped or moved for it then.
+    /// Number of workloads that the decision after it would preempt or move.
     pub disturbs: u32,
 }
 
 impl Advice {
-    /// What to type for it, in this order; none if no command does it by itself. The request
-    /// at the submission can only be changed by another one, whose words are not known here.
+    /// Commands that make the change, in this order; empty if no command does. The request of a
+    /// workload can only be changed by a new submission, whose options are not known here.
     #[must_use]
     pub fn commands(&self) -> Vec<String> {
         let update = |flag: &str, value: &str| {
@@ -72,7 +72,7 @@ impl Advice {
         .unwrap_or_default()
     }
 
-    /// True if another revision of the same inference would have to end.
+    /// True if the change ends another revision of the same inference.
     #[must_use]
     pub fn replaces_own_revision(&self) -> bool {
         match &self.change {
@@ -81,7 +81,7 @@ impl Advice {
         }
     }
 
-    /// One sentence.
+    /// Text of the advice in one sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
         if let Change::End { workload } = &self.change
@@ -101,7 +101,7 @@ impl Advice {
     }
 }
 
-/// What a workload is called on a command line.
+/// Name and project of a workload for a command line.
 struct Named<'a> {
     name: &'a str,
     project: &'a str,

@@ -1,5 +1,5 @@
-//! One change that might let a workload start. Owns: making it on a copy of the cluster. Does not know
-//! about: which are worth a try.
+//! One change that might let a workload start. Owns: making it on a copy of the cluster. Does not
+//! know about: which changes are worth a try.
 
 use model::{
     Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, PodBinding, Share, Toleration,
@@ -9,15 +9,15 @@ use units::Instant;
 
 use super::Change;
 
-/// Makes the change to the cluster. Returns the workload as it is known then, and the time to
-/// decide at; none if the change cannot be made.
+/// Makes the change to the cluster. Returns the id of the workload in it, and the time of the
+/// decision; `None` if the change cannot be made.
 pub fn apply_change(
     change: &Change,
     cluster: &mut Cluster,
     id: WorkloadId,
     now: Instant,
 ) -> Option<(WorkloadId, Instant)> {
-    // The request changes by another submission, which is the youngest.
+    // A changed request is a new submission, which is the youngest.
     let seq = cluster.workloads().iter().map(|(_, other)| other.spec.seq).max();
     let youngest = (seq.unwrap_or(0) + 1, now);
     let mut set = |change: &dyn Fn(&mut WorkloadSpec)| {
@@ -113,7 +113,7 @@ fn apply_to_others(change: &Change, cluster: &mut Cluster) -> Option<()> {
             let spec = spec_of(&cluster.nodes()[named(cluster, like)?]);
             for number in 0..*count {
                 let (name, mut labels) = (format!("{like}+{number}"), spec.labels.clone());
-                // A label with a value of its own for each node is not copied.
+                // A label with a different value on each node is not copied.
                 let own = labels.iter_mut().filter(|(label, _)| is_host(label));
                 own.for_each(|(_, value)| value.clone_from(&name));
                 cluster.add_node(NodeSpec { name, labels, ..spec.clone() });
@@ -128,20 +128,19 @@ fn named(cluster: &Cluster, name: &str) -> Option<NodeId> {
     cluster.nodes().iter().find(|(_, node)| node.name == name).map(|(id, _)| id)
 }
 
-/// A node like this one.
+/// The specification of a node like this one.
 fn spec_of(node: &Node) -> NodeSpec {
     NodeSpec { name: String::new(), ..node.as_built() }
 }
 
-/// Submits a workload once more, changed by this.
+/// Submits a workload again with a changed specification.
 type Again<'a> = dyn FnMut(&dyn Fn(&mut WorkloadSpec)) -> Option<WorkloadId> + 'a;
 
 fn constrain(set: &mut Again<'_>, change: impl Fn(&mut Constraints)) -> Option<WorkloadId> {
     set(&|spec| spec.pod_sets.iter_mut().for_each(|set| change(&mut set.constraints)))
 }
 
-/// The workload with another specification. None for one of which some pods have a place or will
-/// not run.
+/// Replaces the specification of a workload. `None` if some of its pods are placed or will not run.
 fn respec(
     cluster: &mut Cluster,
     id: WorkloadId,

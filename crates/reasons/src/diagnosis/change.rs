@@ -1,5 +1,5 @@
-//! One change that might let a workload start. Owns: what can be changed, and the sentence of it.
-//! Does not know about: making the change.
+//! One change that might let a workload start. Owns: the possible changes, and the sentence of
+//! each. Does not know about: making the change.
 
 use model::{QueueId, Taint};
 use units::{Instant, Kind, format_bytes, format_millis};
@@ -12,12 +12,12 @@ use crate::{WorkloadRef, number, of};
 pub enum Change {
     /// Fewer whole GPUs for each pod.
     Gpus {
-        /// So many.
+        /// Number of GPUs.
         gpus: u32,
     },
     /// A smaller share of a GPU.
     Share {
-        /// Thousandths.
+        /// Thousandths of a GPU.
         millis: u64,
     },
     /// Less GPU memory.
@@ -27,16 +27,16 @@ pub enum Change {
     },
     /// Fewer pods of a set that start together.
     Pods {
-        /// Which set.
+        /// Index of the set.
         set: usize,
         /// Its name; empty if there is only one.
         role: String,
-        /// So many.
+        /// Number of pods.
         pods: u32,
     },
     /// Fewer cores for each pod.
     Cpu {
-        /// Thousandths.
+        /// Thousandths of a core.
         millis: u64,
     },
     /// Less main memory for each pod.
@@ -44,78 +44,78 @@ pub enum Change {
         /// Bytes.
         bytes: u64,
     },
-    /// Let its size be halved until it fits.
+    /// Halving of its size until it fits.
     Elastic,
-    /// Let it be preempted.
+    /// Permission to preempt it.
     Preemptible,
-    /// A higher priority, of those that have a name.
+    /// A higher priority with a named class.
     Priority {
-        /// Its name.
+        /// Name of the class.
         class: &'static str,
-        /// What it is worth.
+        /// Value of the class.
         priority: u32,
     },
-    /// Do without a label.
+    /// Removal of a required label.
     WithoutSelector {
-        /// Which.
+        /// Key of the label.
         key: String,
     },
-    /// Do without the required affinity.
+    /// Removal of the required affinity.
     WithoutAffinity {
-        /// What it demands, in words.
+        /// The required affinity in words.
         demands: String,
     },
-    /// Without required pod affinity and anti-affinity.
+    /// Removal of required pod affinity and anti-affinity.
     WithoutPodAffinity,
-    /// Another node pool than those it names.
+    /// Another node pool than the named ones.
     NodePool {
-        /// The pools it names.
+        /// Names of its pools now.
         from: Vec<String>,
-        /// The pool to name instead.
+        /// Name of the pool to use instead.
         to: String,
     },
-    /// Tolerate a taint.
+    /// A toleration of a taint.
     Tolerate {
-        /// Which.
+        /// The taint.
         taint: Taint,
     },
-    /// Wait; then the guaranteed run time of a victim is over, or its own delay.
+    /// Waiting for the end of the guaranteed run time of a victim, or of its own preemption delay.
     Wait {
-        /// Until then.
+        /// The end of this time.
         until: Instant,
     },
-    /// That this one ends.
+    /// The end of another workload.
     End {
-        /// Who.
+        /// The workload.
         workload: WorkloadRef,
     },
-    /// A larger quota.
+    /// A larger quota of some queues.
     Quota(Vec<Raise>),
-    /// A larger limit.
+    /// A larger limit of some queues.
     Limit(Vec<Raise>),
-    /// Open a node that is cordoned.
+    /// Uncordoning of a node.
     Uncordon {
-        /// Its name.
+        /// Name of the node.
         node: String,
     },
-    /// Remove a taint from a node.
+    /// Removal of a taint from a node.
     Untaint {
-        /// The name of the node.
+        /// Name of the node.
         node: String,
-        /// Which taint.
+        /// The taint.
         taint: Taint,
     },
     /// More nodes.
     Nodes {
-        /// Like this one.
+        /// Name of the node that they equal.
         like: String,
-        /// So many.
+        /// Number of nodes.
         count: u32,
     },
 }
 
 impl Change {
-    /// Short stable name.
+    /// Short stable name of the kind of change.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -143,8 +143,7 @@ impl Change {
         }
     }
 
-    /// The value that is asked for instead, of a change of the request; a taint as
-    /// `KEY=VALUE:EFFECT`.
+    /// The new value, for a change of the request; a taint as `KEY=VALUE:EFFECT`.
     #[must_use]
     pub fn to(&self) -> Option<String> {
         match self {
@@ -158,7 +157,7 @@ impl Change {
         }
     }
 
-    /// One sentence.
+    /// Text of the change in one sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
         match self {
@@ -218,24 +217,24 @@ fn key_and_value(taint: &Taint) -> String {
 pub struct Raise {
     /// The queue, with its node pool where there are several.
     pub queue: String,
-    /// Its own name.
+    /// Name of its project or department.
     pub unit: String,
     /// The node pool, unless it is `default` or the share counts in all.
     pub pool: Option<String>,
-    /// True if it is a project, and not one above projects.
+    /// True for a project, false for a department.
     pub is_project: bool,
-    /// As it is known to the scheduler.
+    /// Id in the model.
     pub id: QueueId,
-    /// Of what.
+    /// The resource.
     pub kind: Kind,
-    /// What it is.
+    /// Present value, in the unit of `kind`.
     pub from: u64,
-    /// What it should be.
+    /// Required value, in the unit of `kind`.
     pub to: u64,
 }
 
 impl Raise {
-    /// None if no flag sets it.
+    /// The command that sets it; `None` if no flag does.
     pub(super) fn command(&self, what: &str) -> Option<String> {
         let unit = if self.is_project { "project" } else { "department" };
         let (flag, to) = match self.kind {

@@ -1,23 +1,23 @@
-//! Who holds what a workload needs. Owns: what is counted of each, and the sentence of it. Does not
-//! know about: the rules by which something is taken.
+//! Holders of the resources that a workload needs. Owns: the amounts of each, and the sentence of
+//! it. Does not know about: the rules of preemption and reclaim.
 
 use units::{Instant, Kind};
 
 use super::span;
 use crate::{QueueNumbers, WorkloadRef, number, of};
 
-/// Who holds what a workload needs, on the nodes it may go to.
+/// Holders of the resources that a workload needs, on the nodes it may go to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// Queues, those that hold most first.
+    /// Queues, the largest holders first.
     pub queues: Vec<HoldingQueue>,
-    /// Queues that are not named.
+    /// Number of further queues.
     pub queues_more: u32,
-    /// Workloads, those that hold most first.
+    /// Workloads, the largest holders first.
     pub workloads: Vec<Holder>,
-    /// Workloads that are not named.
+    /// Number of further workloads.
     pub workloads_more: u32,
-    /// What its own queue asks for, if not all of that counts.
+    /// Demand of its own queue; `None` if all of that counts.
     pub own_demand: Option<OwnDemand>,
 }
 
@@ -37,21 +37,21 @@ impl Holders {
     }
 }
 
-/// What a queue asks for, and what of it is not counted as demand.
+/// Requests of a queue, and the part of them that is not counted as demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnDemand {
-    /// Which queue.
+    /// Name of the queue.
     pub queue: String,
-    /// Of what.
+    /// The resource.
     pub kind: Kind,
-    /// What it asks for.
+    /// Requested amount, in the unit of `kind`.
     pub requested: u64,
-    /// What of that could not be placed if everything were free.
+    /// Part of the request that could not be placed if everything were free.
     pub left_out: u64,
 }
 
 impl OwnDemand {
-    /// One sentence.
+    /// Text in one sentence.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { queue, kind, requested, left_out } = self;
@@ -64,17 +64,17 @@ impl OwnDemand {
     }
 }
 
-/// A queue and what it holds.
+/// A queue and the amount that it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldingQueue {
-    /// How it stands.
+    /// Share and allocation of the queue.
     pub queue: QueueNumbers,
-    /// What it holds on the nodes in question.
+    /// Amount that it holds on the nodes in question, in the unit of the queue's `kind`.
     pub held: u64,
 }
 
 impl HoldingQueue {
-    /// One sentence.
+    /// Text in one sentence.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { queue, held } = self;
@@ -85,21 +85,21 @@ impl HoldingQueue {
     }
 }
 
-/// A workload and what it holds.
+/// A workload and the amount that it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Which one.
+    /// The workload.
     pub workload: WorkloadRef,
-    /// Of what.
+    /// The resource.
     pub kind: Kind,
-    /// How much, on the nodes in question.
+    /// Amount on the nodes in question, in the unit of `kind`.
     pub held: u64,
-    /// Whether it may be taken from.
+    /// Result of the check whether it is a possible victim.
     pub standing: Standing,
 }
 
 impl Holder {
-    /// One sentence.
+    /// Text in one sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
         let Self { workload, kind, held, standing } = self;
@@ -107,19 +107,19 @@ impl Holder {
     }
 }
 
-/// Whether a workload may be taken from for another, and why not.
+/// Result of the check whether a workload is a possible victim for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It may, by itself; what is taken from its queue in all has its bounds.
+    /// It is; bounds still hold for the total that is taken from its queue.
     MayGive,
     /// It cannot be preempted.
     NotPreemptible,
-    /// The same project, and not less important.
+    /// It belongs to the same project, and its priority is not lower.
     AsImportant {
         /// Its priority.
         priority: u32,
     },
-    /// It has a guaranteed run time.
+    /// It has a guaranteed run time until this moment.
     GuaranteedUntil(Instant),
     /// Its queue holds no more than its share.
     WithinItsShare,
@@ -129,14 +129,14 @@ pub enum Standing {
     KeepsQuota,
     /// The surplus of its queue is less important work.
     LessImportantFirst,
-    /// The queue of the one who asks has what it is entitled to, and takes from no other.
+    /// The queue of the waiting workload holds its fair share, and takes from no other.
     NotEntitled,
-    /// Another revision of the inference that waits.
+    /// It is another revision of the inference that waits.
     OtherRevision,
 }
 
 impl Standing {
-    /// Short stable name.
+    /// Short stable name of the result.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -153,7 +153,7 @@ impl Standing {
         }
     }
 
-    /// Half a sentence.
+    /// Text as a part of a sentence.
     #[must_use]
     pub fn text(self, now: Instant) -> String {
         match self {

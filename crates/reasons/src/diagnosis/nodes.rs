@@ -1,21 +1,21 @@
-//! Where a pod does not fit. Owns: what is counted of each class of nodes, and the sentence of it.
-//! Does not know about: how the nodes are looked at.
+//! Nodes on which a pod does not fit. Owns: the counts of each class of nodes, and the sentence of
+//! it. Does not know about: how the nodes are examined.
 
 use model::MigProfile;
 use units::{Resources, format_bytes, format_millis};
 
 use super::cores;
 
-/// The pods of one set that are to be placed next.
+/// The pods of one set that are next to be placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// Name of the pod set; empty when there is only one.
     pub set: String,
-    /// Pods to place.
+    /// Number of pods to place.
     pub pods: u32,
-    /// Pods of them that find a place, quotas and limits aside.
+    /// Number of pods that can be placed, quotas and limits aside.
     pub placeable: u32,
-    /// The nodes, the largest class first.
+    /// Classes of nodes, the largest first.
     pub classes: Vec<NodeClass>,
 }
 
@@ -35,36 +35,36 @@ impl Part {
     }
 }
 
-/// Nodes that are alike in what the pods look at.
+/// Nodes with equal properties, as far as they matter to the pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeClass {
     /// 1; in the last entry the number of small classes summed in it.
     pub classes: u32,
     /// Number of nodes.
     pub nodes: u32,
-    /// The first of them.
+    /// Name of the first of them.
     pub like: String,
-    /// GPUs of that one.
+    /// Number of GPUs of the first node.
     pub gpus: u32,
-    /// MIG instances of that one, by profile; they are among its GPUs.
+    /// MIG instances of the first node, by profile; they are among its GPUs.
     pub mig: Vec<(MigProfile, u32)>,
-    /// MIG instances of that one that are given out for parts of a GPU, with the thousandths that each holds,
-    /// its bytes, and how many there are; they are among its GPUs.
+    /// MIG instances of the first node that are assigned to parts of GPUs: thousandths of a GPU
+    /// that each holds, its bytes, and their number; they are among its GPUs.
     pub parts: Vec<(u64, u64, u32)>,
     /// Memory of its largest GPU, in bytes.
     pub gpu_memory_bytes: u64,
-    /// What it has.
+    /// Capacity of a node.
     pub capacity: Resources,
-    /// Labels of it that the workload asks about.
+    /// Its labels that the constraints of the workload name.
     pub labels: Vec<(String, String)>,
-    /// Nodes with room for one pod.
+    /// Number of nodes with room for one pod.
     pub room: u32,
-    /// What stands in the way on the others.
+    /// Obstacles on the other nodes.
     pub failing: Vec<Failing>,
 }
 
 impl NodeClass {
-    /// One sentence.
+    /// Text in one sentence.
     #[must_use]
     pub fn text(&self) -> String {
         let Self {
@@ -120,18 +120,18 @@ impl NodeClass {
     }
 }
 
-/// Nodes of a class that fail for the same thing.
+/// Nodes of a class that fail at the same obstacle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failing {
-    /// What stands in the way first.
+    /// The first obstacle.
     pub obstacle: Obstacle,
     /// Number of nodes.
     pub nodes: u32,
-    /// What the pod needs of it; 0 if it is no amount.
+    /// Amount that the pod needs, in the unit of the obstacle; 0 if it has no amount.
     pub needed: u64,
-    /// The most there is on one of the nodes.
+    /// Largest amount on one of the nodes.
     pub most: u64,
-    /// That node.
+    /// Name of this node.
     pub closest: String,
 }
 
@@ -204,24 +204,24 @@ impl Failing {
     }
 }
 
-/// What stands in the way of a pod on a node.
+/// Obstacle for a pod on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Obstacle {
-    /// Closed for new pods.
+    /// The node is cordoned.
     Cordoned,
     /// A label that it selects is missing or different.
     Selector,
-    /// None of its affinity terms holds.
+    /// None of its affinity terms matches.
     Affinity,
-    /// In another node pool than those it names.
+    /// The node is in none of its node pools.
     Pool,
-    /// A taint it does not tolerate.
+    /// A taint that it does not tolerate.
     Taint,
-    /// No pod there that it must be with.
+    /// No pod that its affinity requires.
     PodAffinity,
-    /// A pod there that it must not be with.
+    /// A pod that its anti-affinity excludes.
     PodAntiAffinity,
-    /// A pod there that must not be with it.
+    /// A pod whose anti-affinity excludes it.
     Repelled,
     /// Fewer GPUs than it needs, even when empty.
     Gpus,
@@ -239,20 +239,20 @@ pub enum Obstacle {
     FreeGpus,
     /// Too few MIG instances free.
     FreeMigInstances,
-    /// No GPU with so large a share free, in thousandths.
+    /// No GPU with enough of its share free, in thousandths.
     FreeShare,
     /// Too few cores free, in thousandths.
     FreeCpu,
     /// Too little memory free, in bytes.
     FreeMemory,
-    /// It takes no more pods.
+    /// The maximum number of pods is reached.
     Pods,
-    /// Something else.
+    /// Any other obstacle.
     Other,
 }
 
 impl Obstacle {
-    /// Short stable name.
+    /// Short stable name of the obstacle.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

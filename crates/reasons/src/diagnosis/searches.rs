@@ -1,5 +1,6 @@
-//! Why nothing was moved or taken for a workload. Owns: the ways to make room with their codes, the
-//! bounds that may hold in each, and the sentence of it. Does not know about: how a way is tried.
+//! Searches for workloads to move or preempt for a waiting one. Owns: the ways to make room with
+//! their codes, the bounds that may stop each, and the sentence of it. Does not know about: how a
+//! way is tried.
 
 use units::{Instant, Kind};
 
@@ -9,25 +10,25 @@ use crate::{Code, Pending, QueueNumbers, number, of};
 /// A way to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Means {
-    /// Move others together.
+    /// Moves others together (consolidation).
     Consolidate,
-    /// Take from other projects.
+    /// Takes from other projects.
     Reclaim,
-    /// Take from less important work of the same project.
+    /// Takes from work of lower priority in the same project.
     Preempt,
 }
 
-/// A way that did not help, and why.
+/// A way to make room that did not help, and the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// Which way.
+    /// The way.
     pub means: Means,
-    /// Why it did not help.
+    /// Cause why it did not help.
     pub outcome: Outcome,
 }
 
 impl Search {
-    /// Code and name.
+    /// Code and short name.
     #[must_use]
     pub const fn code(&self) -> Code {
         match self.means {
@@ -37,7 +38,7 @@ impl Search {
         }
     }
 
-    /// One sentence.
+    /// Text in one sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
         let what = match self.means {
@@ -49,76 +50,76 @@ impl Search {
     }
 }
 
-/// Why a way did not help.
+/// Cause why a way to make room did not help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It may not preempt others yet.
+    /// Its preemption delay is not over.
     Patient {
-        /// Until when.
+        /// End of the delay.
         until: Instant,
     },
-    /// It could not start if everything were free.
+    /// It could not start even if everything were free.
     NotCounted,
-    /// Its queue refuses it, whatever others do.
+    /// Its queue refuses it, independent of others.
     Refused(Box<Pending>),
-    /// Its project has what it is entitled to.
+    /// Its project holds its fair share.
     NotEntitled {
-        /// How the project stands.
+        /// Share and allocation of the project.
         queue: QueueNumbers,
-        /// What is asked for.
+        /// Requested amount, in the unit of the queue's `kind`.
         requested: u64,
     },
-    /// No pod is moved for what cannot be preempted.
+    /// No pod is moved for a workload that cannot be preempted.
     OnlyPreemptible,
-    /// There is too little free in all, so moving cannot help.
+    /// The free resources of all nodes together are too few, so moving cannot help.
     FreeTooLittle {
-        /// Of what.
+        /// The resource.
         kind: Kind,
-        /// What is asked for.
+        /// Requested amount, in the unit of `kind`.
         requested: u64,
-        /// What is free on all nodes together.
+        /// Free amount of all nodes together, in the unit of `kind`.
         free: u64,
     },
     /// No pod is on a node that it may go to.
     NothingInTheWay,
-    /// The pods in the way have no other place to go.
+    /// The pods in the way fit on no other node, or may not be moved.
     NowhereToMove,
-    /// Moving would help, but more workloads than the policy allows.
+    /// Moving more workloads than the policy allows would help.
     MovesMax {
-        /// Workloads to move.
+        /// Number of workloads to move.
         moves: u32,
-        /// Most that may be moved for one.
+        /// Maximum number of workloads that are moved for one.
         moves_max: usize,
     },
     /// There is no victim.
     NoVictim(Refusals),
-    /// Even all that may be taken would not be enough.
+    /// All possible victims together would not be enough.
     NotEnough {
-        /// Workloads that would give.
+        /// Number of possible victims.
         givers: u32,
-        /// GPU thousandths that would come free.
+        /// GPU thousandths that their end would free.
         freed_gpu_millis: u64,
-        /// Pods that would find a place then.
+        /// Number of pods that would fit then.
         placeable: u32,
-        /// Pods that must.
+        /// Number of pods that must fit.
         pods: u32,
-        /// Those who do not give.
+        /// Workloads that are no victims.
         refusals: Refusals,
     },
-    /// Enough could be taken, but its project would end with more than it may hold.
+    /// Enough could be taken, but then its project would hold more than its fair share.
     Unfair {
-        /// How the project stands.
+        /// Share and allocation of the project.
         queue: QueueNumbers,
     },
-    /// Enough could be taken, but not so that every rule holds at the end; or the search, which is
-    /// bounded, did not find it.
+    /// Enough could be taken, but no set of victims was found that keeps every rule; the search is
+    /// bounded.
     NotFound,
-    /// If all that may be taken from gave, pods that it must be near would be gone too. Smaller sets were
-    /// tried, which is no proof that there is none.
+    /// The end of all possible victims would remove pods that its affinity requires. Smaller sets
+    /// were tried, which does not prove that none would do.
     NotFoundInSets {
-        /// Workloads that may be taken from.
+        /// Number of possible victims.
         givers: u32,
-        /// Most sets of them that are tried.
+        /// Maximum number of sets of them that are tried.
         sets_max: u64,
     },
 }
@@ -186,18 +187,18 @@ impl Outcome {
     }
 }
 
-/// Workloads with a place that do not give, by reason.
+/// Numbers of placed workloads that are no victims, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// That cannot be preempted.
+    /// Workloads that cannot be preempted.
     pub not_preemptible: u32,
-    /// Of the same project that are not less important.
+    /// Workloads of the same project whose priority is not lower.
     pub as_important: u32,
-    /// With a guaranteed run time.
+    /// Workloads with a guaranteed run time.
     pub guaranteed: u32,
-    /// When the first of those ends.
+    /// Earliest end of a guaranteed run time.
     pub guaranteed_until: Option<Instant>,
-    /// Of queues that hold no more than their share.
+    /// Workloads of queues that hold no more than their share.
     pub within_share: u32,
     /// Of queues whose turn is not over.
     pub in_turn: u32,

@@ -53,7 +53,7 @@ fn larger(request: GpuRequest, gpus_max: usize, largest: Resources, nodes: usize
     Pending::LargerThanAnyNode { request, demand, gpus_max, part_max: None, largest, nodes }
 }
 
-/// What no node could hold, and what is short at the moment.
+/// Reasons of capacity: larger than any node, and shortages at the moment.
 fn pending_of_room() -> Vec<Pending> {
     use Pending as P;
     let largest = Resources { gpu_millis: 0, cpu_millis: 8000, memory_bytes: 32 * GIB };
@@ -117,7 +117,7 @@ const fn protected(by: Protection) -> Pending {
     Pending::Protected { kind: Kind::Gpu, requested: 1000, by }
 }
 
-/// What the rights of a project forbid, and what only takes its time.
+/// Reasons of entitlement, and reasons that only take time.
 fn pending_of_rights() -> Vec<Pending> {
     use Pending as P;
     let (name, holder) = ("team-a".to_owned(), workload("first"));

@@ -1,4 +1,4 @@
-//! A workload in the sections of the second dialect (reference B.4). Owns: that a section is there
+//! A workload in the sections of the second dialect (reference B.4). Owns: that a section is shown
 //! only if it has content and was not left out.
 
 use api_types::{NameValue, WorkloadSpec};
@@ -11,7 +11,7 @@ use dialects::intent::{Parts, Section};
 /// A description of the second dialect.
 pub(crate) struct Sheet<'a> {
     pub(crate) page: Page<'a>,
-    /// What is requested.
+    /// Specification as requested.
     pub(crate) asked: &'a WorkloadSpec,
     pub(crate) parts: &'a Parts,
 }
@@ -178,7 +178,7 @@ const fn yes(is_so: bool) -> &'static str {
     if is_so { "Yes" } else { "No" }
 }
 
-/// A section of fields, those without a value left out.
+/// A section of fields, without those that have no value.
 fn fields(title: &str, fields: &[(&str, &str)]) -> Option<String> {
     let told = fields.iter().filter(|(_, value)| !value.is_empty());
     let lines =
@@ -186,7 +186,7 @@ fn fields(title: &str, fields: &[(&str, &str)]) -> Option<String> {
     section(title, lines)
 }
 
-/// A section of what people have named.
+/// A section of name and value pairs given by users.
 fn named(title: &str, pairs: Option<&[NameValue]>) -> Option<String> {
     let pairs = pairs.unwrap_or_default().iter();
     let line = |pair: &NameValue| format!("  {}={}\n", one_line(&pair.name), one_line(&pair.value));
@@ -198,7 +198,7 @@ fn section(title: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{title}\n{lines}"))
 }
 
-/// A value never looks like a line of ours.
+/// A value on one line, so that it never looks like a line of this program.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }

@@ -1,20 +1,20 @@
-//! What is mounted, one row each. Owns: how the kinds of storage are named to people.
+//! Mounts of a workload, one row each. Owns: the displayed names of the kinds of storage.
 
 use api_types::{EmptyDirInstance, GitInstance, PvcInstance, S3Instance, Storage};
 
 use cli_kit::table::Table;
 
-/// What can be written.
+/// Access to a mount that can be written.
 const WRITABLE: &str = "read-write";
-/// What can only be read.
+/// Access to a mount that can only be read.
 const READ_ONLY: &str = "read-only";
-/// What is written there stays in the pod.
+/// Access to a copy: changes stay in the pod.
 const COPY: &str = "copy";
 
-/// Kind, folder in the workload, what can be done there, and where it comes from.
+/// Kind, mount path in the workload, access and source.
 type Mount = [String; 4];
 
-/// The mounts; none where there are none.
+/// The mounts; `None` if there are none.
 pub(super) fn table(storage: &Storage) -> Option<Table> {
     let mounts = mounts(storage);
     let mut table = Table::new(&["Type", "Path", "Access", "Source"]);
@@ -26,7 +26,7 @@ pub(super) fn table(storage: &Storage) -> Option<Table> {
 fn mounts(storage: &Storage) -> Vec<Mount> {
     let mut all = Vec::new();
     for one in storage.host_path.iter().flatten() {
-        // Can be written only where that is said.
+        // Writable only if `readOnly` is false.
         let access = access(one.read_only != Some(false));
         all.push(mount("Host Path", text(&one.path), &one.mount_path, access));
     }

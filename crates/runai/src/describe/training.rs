@@ -1,11 +1,11 @@
-//! How far an elastic training is. Owns: its words and its table of workers.
+//! Progress of an elastic training. Owns: its words and its table of workers.
 
 use api_types::{JobTraining, Pod};
 use cli_kit::table::{Table, ago};
 
 use super::Page;
 
-/// How far it is, and what each worker does; none of what is no training, or does not run.
+/// Progress, and the state of each worker; `None` without a running elastic training.
 pub(super) fn text(page: &Page<'_>, columns: [&str; 5]) -> Option<String> {
     let job = page.workload.additional_fields.training.as_ref()?;
     let mut table = Table::new(&columns);

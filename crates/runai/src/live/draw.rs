@@ -1,5 +1,4 @@
-//! The live view on the screen: a pure function of its state. Owns: what has room, and how it
-//! looks.
+//! The live view on the screen: a pure function of its state. Owns: layout and styles.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -13,18 +12,18 @@ use super::view::{AROUND_LINES, Listed, Mode, View};
 
 use crate::change::word;
 
-/// With fewer lines only the pane is seen that keys go to.
+/// With fewer lines only the focused pane is shown.
 const ALL_PANES_LINES: u16 = 18;
-/// Lines of the sentence about what is chosen.
+/// Lines of the sentence about the selected row.
 const SENTENCE_LINES: u16 = 2;
 /// Columns between two texts.
 const GAP: u16 = 2;
-/// What the last column has at least.
+/// Minimum width of the last column.
 const REST_COLUMNS: u16 = 10;
 
 const FOOT: &str = "? keys  Tab pane  / filter  s sort  p project  Enter why  l logs  q quit";
 
-/// Draws all of it.
+/// Draws the whole view.
 pub(super) fn draw(view: &View, frame: &mut Frame<'_>) {
     let lines = frame.area().height;
     let reads = matches!(view.mode, Mode::Read(_));
@@ -63,7 +62,7 @@ fn draw_text(text: &Text, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(seen), rest);
 }
 
-/// The first line, and what is below it.
+/// The first line of an area, and the rest of it.
 fn split_top(area: Rect) -> (Rect, Rect) {
     let [top, rest] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     (top, rest)
@@ -110,7 +109,8 @@ fn draw_foot(view: &View, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(text).style(style), area);
 }
 
-/// The upper panes get what they need and at most a quarter, the one that keys go to half.
+/// The upper panes get the lines that they need, at most a quarter of the height, or half if
+/// focused; the lowest gets the rest.
 fn draw_panes(view: &View, listed: &[Listed; 3], frame: &mut Frame<'_>, area: Rect) {
     if area.height + AROUND_LINES < ALL_PANES_LINES {
         return draw_pane(view, view.pane, &listed[view.pane as usize], frame, area);
@@ -171,12 +171,11 @@ fn draw_pane(view: &View, pane: Pane, listed: &Listed, frame: &mut Frame<'_>, ar
     frame.render_widget(about, corner);
 }
 
-/// Which columns have room, by number, and how much each gets. A column is as wide as what is in
-/// it.
+/// Columns that have room, by index, with the width of each. A column is as wide as its content.
 fn fit(all: &[Column], rows: &[panes::Row], width: u16) -> Vec<(usize, u16)> {
     let needs = |at: usize| {
         let widest = rows.iter().map(|row| width_of(&row.cells[at].text)).max().unwrap_or(0);
-        // One more than the title, for the mark of the column that is sorted by.
+        // One more than the title, for the sort mark.
         widest.min(all[at].columns_max).max(width_of(all[at].title) + 1)
     };
     let mut shown: Vec<(usize, u16)> = all

@@ -1,5 +1,5 @@
-//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: what comes in and
-//! goes out, keys, answers and the screen; does not know what a key does (`view`) and how it looks
+//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: input and output,
+//! keys, answers and the screen; does not know the action of a key (`view`) and the drawing
 //! (`draw`).
 
 mod draw;
@@ -40,40 +40,40 @@ use text::Topic;
 use view::{Action, Change, Mode, View};
 use watch::Watch;
 
-/// Update that wait to be heard; who brings more waits.
+/// Capacity of the update channel; senders wait while it is full.
 const NEWS_MAX: usize = 64;
-/// Lines of what was written before that are shown.
+/// Number of earlier output lines that are shown.
 const TAIL_LINES: u64 = 500;
-/// Events in the details of a workload.
+/// Maximum number of events in the details of a workload.
 const EVENTS_MAX: usize = 50;
-/// How long a shell may take to stop this program.
+/// Maximum time in which a shell stops this program.
 const STOPPED_WITHIN: Duration = Duration::from_millis(100);
 
-/// What comes in.
+/// Inputs of the view.
 enum Update {
     /// A key.
     Key(KeyEvent),
-    /// The screen has another size.
+    /// The size of the screen has changed.
     Resized,
     /// Keys cannot be read any more.
     Deaf,
-    /// How the server stands, and how it is asked.
+    /// Status of the server, and the client that fetched it.
     Looked(Box<Status>, Client),
-    /// What there is.
+    /// Projects, workloads and pods.
     Lists { projects: Vec<Project>, workloads: Vec<Workload>, pods: Vec<Pod> },
-    /// What nodes use.
+    /// Resource usage of nodes, by name.
     Used(BTreeMap<String, Used>),
-    /// The server does not answer.
+    /// The server does not answer, for this reason.
     Away(String),
-    /// More of a text, of the workload with this id.
+    /// More bytes of a text about the workload with this id.
     More(Topic, String, Vec<u8>),
-    /// What a workload writes was cut off here.
+    /// The output of the workload with this id was cut off at this position.
     Cut(String, LogPosition),
-    /// What came of a action.
+    /// Result of an action.
     Said(String),
 }
 
-/// Shows it until the user ends it.
+/// Shows the view until the user ends it.
 pub(super) async fn run(context: &Context) -> Result<(), Error> {
     let is_dumb = std::env::var("TERM").is_ok_and(|kind| kind == "dumb");
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() || is_dumb {
@@ -101,23 +101,23 @@ pub(super) async fn run(context: &Context) -> Result<(), Error> {
 
 type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// A screen on which nothing is drawn.
+/// An empty screen.
 fn blank() -> std::io::Result<Screen> {
     Terminal::new(CrosstermBackend::new(BufWriter::new(std::io::stdout())))
 }
 
-/// The screen, and what is under way.
+/// The screen, and the running tasks.
 struct Stage {
     view: View,
     client: Client,
     news: Sender<Update>,
     screen: Screen,
     raw: Option<Raw>,
-    /// What is done beside.
+    /// Background tasks.
     tasks: JoinSet<()>,
     /// The task that reads the output of a workload.
     reader: Option<AbortHandle>,
-    /// Where that was cut off.
+    /// Id and position at which the output was cut off.
     cut: Option<(String, LogPosition)>,
     woken: unix::Signal,
 }
@@ -143,7 +143,7 @@ impl Stage {
                 _ = self.woken.recv() => self.enter_again()?,
                 Some(done) = self.tasks.join_next() => unless_broken(done)?,
             }
-            // What is there already is on the screen at once.
+            // All queued updates are handled before the next drawing.
             for one in heard {
                 match one {
                     Update::Deaf => return Ok(()),
@@ -177,7 +177,7 @@ impl Stage {
                 (view.seen.projects, view.seen.workloads, view.seen.pods) =
                     (projects, workloads, pods);
             }
-            // Who did not answer has what it had.
+            // Nodes that did not answer keep their last values.
             Update::Used(used) => view.seen.used.extend(used),
             Update::Away(why) => view.away = Some(why),
             Update::Said(said) => view.said = Some(said),
@@ -195,7 +195,7 @@ impl Stage {
                     self.cut = Some((id, at));
                 }
             }
-            // They are no news of the server.
+            // These carry no data from the server.
             Update::Key(_) | Update::Resized | Update::Deaf => {}
         }
     }
@@ -218,7 +218,7 @@ impl Stage {
                     drop(news.send(Update::Said(said)).await);
                 });
             }
-            // They are not its own.
+            // These start no task.
             Action::Quit | Action::Sleep | Action::Fetch(Topic::Keys, _) => {}
         }
     }
@@ -239,7 +239,7 @@ impl Stage {
         }
     }
 
-    /// Gives the terminal back and stops, as a shell wants it, until the shell brings it back.
+    /// Restores the terminal and stops, as a shell expects, until the shell resumes it.
     async fn sleep(&mut self) -> Result<(), Error> {
         self.raw = None;
         kill_current_process_group(Signal::TSTP).map_err(std::io::Error::from)?;
@@ -267,7 +267,7 @@ fn unless_broken(done: Result<(), JoinError>) -> Result<(), Error> {
     }
 }
 
-/// Tells of keys. The thread is left behind when the program ends: nothing else ends a read.
+/// Sends keys. The thread is left behind when the program ends, as nothing else ends a read.
 fn listen(news: Sender<Update>) {
     std::thread::spawn(move || {
         loop {
@@ -285,7 +285,7 @@ fn listen(news: Sender<Update>) {
     });
 }
 
-/// Hands on what a workload writes; answers the last that there is to say.
+/// Sends the output of a workload; returns the last update.
 async fn follow(
     client: &Client,
     id: &str,
@@ -301,7 +301,7 @@ async fn follow(
     };
     let mut stream = match (opened.map_err(Error::from), from) {
         (Ok(stream), _) => stream,
-        // A server that has just begun may not know yet what runs.
+        // A server that has just started may not know yet what runs.
         (Err(Error::Server(client::Error::Api { code: 409, .. })), Some(at)) => {
             return Update::Cut(id.to_owned(), at);
         }
@@ -328,7 +328,7 @@ async fn follow(
     }
 }
 
-/// Why a workload is where it is, its pods, and what happened to it.
+/// Reasons for the state of a workload, its pods, and its events.
 async fn details(client: &Client, id: &str) -> Result<String, client::Error> {
     let explanation = client.explain(id).await?;
     let (pods, events) = (client.pods(id).await?, client.events(id, EVENTS_MAX).await?);

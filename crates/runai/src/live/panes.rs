@@ -1,5 +1,5 @@
-//! What the three panes of the live view list: GPUs, queues and workloads, as rows of text.
-//! Owns: columns, words and order. Does not know about: keys, and where on the screen a row is.
+//! Rows of the three panes of the live view: GPUs, queues and workloads. Owns: columns, words and
+//! order. Does not know about: keys, and the position of a row on the screen.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::rows;
 use crate::top::{self, Used};
 use cli_kit::table::age;
 
-/// What the server said last, each part when it did.
+/// Latest data from the server; each field is updated separately.
 #[derive(Debug, Default)]
 pub(super) struct ServerState {
-    /// How it stands; none before the first look.
+    /// Status of the server; `None` before the first answer.
     pub(super) status: Option<Status>,
     /// Queues.
     pub(super) projects: Vec<Project>,
-    /// Workloads that live.
+    /// Current workloads.
     pub(super) workloads: Vec<Workload>,
     /// Their pods.
     pub(super) pods: Vec<Pod>,
-    /// What nodes use, by name.
+    /// Resource usage of nodes, by name.
     pub(super) used: BTreeMap<String, Used>,
 }
 
 /// One of the panes, from the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pane {
-    /// GPUs, and who holds them.
+    /// GPUs, and the pods that hold them.
     Gpus,
-    /// Queues, against quota and fair share.
+    /// Queues, with quota and fair share.
     Queues,
-    /// Workloads, and why they wait.
+    /// Workloads, and their pending reasons.
     Workloads,
 }
 
@@ -40,9 +40,10 @@ pub(super) enum Pane {
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) title: &'static str,
-    /// Most columns of the screen; 0 for what is left of the line.
+    /// Maximum width in screen columns; 0 = the rest of the line.
     pub(super) columns_max: u16,
-    /// Where there is no room those with the highest number go first; 0 stays.
+    /// Without enough room the columns with the highest number are dropped first; 0 = never
+    /// dropped.
     pub(super) spared: u8,
 }
 
@@ -91,7 +92,7 @@ impl Pane {
         }
     }
 
-    /// All that there is, in its own order; with a project only what concerns it.
+    /// All rows in their own order; with a project only its rows.
     pub(super) fn rows(self, seen: &ServerState, project: Option<&str>) -> Vec<Row> {
         let of = |name: &str| project.is_none_or(|project| project == name);
         let rows: Vec<Row> = match self {
@@ -111,32 +112,32 @@ impl Pane {
     }
 }
 
-/// How a row is doing.
+/// State of a row, for its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Nothing to be seen.
+    /// No mark.
     Plain,
-    /// At work.
+    /// Running.
     Busy,
-    /// Waits.
+    /// Waiting.
     Waits,
-    /// Has failed.
+    /// Failed.
     Failed,
 }
 
 /// One line of a pane.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// What it is about, whatever else changes.
+    /// Identity of the row, stable across updates.
     pub(super) key: String,
     /// A text for each column.
     pub(super) cells: Vec<Cell>,
     pub(super) mark: Mark,
-    /// What it says in a whole sentence.
+    /// Description of the row as a sentence.
     pub(super) sentence: String,
 }
 
-/// A text, and what it is sorted by: the largest number first, then the text.
+/// A text, and its sort key: the largest number first, then the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cell {
     rank: std::cmp::Reverse<u64>,
@@ -155,14 +156,14 @@ fn gpu_millis(millis: u64) -> Cell {
     number(millis, units::format_millis(millis))
 }
 
-/// Who has how much of a GPU, by the key of its row: a pod, and thousandths.
+/// Pods that hold each GPU, by the key of its row, with thousandths of the GPU.
 pub(super) type Holders<'a> = BTreeMap<String, Vec<(&'a Pod, u64)>>;
 
 fn key_of(node: &str, gpu: u32) -> String {
     format!("{node}/{gpu}")
 }
 
-/// Who holds GPUs. What waits for a place has one too, and holds nothing.
+/// Pods that hold each GPU. A waiting pod with a reserved place holds nothing.
 pub(super) fn holders(seen: &ServerState) -> Holders<'_> {
     let mut holders = Holders::new();
     for pod in seen.pods.iter().filter(|pod| pod.allocated_resources.gpu.0 > 0) {
@@ -188,7 +189,7 @@ fn gpus(seen: &ServerState, project: Option<&str>) -> Vec<Row> {
     .collect()
 }
 
-/// By whom a GPU is held, as far as this login sees them.
+/// Names of the holders of a GPU; holders that this login does not see are counted together.
 fn held_by(holders: &[(&Pod, u64)], held_millis: u64) -> String {
     let share = |millis| match millis {
         1000 => String::new(),
@@ -196,7 +197,7 @@ fn held_by(holders: &[(&Pod, u64)], held_millis: u64) -> String {
     };
     let mut by: Vec<String> =
         holders.iter().map(|(pod, millis)| pod.workload_name.clone() + &share(*millis)).collect();
-    // Of projects that this login does not see.
+    // GPU share held by projects that this login does not see.
     let seen_millis: u64 = holders.iter().map(|(_, millis)| millis).sum();
     let others = held_millis.saturating_sub(seen_millis);
     if others > 0 {
@@ -302,7 +303,7 @@ fn workload(workload: &Workload, now_ms: u64) -> Row {
     }
 }
 
-/// How a workload is doing.
+/// Mark of a workload.
 pub(super) fn mark(workload: &Workload) -> Mark {
     match workload.phase.as_str() {
         "Running" | "Degraded" => Mark::Busy,
@@ -312,7 +313,7 @@ pub(super) fn mark(workload: &Workload) -> Mark {
     }
 }
 
-/// Where it is, why it waits, or how it ended.
+/// Place, pending reason, or end of a workload.
 fn why(workload: &Workload) -> String {
     let extras = &workload.additional_fields;
     if let Some(reason) = extras.pending_reasons.first() {

@@ -1,4 +1,4 @@
-//! The live view: what keys do to it, and how it looks.
+//! The live view: the effects of keys, and the drawing.
 
 use api_types::{Pod, Project, Status};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -243,7 +243,7 @@ fn what_is_chosen_stays_so_when_others_come_and_go() {
 #[test]
 fn from_a_gpu_one_goes_to_who_holds_it() {
     let mut view = view();
-    // It waits for the place of another.
+    // It waits for a place that another pod still holds.
     let mut waits = pod("b1", "team-b", &[(0, 1000)]);
     waits.allocated_resources.gpu.0 = 0;
     view.seen.pods.insert(0, waits);

@@ -1,5 +1,5 @@
-//! A text that is read in the live view: the details of a workload, what it writes, or what keys
-//! do. Owns: what of others' output is shown, how lines are folded, and which of them are seen.
+//! A text in the live view: the details of a workload, its output, or the list of keys. Owns: which
+//! foreign output is shown, the folding of lines, and the visible rows.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -7,58 +7,58 @@ use std::collections::VecDeque;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-/// Lines that are kept of what a workload writes.
+/// Maximum number of output lines that are kept.
 const LINES_MAX: usize = 5000;
-/// Bytes that are kept of it, as it is shown.
+/// Maximum number of bytes that are kept, as shown.
 const KEPT_BYTES_MAX: usize = 2 << 20;
-/// Of a line without end the first so many bytes are one.
+/// Bytes after which a line without end is broken.
 const LINE_BYTES_MAX: usize = 16 << 10;
 /// Columns from one tab stop to the next.
 const TAB: usize = 8;
 
-/// What is read.
+/// Topic of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
-    /// Why a workload is where it is, its pods, and what happened to it.
+    /// Reasons for the state of a workload, its pods, and its events.
     Details,
-    /// What it writes.
+    /// Output of a workload.
     Logs,
-    /// What keys do.
+    /// List of keys.
     Keys,
 }
 
-/// Where in a text: the line, and which of the rows that it is folded into.
+/// Position in a text: the line, and the row within the folded line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     line: usize,
     row: usize,
 }
 
-/// A text, and how far it is read.
+/// A text, and its scroll position.
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) topic: Topic,
     /// Id of the workload.
     pub(super) id: String,
-    /// Its name.
+    /// Name of the workload.
     pub(super) name: String,
     lines: VecDeque<String>,
     kept_bytes: usize,
-    /// What came of the line after the last.
+    /// Bytes of the unfinished line after the last.
     rest: Vec<u8>,
-    /// The first row that is seen; none to stay at the end.
+    /// First visible row; `None` = follows the end.
     top: Option<Place>,
 }
 
 impl Text {
-    /// One that is still to come.
+    /// A text without content yet.
     pub(super) fn about(topic: Topic, id: String, name: String) -> Self {
         let top = (topic != Topic::Logs).then(Place::default);
         let (lines, rest) = (VecDeque::new(), Vec::new());
         Self { topic, id, name, lines, kept_bytes: 0, rest, top }
     }
 
-    /// Adds what was written.
+    /// Adds output.
     pub(super) fn add(&mut self, written: &[u8]) {
         for byte in written {
             if *byte != b'\n' {
@@ -84,7 +84,7 @@ impl Text {
         }
     }
 
-    /// The rows that are seen in so much room.
+    /// Visible rows for this size.
     pub(super) fn seen(&self, width: usize, height: usize) -> Vec<String> {
         let (top, mut seen) = (self.top(width, height), Vec::new());
         for at in top.line..self.count() {
@@ -98,7 +98,7 @@ impl Text {
         seen
     }
 
-    /// Goes so many rows on, or back; at the end of what is written it stays there.
+    /// Scrolls down, or up with a negative number; at the end of an output it follows the end.
     pub(super) fn go(&mut self, rows: isize, width: usize, height: usize) {
         let (top, end) = (self.top(width, height), self.end(width, height));
         let top = match usize::try_from(rows) {
@@ -108,14 +108,14 @@ impl Text {
         self.top = (top < end || self.topic != Topic::Logs).then_some(top);
     }
 
-    /// The first row that is seen. In another width a line has other rows.
+    /// First visible row. A line has a different number of rows in another width.
     fn top(&self, width: usize, height: usize) -> Place {
         let end = self.end(width, height);
         let Some(Place { line, row }) = self.top else { return end };
         end.min(Place { line, row: row.min(self.rows(line, width) - 1) })
     }
 
-    /// The first row of the last page.
+    /// First row of the last page.
     fn end(&self, width: usize, height: usize) -> Place {
         self.earlier(Place { line: self.count(), row: 0 }, height, width)
     }
@@ -144,7 +144,7 @@ impl Text {
         Place { row: from.row - left, ..from }
     }
 
-    /// Lines, the one included that has no end yet.
+    /// Number of lines, with the unfinished one.
     fn count(&self) -> usize {
         self.lines.len() + usize::from(!self.rest.is_empty())
     }
@@ -153,18 +153,18 @@ impl Text {
         self.lines.get(at).map_or_else(|| shown(&self.rest).into(), |line| line.as_str().into())
     }
 
-    /// Rows of a line, at least one.
+    /// Number of rows of a line, at least one.
     fn rows(&self, line: usize, width: usize) -> usize {
         fold(&self.line(line), width).len()
     }
 }
 
-/// Columns that a text has on a terminal.
+/// Width of a text on a terminal, in columns.
 pub(super) fn columns(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// A line in pieces that have room, broken between words where there are any.
+/// A line in pieces that fit the width, broken between words if possible.
 fn fold(line: &str, width: usize) -> Vec<&str> {
     let (mut rest, mut pieces) = (line, Vec::new());
     while let Some(room) = fits(rest, width) {
@@ -177,7 +177,8 @@ fn fold(line: &str, width: usize) -> Vec<&str> {
     pieces
 }
 
-/// How many bytes of a text have room, at least its first character; none if all of it has.
+/// Number of bytes of a text that fit the width, at least its first character; `None` if all of it
+/// fits.
 fn fits(text: &str, width: usize) -> Option<usize> {
     // No character has more columns than bytes.
     if text.len() <= width {
@@ -194,19 +195,19 @@ fn fits(text: &str, width: usize) -> Option<usize> {
     None
 }
 
-/// A line as a terminal would leave it: without colours, and of what was written over only the
-/// last. Nothing in it moves the cursor.
+/// A line as a terminal would show it: without colours, and with only the last text where it was
+/// overwritten. Nothing in it moves the cursor.
 fn shown(line: &[u8]) -> String {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_end_matches('\r');
     let last = line.rsplit('\r').next().unwrap_or_default();
     let mut out = String::new();
-    // Behind the last tab stop.
+    // Position after the last tab stop.
     let mut stop = 0;
     let mut chars = last.chars();
     while let Some(char) = chars.next() {
         match char {
-            // A sequence `ESC [ … letter`; of others only the first character is dropped.
+            // A sequence `ESC [ … letter`; only the first character of other sequences is dropped.
             '\u{1b}' if chars.as_str().starts_with('[') => {
                 chars.next();
                 let _letter = chars.find(|char| ('\u{40}'..='\u{7e}').contains(char));
@@ -288,7 +289,7 @@ mod tests {
         logs.add(&vec![b'y'; 3 * LINE_BYTES_MAX]);
         assert_eq!(logs.lines.len(), LINES_MAX);
         assert!(logs.rest.len() < LINE_BYTES_MAX);
-        // What is shown of a tab or of a wrong byte is more than what was written.
+        // A tab or an invalid byte is longer when shown than when written.
         for wide in [b'\t', 0xff] {
             logs.add(&vec![wide; 64 * LINE_BYTES_MAX]);
             let kept: usize = logs.lines.iter().map(String::len).sum();

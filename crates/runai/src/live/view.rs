@@ -1,5 +1,5 @@
-//! The state of the live view: what was seen last, what is chosen, and what each key does to it.
-//! Pure: keys and news go in, what is to be done outside comes out.
+//! The state of the live view: the latest data, the selection, and the effect of each key. Pure:
+//! keys and updates go in, actions come out.
 
 use std::cell::Cell;
 
@@ -10,10 +10,10 @@ use super::text::{Text, Topic};
 use crate::change::participle;
 use dialects::intent::Verb;
 
-/// Lines around the panes: the head, the sentence about what is chosen, and the foot.
+/// Lines around the panes: the head, the sentence about the selected row, and the foot.
 pub(super) const AROUND_LINES: u16 = 4;
 
-/// Keys, and what they do.
+/// Keys, and their effects.
 const KEYS: [(&str, &str); 14] = [
     ("up, down, j, k", "other rows; also Page Up, Page Down, Home, End"),
     ("Tab, Shift-Tab", "the next pane, the one before: GPUs, queues, workloads"),
@@ -31,12 +31,12 @@ const KEYS: [(&str, &str); 14] = [
     ("", "HELD, QUOTA, … are GPUs; - is where nothing is measured"),
 ];
 
-/// What is to be done outside.
+/// Actions outside the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
-    /// End.
+    /// End the program.
     Quit,
-    /// Stop until the shell brings it back.
+    /// Stop until the shell resumes the program.
     Sleep,
     /// Fetch a text about the workload with this id.
     Fetch(Topic, String),
@@ -52,35 +52,35 @@ pub(super) struct Change {
     pub(super) name: String,
 }
 
-/// What keys are about.
+/// Focus of the keys.
 #[derive(Debug, Default)]
 pub(super) enum Mode {
     /// The panes.
     #[default]
     Browse,
-    /// The words that rows must have.
+    /// Input of the filter words.
     Filter,
-    /// Whether a change is meant.
+    /// Confirmation of a change.
     Sure(Change),
     /// A text.
     Read(Text),
 }
 
-/// What is chosen in a pane.
+/// Filter, order and selection of a pane.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Choice {
-    /// What its rows must have, in any case of letters.
+    /// Text that its rows must contain, in any case.
     pub(super) filter: String,
-    /// The column it is sorted by; none for its own order.
+    /// Index of the sort column; `None` = order of the pane.
     pub(super) sort: Option<usize>,
-    /// The chosen row, by key, and where it was when it was last there.
+    /// Key of the selected row, and its last index.
     key: Option<String>,
     at: usize,
-    /// The first row that was seen when it was drawn last.
+    /// First visible row of the last drawing.
     first: Cell<usize>,
 }
 
-/// The rows that are seen, in order, and which of them is chosen.
+/// The rows that match the filter, in order, and the index of the selected one.
 pub(super) type Listed = (Vec<Row>, Option<usize>);
 
 impl Choice {
@@ -97,8 +97,8 @@ impl Choice {
         (rows, chosen)
     }
 
-    /// The first row that is seen where so many have room: the same as before, as far as the chosen
-    /// one is seen then.
+    /// First visible row for this number of visible lines: unchanged if the selected row is then
+    /// visible.
     pub(super) fn scroll(&self, rows: usize, chosen: usize, room: usize) -> usize {
         let room = room.max(1);
         let first = self.first.get().min(rows.saturating_sub(room));
@@ -108,23 +108,23 @@ impl Choice {
     }
 }
 
-/// The whole of it.
+/// State of the view.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) seen: ServerState,
-    /// Why there is nothing newer; none while the server answers.
+    /// Reason why the server does not answer; `None` while it does.
     pub(super) away: Option<String>,
-    /// Only what concerns this project.
+    /// Project whose rows are shown; `None` = all.
     pub(super) project: Option<String>,
-    /// Where keys go.
+    /// Focused pane.
     pub(super) pane: Pane,
     choices: [Choice; 3],
     pub(super) mode: Mode,
-    /// What came of the last action.
+    /// Result of the last action.
     pub(super) said: Option<String>,
     /// Columns and lines of the screen.
     pub(super) size: (u16, u16),
-    /// True if it may be coloured.
+    /// True if colours may be used.
     pub(super) colours: bool,
 }
 
@@ -143,7 +143,7 @@ impl View {
         }
     }
 
-    /// What is chosen in a pane.
+    /// Filter, order and selection of a pane.
     pub(super) fn choice(&self, pane: Pane) -> &Choice {
         &self.choices[pane as usize]
     }
@@ -152,12 +152,12 @@ impl View {
         &mut self.choices[self.pane as usize]
     }
 
-    /// The rows of a pane as they are seen, and which is chosen.
+    /// The visible rows of a pane, and the index of the selected one.
     pub(super) fn rows(&self, pane: Pane) -> Listed {
         self.choice(pane).of(pane.rows(&self.seen, self.project.as_deref()))
     }
 
-    /// What a key does.
+    /// Applies a key; returns the action to do outside.
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Action> {
         if key.kind == KeyEventKind::Release {
             return None;
@@ -169,7 +169,7 @@ impl View {
                 _ => None,
             };
         }
-        // It is not seen while something is typed or asked.
+        // It is hidden during input and confirmation.
         if matches!(self.mode, Mode::Browse | Mode::Read(_)) {
             self.said = None;
         }
@@ -213,14 +213,14 @@ impl View {
         self.pane = Pane::ALL[(self.pane as usize + by) % Pane::ALL.len()];
     }
 
-    /// By the next column; after the last by none.
+    /// Sorts by the next column; after the last one by none.
     fn sort(&mut self) {
         let columns = self.pane.columns().len();
         let here = self.here();
         here.sort = Some(here.sort.map_or(0, |last| last + 1)).filter(|next| *next < columns);
     }
 
-    /// Leaves only the project of the row, or shows all again.
+    /// Shows only the project of the row, or all again.
     fn narrow(&mut self, row: Option<&Row>) {
         let chosen = row.and_then(|row| match self.pane {
             Pane::Gpus => None,
@@ -237,7 +237,7 @@ impl View {
         }
     }
 
-    /// The details of a workload; from a queue or a GPU, to its workloads.
+    /// Details of a workload; from a queue or a GPU, goes to its workloads.
     fn enter(&mut self, row: Option<&Row>) -> Option<Action> {
         let row = row?;
         match self.pane {
@@ -251,7 +251,7 @@ impl View {
         None
     }
 
-    /// Chooses a workload that holds a GPU. No other is chosen, whatever the filter leaves of them.
+    /// Selects a workload that holds a GPU; clears the filter if it hides them all.
     fn go_to_holder(&mut self, gpu: &str) {
         let holders = panes::holders(&self.seen).remove(gpu).unwrap_or_default();
         let ids: Vec<String> = holders.iter().map(|(pod, _)| pod.workload_id.clone()).collect();
@@ -273,7 +273,7 @@ impl View {
         }
     }
 
-    /// The chosen workload; says what to do if there is none.
+    /// The selected workload; without one, shows a hint.
     fn workload(&mut self, row: Option<&Row>) -> Option<api_types::Workload> {
         let row = row.filter(|_| self.pane == Pane::Workloads);
         let found = row.and_then(|row| self.seen.workloads.iter().find(|one| one.id == row.key));
@@ -339,26 +339,26 @@ impl View {
         }
     }
 
-    /// Columns and lines that a text has.
+    /// Width and height of a text, in columns and lines.
     pub(super) fn page(&self) -> (usize, usize) {
         let (columns, lines) = self.size;
         (columns.into(), lines.saturating_sub(AROUND_LINES - 1).into())
     }
 }
 
-/// The page of keys.
+/// The list of keys as a text.
 fn keys() -> Text {
     let mut text = Text::about(Topic::Keys, String::new(), String::new());
     KEYS.iter().for_each(|(keys, what)| text.add(format!("{keys:<16}{what}\n").as_bytes()));
     text
 }
 
-/// What a change of state would be: a suspended one is resumed, any other suspended.
+/// Verb that changes the state: resume for a suspended workload, suspend for any other.
 fn other_state(workload: &api_types::Workload) -> Verb {
     if workload.phase == "Stopped" { Verb::Resume } else { Verb::Suspend }
 }
 
-/// How many rows a key goes on.
+/// Number of rows by which a key scrolls.
 fn steps(key: KeyCode, lines: u16) -> Option<isize> {
     let page = isize::try_from(lines / 2).unwrap_or(1).max(1);
     Some(match key {

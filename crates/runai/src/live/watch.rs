@@ -1,6 +1,6 @@
-//! What a live view shows: lists as they change, the status of the server, what nodes use. Owns:
-//! how often each comes, and that it continues after the server was away and before a login
-//! expires.
+//! Data of the live view: lists as they change, the status of the server, and the usage of nodes.
+//! Owns: the interval of each, and that it continues after an outage of the server and before a
+//! login expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,29 +20,30 @@ use crate::stabilize::{AT_ONCE_MAX, at_once};
 use crate::{session, top};
 use cli_kit::exit::Error;
 
-/// How often ages go on, and between two tries to reach a server that is away.
+/// Interval of updates of ages, and between two attempts to reach the server.
 const TICK: Duration = Duration::from_secs(1);
-/// How often the status is fetched while nothing changes.
+/// Interval of status requests while nothing changes.
 const STATUS_EVERY: Duration = Duration::from_secs(15);
-/// The server measures this often.
+/// Interval of usage requests; the server measures as often.
 const USED_EVERY: Duration = Duration::from_secs(15);
-/// Between two lists that are sent to the view, and the part of the time that this may take.
+/// Minimum interval between two updates of the lists; they may take at most one part in
+/// `LISTS_PART` of the time.
 const LISTS_EVERY: Duration = Duration::from_millis(250);
 const LISTS_PART: u32 = 10;
-/// What is in the lists.
+/// Kinds of changes to follow.
 const KINDS: [ChangeKind; 4] =
     [ChangeKind::Project, ChangeKind::Node, ChangeKind::Workload, ChangeKind::Pod];
 
-/// What there is, as far as the stream of changes said it.
+/// Objects received from the change stream.
 #[derive(Debug, Default)]
 struct FeedState {
     projects: BTreeMap<u64, Project>,
     /// Ids are in order of creation.
     workloads: BTreeMap<String, Workload>,
     pods: BTreeMap<String, Pod>,
-    /// True if it is all.
+    /// True once the stream has sent all objects.
     complete: bool,
-    /// Whether something has changed since the lists were sent, and since the status was fetched.
+    /// True if something has changed since the lists were sent, and since the status was fetched.
     unsent: bool,
     is_status_old: bool,
 }
@@ -74,7 +75,7 @@ impl FeedState {
     }
 }
 
-/// Keeps what an object is, or forgets it where it is gone.
+/// Stores an object, or removes it if it is gone.
 fn put<K: Ord, T: DeserializeOwned>(
     all: &mut BTreeMap<K, T>,
     key: K,
@@ -87,7 +88,7 @@ fn put<K: Ord, T: DeserializeOwned>(
     Ok(())
 }
 
-/// When something was done last, and how long that took.
+/// Time of the last execution, and its duration.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     at: Instant,
@@ -95,35 +96,35 @@ struct Done {
 }
 
 impl Done {
-    /// Since then.
+    /// Execution that began at this time and ends now.
     fn since(at: Instant) -> Self {
         Self { at, took: at.elapsed() }
     }
 
-    /// When it may be done again: not sooner than `every`, and not all the time.
+    /// Time of the next execution: at least `every` later, and in proportion to the duration.
     fn again(self, every: Duration) -> Instant {
         self.at + every.max(self.took * LISTS_PART)
     }
 }
 
-/// Follows the server for a live view.
+/// Follows the server for the live view.
 pub(super) struct Watch {
     context: Context,
     news: Sender<Update>,
     stream: ChangeStream,
     there: FeedState,
     status: Option<(Status, Done)>,
-    /// When the status was last sent.
+    /// Time at which the status was last sent.
     ticked: Option<Instant>,
     lists: Option<Done>,
     used: Option<Instant>,
 }
 
 impl Watch {
-    /// Looks for the first time.
+    /// Fetches everything for the first time.
     ///
     /// # Errors
-    /// Whatever keeps it from being the first of many.
+    /// The first fetch fails.
     pub(super) async fn open(context: &Context, news: Sender<Update>) -> Result<Self, Error> {
         let context = context.renewed().await?;
         let stream = changes(&context);
@@ -136,7 +137,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Looks until that makes no sense any more, and says why.
+    /// Fetches until that is impossible, and returns the reason.
     pub(super) async fn run(mut self) -> Error {
         let mut error = self.follow().await;
         while error.is_away() {
@@ -144,7 +145,7 @@ impl Watch {
             sleep(TICK).await;
             error = match self.context.renewed().await {
                 Ok(context) => {
-                    // It may come back elsewhere, and with other things than before.
+                    // The server may return at another address, and with other data.
                     self.begin(context);
                     self.follow().await
                 }
@@ -161,7 +162,7 @@ impl Watch {
         (self.status, self.ticked, self.lists, self.used) = (None, None, None, None);
     }
 
-    /// Follows the changes until there is something the matter.
+    /// Follows the changes until an error occurs.
     async fn follow(&mut self) -> Error {
         loop {
             let step = match self.look().await {
@@ -185,7 +186,7 @@ impl Watch {
         }
     }
 
-    /// Reads the next change, as long as there is time for it.
+    /// Reads the next change, until the given time.
     async fn read(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let next = self.stream.next();
         let frame = match until {
@@ -201,7 +202,7 @@ impl Watch {
         })
     }
 
-    /// Sends what is due; answers when something is due again.
+    /// Sends the updates that are due; returns when the next is due.
     async fn look(&mut self) -> Result<Instant, Error> {
         let (now, mut next) = (Instant::now(), Instant::now() + TICK);
         let client = self.context.client.clone();
@@ -261,7 +262,7 @@ fn measurable(status: &Status) -> Vec<String> {
     status.nodes.iter().filter(real).map(|node| node.name.clone()).collect()
 }
 
-/// What they use. One that the server cannot tell of, because it is just gone, is left out.
+/// Resource usage of nodes. A node that the server refuses, because it has just gone, is left out.
 async fn measure(nodes: &[String], client: &Client) -> Result<BTreeMap<String, top::Used>, Error> {
     let mut used = BTreeMap::new();
     for some in nodes.chunks(AT_ONCE_MAX) {
@@ -280,7 +281,7 @@ async fn measure(nodes: &[String], client: &Client) -> Result<BTreeMap<String, t
     Ok(used)
 }
 
-/// True if the server is there, knows who asks, and says no.
+/// True if the server refuses the request of a known user.
 fn is_refused(error: &Error) -> bool {
     matches!(error, Error::Server(client::Error::Api { .. })) && !error.is_away()
 }

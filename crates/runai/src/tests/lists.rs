@@ -1,9 +1,9 @@
-//! What lists ask the server for.
+//! Queries that lists send to the server.
 
 use super::meaning;
 use dialects::intent::Intent;
 
-/// What the server is asked for by a list.
+/// Query that a list sends to the server.
 fn asked(line: &str) -> String {
     let Ok(Intent::ListWorkloads(list)) = meaning(line) else { panic!("{line}") };
     let project = (!list.all_projects).then_some("team-a");

@@ -1,4 +1,4 @@
-//! What is kept beside workloads, and manifests: from words to questions, from objects to tables.
+//! Objects other than workloads, and manifests: from words to requests, from objects to tables.
 
 use expect_test::expect;
 use serde_json::{Value, json};

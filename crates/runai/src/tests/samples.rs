@@ -3,7 +3,7 @@
 use api_types::Workload;
 use serde_json::json;
 
-/// The moment all samples are looked at.
+/// Time at which all samples are shown, in milliseconds.
 pub(crate) const NOW_MS: u64 = 1_700_000_100_000;
 
 /// A workload in one line: `a2 Training Running team-a held=2 asked=2 over age=7 on=node1`.

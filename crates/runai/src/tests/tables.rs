@@ -146,7 +146,7 @@ fn events() -> Vec<KubernetesEvent> {
 /// A job that was moved once.
 fn moved() -> Workload {
     let mut job = workload("train1 Training Running team-a asked=1 held=1 age=100 on=node1");
-    // 0.3 of 16 GiB: no whole number of any unit.
+    // 0.3 of 16 GiB is not a whole number of any unit.
     job.allocated_resources.gpu_memory = Some("5153960755".into());
     job.additional_fields.last_eviction = Some(api_types::Reason {
         code: "E001".into(),
@@ -262,7 +262,7 @@ fn the_sections_of_the_second_dialect_tell_the_same() {
     .assert_eq(&Sheet { page, asked: &WorkloadSpec::default(), parts: &Parts::default() }.text());
 }
 
-/// A specification with something of each section.
+/// A specification with values in each section.
 fn much() -> WorkloadSpec {
     serde_json::from_value(json!({
         "numWorkers": 6, "minReplicas": 1, "maxReplicas": 6,

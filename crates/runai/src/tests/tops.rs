@@ -1,4 +1,4 @@
-//! What nodes and jobs use, as tables.
+//! Tables of the resource usage of nodes and jobs.
 
 use api_types::{Gpu, MetricsResponse, NodeStatus};
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! What ends a wait.
+//! Ends of a wait.
 
 use tokio::time::Instant;
 

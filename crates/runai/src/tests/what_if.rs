@@ -1,4 +1,4 @@
-//! What is said of a submission that is only asked about.
+//! Printed outcome of a submission that is only predicted.
 
 use api_types::{PodFate, WouldDo, WouldHappen};
 use serde_json::json;

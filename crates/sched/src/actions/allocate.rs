@@ -1,5 +1,5 @@
-//! Gives free resources to the neediest, one workload at a time. Owns: the loop that every
-//! action shares, because the order changes with each placement.
+//! Allocates free resources, one workload at a time. Owns: the loop that every action shares,
+//! because the order changes with each placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::session::pools;
 use crate::session::{Blocked, Session};
 use crate::victims::{NodeCostCache, Rule, make_room};
 
-/// Places whatever fits; keeps room for the first that do not.
+/// Places every workload that fits; reserves room for the first that do not.
 pub(crate) fn run(s: &mut Session<'_>) {
     loop {
         s.follow();
@@ -22,7 +22,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
             all_fail(s, &full, |s, id| s.place(id, None).is_ok()),
             "there would have been a place"
         );
-        // Whose time to have room kept has not come is looked at again when it has.
+        // A reservation that is not due yet is considered again when it is.
         for (id, pool) in in_pools(s, &full) {
             pools::within(s, id, pool, |s| s.reserve(id, Blocked::Room));
         }
@@ -37,7 +37,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     s.full_at = s.failed_turns.as_ref().map(|failed| failed.revision);
 }
 
-/// Makes room by a rule for what does not fit.
+/// Makes room by a rule for workloads that do not fit.
 pub(crate) fn by_rule(s: &mut Session<'_>, costs: &mut NodeCostCache, rule: &dyn Rule) {
     s.follow();
     let infeasible = infeasible(s, there);
@@ -55,9 +55,9 @@ pub(crate) fn by_rule(s: &mut Session<'_>, costs: &mut NodeCostCache, rule: &dyn
     costs.end_of_action(s);
 }
 
-/// The node pools in which everything that may be there needs more than there can be. None where the
-/// pools of some workload are not in their own order, because without these others would have their
-/// turns in another order.
+/// The node pools in which every waiting workload needs more than could become free. Empty if a
+/// workload prefers its pools in an order other than that of their ids, because skipping pools
+/// would change the order of turns.
 fn infeasible(
     s: &Session<'_>,
     there: impl Fn(&Session<'_>, Option<PoolId>) -> Resources,
@@ -75,12 +75,12 @@ fn infeasible(
         if pools.clone().all(|pool| hopeful.contains(&pool)) {
             continue;
         }
-        // One of its sets may stand in for another.
+        // One of its pod sets may replace another.
         let has_sets = s.cluster.workloads()[id].pod_sets.len() > 1;
         let least = if has_sets { Resources::ZERO } else { s.least(id, s.ask(id, None)) };
         for pool in pools {
             let most = most.entry(pool).or_insert_with(|| there(s, pool));
-            // Those with a delay have the next decision come when that ends.
+            // The end of a preemption delay triggers the next decision.
             if least.fits_in(*most) || s.patient_until(id) > s.now {
                 hopeful.insert(pool);
             }
@@ -89,13 +89,13 @@ fn infeasible(
     most.into_keys().filter(|pool| !hopeful.contains(pool)).collect()
 }
 
-/// The pool whose queues divide what is in a pool.
+/// The pool whose queues divide the capacity of a pool.
 fn division(s: &Session<'_>, pool: Option<PoolId>) -> PoolId {
     pool.filter(|_| s.cluster.is_divided()).unwrap_or_default()
 }
 
-/// What is free in a pool, and held by work that can give way: neither making room nor moving others
-/// makes that more.
+/// Free resources of a pool, and those held by work that can give way: an upper bound for evictions
+/// and moves.
 fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
     let pool = division(s, pool);
     let roots = s.cluster.roots(pool).map(|id| &s.cluster.queues()[id]);
@@ -106,8 +106,8 @@ fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
     s.cluster.free_soon_of(pool) + held.sum()
 }
 
-/// True if an attempt fails in every one of these pools: debug builds try what is left out. Changes
-/// nothing.
+/// `true` if an attempt fails in every one of these pools: debug builds check the skipped attempts.
+/// Changes nothing.
 fn all_fail(
     s: &mut Session<'_>,
     infeasible: &InfeasiblePools,
@@ -124,7 +124,7 @@ fn all_fail(
     !found
 }
 
-/// The first of each class, in each of these pools that it may be in.
+/// The first workload of each class, with each of these pools that it may use.
 fn in_pools(s: &Session<'_>, pools: &InfeasiblePools) -> Vec<(WorkloadId, Option<PoolId>)> {
     let first = |row: &Row| row.members.first().map(|member| member.1);
     let ids = s.known.rows().filter_map(|(_, row)| first(row));
@@ -136,9 +136,9 @@ fn in_pools(s: &Session<'_>, pools: &InfeasiblePools) -> Vec<(WorkloadId, Option
     each.filter(|(_, pool)| pools.contains(pool)).collect()
 }
 
-/// Offers each waiting workload a turn, the neediest first. One that got something and wants
-/// more takes part again; one that got nothing is tried in its next node pool or is out, and its
-/// equals with it.
+/// Gives each waiting workload a turn, the neediest queue first. A workload that got a place and
+/// wants more takes another turn; one that got none is tried in its next node pool or dropped, with
+/// its equals.
 pub(crate) fn each_in_order(
     s: &mut Session<'_>,
     infeasible: InfeasiblePools,
@@ -182,7 +182,7 @@ pub(crate) fn each_in_order(
     }
 }
 
-/// Takes in that one got something.
+/// Updates the candidates after one of them got a place.
 fn served(s: &Session<'_>, candidates: &mut Candidates, one: Candidate, before: Checkpoint) {
     let mut others = s.workloads_changed_since(before);
     if s.next_pods(one.id).is_empty() {
@@ -195,16 +195,16 @@ fn served(s: &Session<'_>, candidates: &mut Candidates, one: Candidate, before: 
     }
 }
 
-/// What came of turns that had come to nothing before.
+/// Result of repeating failed turns.
 enum Replay {
     AllFailed,
     CutShort,
-    /// One got something; the line as it is then.
+    /// A workload got a place; holds the remaining candidates.
     Served(Candidates),
 }
 
-/// Offers those that got nothing before their turns in the same order. Only when one of them gets
-/// something the line is made.
+/// Repeats failed turns in their order. The queue of candidates is built only when one of them
+/// succeeds.
 fn replay(
     s: &mut Session<'_>,
     known: &FailedTurns,
@@ -218,14 +218,14 @@ fn replay(
         if !pools::within(s, id, pool, |s| turn(s, id)) {
             continue;
         }
-        // The line is that of before it had its turn.
+        // The candidates are those before this turn.
         let pods: BTreeSet<_> = s.cluster.changed_since(before).collect();
         let bindings = pods.into_iter().map(|pod| (pod, s.cluster.pods()[pod].binding.clone()));
         let bindings: Vec<_> = bindings.collect();
         s.cluster.rollback(before);
         let mut candidates = Candidates::after(&s.shares(), known, at);
         let one = candidates.first().filter(|one| one.id == id);
-        // First all leave, so that nothing is given out twice meanwhile.
+        // All pods leave first, so that no place is assigned twice meanwhile.
         for (pod, _) in &bindings {
             s.cluster.set_binding(*pod, PodBinding::default());
         }

@@ -1,4 +1,4 @@
-//! Starts what waited for a place that is free now. Owns: turning a reservation into a start.
+//! Starts workloads whose reserved places are free. Owns: turning a reservation into a start.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use model::{PodBinding, PodId, WorkloadId};
 use crate::session::Session;
 use crate::session::pools;
 
-/// Starts every workload whose reserved places are all free; one that has to wait but could
-/// start elsewhere at once does so. A gang that lost a part of what was reserved for it gives up
-/// the rest: it starts whole or not at all.
+/// Starts every workload whose reserved places are all free; a workload that has to wait but could
+/// start elsewhere at once does so. A gang that lost a part of its reserved places gives up the
+/// rest: it starts whole or not at all.
 pub(crate) fn run(s: &mut Session<'_>) {
     let mut reserved: BTreeMap<WorkloadId, Vec<PodId>> = BTreeMap::new();
     for &pod in s.cluster.reserved() {
@@ -19,7 +19,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     order.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
     for id in order {
         let workload = &s.cluster.workloads()[id];
-        // Fewer pods than its minimum have a place. While the others are held back it waits for them.
+        // Fewer pods than its minimum have a place. It waits for the others while they are gated.
         if !workload.enough(|set| workload.pod_sets[set].counted()) {
             if others_wait(s, id) {
                 reserved[&id].iter().for_each(|&pod| give_up(s, pod));

@@ -1,5 +1,5 @@
-//! Moves running pods so that free resources come together. Owns: the rule that no workload loses
-//! its place. Source: Run:ai reference D.5, scheduling reference §17.
+//! Moves running pods to reduce fragmentation. Owns: the rule that no workload loses its place.
+//! Source: Run:ai reference D.5, scheduling reference §17.
 
 use model::WorkloadId;
 use smallvec::smallvec;
@@ -12,7 +12,7 @@ use reasons::Cause;
 pub(crate) struct Consolidation;
 
 impl Rule for Consolidation {
-    /// Who moves needs as much elsewhere, except what it was only lent.
+    /// A moved workload needs as much elsewhere, except its lent GPUs.
     fn frees_at_most(
         &self,
         s: &Session<'_>,
@@ -27,7 +27,7 @@ impl Rule for Consolidation {
         s.can_give_way(victim)
     }
 
-    /// A move changes nothing about what a queue may hold.
+    /// A move does not change the resources that a queue uses.
     fn own_gives_way(&self, _: &Session<'_>, _: WorkloadId, _: WorkloadId) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Nodes that are being emptied: their pods are moved where there is a place, or stopped. Owns:
-//! carrying out what the operator has decided; no priority or quota speaks against it.
+//! Nodes being drained: their pods are moved where there is a place, or stopped. Owns: the drain
+//! that the operator has ordered, regardless of priority and quota.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use model::{NodeId, PodId, WorkloadId};
 use crate::session::Session;
 use reasons::Cause;
 
-/// Takes every pod off the nodes that are being drained. What is left of a gang that falls below
-/// its minimum keeps its places for as long as any other gang that lost pods.
+/// Removes every pod from draining nodes. The rest of a gang that falls below its minimum keeps its
+/// places for as long as any other gang that lost pods.
 pub(crate) fn run(s: &mut Session<'_>) {
     let mut leaving: BTreeMap<WorkloadId, Vec<(PodId, NodeId)>> = BTreeMap::new();
     for &node in s.cluster.draining() {
@@ -34,7 +34,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// Finds other places for so many pods of a workload.
+/// Finds other places for `pods` pods of a workload.
 fn go_on(s: &mut Session<'_>, id: WorkloadId, pods: usize) {
     for _ in 0..pods {
         let waits = s.cluster.workloads()[id].pods.iter().any(|&pod| s.cluster.pods()[pod].waits());

@@ -1,5 +1,5 @@
-//! Elastic workloads: give back what was only borrowed, start smaller than asked, grow into
-//! idle GPUs. Owns: the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
+//! Elastic workloads: give back lent GPUs, start smaller than requested, grow into idle GPUs. Owns:
+//! the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
 
 use model::{PodId, WorkloadId};
 use units::Resources;
@@ -17,12 +17,12 @@ use crate::session::Session;
 use crate::victims::{EvictionUnits, LargestWorkloads, NodeCostCache, Rule, halvings, make_room};
 use reasons::Cause;
 
-/// GPUs beyond the request are lent; workloads that may start get them back first of all.
+/// GPUs beyond the request are lent; workloads that may start reclaim them before any others.
 pub(crate) struct GiveBack;
 
-/// Takes back what is lent.
+/// Reclaims lent GPUs.
 pub(crate) fn give_back(s: &mut Session<'_>, costs: &mut NodeCostCache) {
-    // Nothing else is taken.
+    // This action takes nothing else.
     let is_lent = s.cluster.queues().iter().any(|(_, queue)| queue.lent_gpu_millis > 0);
     if is_lent {
         by_rule(s, costs, &GiveBack);
@@ -61,13 +61,13 @@ impl Rule for GiveBack {
     }
 }
 
-/// Starts elastic workloads with half of what they asked for, a quarter, and so on, by the same
-/// means and in the same order as the others were tried at full size.
+/// Starts elastic workloads with half of their request, a quarter, and so on, by the means and in
+/// the order in which full sizes were tried.
 pub(crate) fn fit(s: &mut Session<'_>) {
     let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
     let mut cost_cache: [NodeCostCache; 4] = Default::default();
     s.follow();
-    // None of the others can be changed by it.
+    // The action affects no other workloads.
     if !s.known.rows().any(|(_, row)| row.class.is_elastic()) {
         return;
     }
@@ -90,9 +90,9 @@ pub(crate) fn fit(s: &mut Session<'_>) {
     });
 }
 
-/// Doubles elastic pods into idle GPUs: those below their request first, then the
-/// older. Limits hold; quota does not, since what is above the request is given back on demand.
-/// What they asked for they also get from others who hold more than is theirs.
+/// Doubles elastic pods into idle GPUs: those below their request first, then the older. Limits
+/// hold; quota does not, since GPUs above the request are given back on demand. GPUs up to the
+/// request are also taken from queues that hold more than their quota.
 pub(crate) fn grow(s: &mut Session<'_>) {
     let mut order: Vec<_> = s.cluster.elastic().iter().copied().collect();
     order.retain(|&id| is_elastic(&s.cluster.workloads()[id].spec));
@@ -127,7 +127,7 @@ fn grow_pod(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
     }
     let request = requested(s, id);
     if running && larger.devices.len() > request as usize {
-        // Back up to its request it grows all the same.
+        // Growth up to the request does not wait.
         let due = s.cluster.workloads()[id].shrinks.grows_at(s.policy.restart_ms);
         if let Some(due) = due.filter(|due| s.now < *due) {
             s.wake(due);
@@ -142,7 +142,7 @@ fn grow_pod(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
     s.causes.entry(pod).or_insert(Cause::Resized { gpus_before, gpus_after, beneficiary: None });
 }
 
-/// One step up the ladder, if the node and the limits of the queues have room for it.
+/// The next size on the ladder, if the node and the limits of the queues allow it.
 fn next_size(
     s: &Session<'_>,
     id: WorkloadId,
@@ -150,7 +150,7 @@ fn next_size(
 ) -> Option<model::Placement> {
     let size = u32::try_from(place.devices.len()).ok()?;
     let next = step_up(requested(s, id), size)?;
-    // Growth beyond the request is given back on demand: no reservation stands against it.
+    // Growth beyond the request is given back on demand, so reservations do not forbid it.
     if size < requested(s, id) && !s.may_clear(id, place.node) {
         return None;
     }
@@ -161,10 +161,10 @@ fn next_size(
     let preemptible = spec.preemptible;
     let allowed = s.cluster.lineage(s.queue_of(id)).all(|queue| {
         let queue = &s.cluster.queues()[queue];
-        // What this workload already tries to grow to is not yet on the account.
+        // The growth that this workload already attempts is not yet counted in the queue.
         let pending_millis = u64::from(size.saturating_sub(held)) * units::GPU_MILLIS;
         let after = queue.allocated.gpu_millis + pending_millis + extra_millis;
-        // What cannot be taken back must stay within the quota.
+        // Work that cannot be preempted must stay within the quota.
         let most = if preemptible { queue.share.limit } else { queue.share.quota };
         after <= most.gpu_millis
     });

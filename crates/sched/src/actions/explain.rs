@@ -1,5 +1,5 @@
-//! Why each waiting workload waits, after everything was tried. Owns: turning the final state
-//! into reasons. Changes nothing.
+//! Reasons of waiting workloads after all actions. Owns: the derivation of reasons from the final
+//! state. Changes nothing.
 
 mod room;
 
@@ -23,11 +23,10 @@ use reasons::{CommonGpus, Pending};
 use room::Rooms;
 pub(crate) use room::larger_than_any;
 
-/// In so many node pools each has a reason of its own; of more there is one that counts them.
+/// Maximum number of node pools with reasons of their own; with more, one reason counts the pools.
 const POOLS_NAMED_MAX: usize = 3;
 
-/// A plan that only has why every workload waits that needs a place or waits for one; only what is
-/// new of it.
+/// A plan that has only new reasons, of workloads that need a place or wait for a reserved one.
 pub(crate) fn all(s: &mut Session<'_>) -> Plan {
     let (mut known, mut plan) = (Known::default(), Plan::default());
     for id in s.known.odd.keys().copied().collect::<Vec<_>>() {
@@ -41,7 +40,7 @@ pub(crate) fn all(s: &mut Session<'_>) -> Plan {
     let rows = s.known.rows().filter_map(|(at, row)| Some((at, s.known.plain_member(row)?)));
     for (at, id) in rows.collect::<Vec<_>>() {
         let of_odd = s.known.row(at).and_then(|row| known.classes.get(&row.class)).cloned();
-        // It waits for nothing of its own.
+        // It has no reason of its own.
         let found = of_odd.unwrap_or_else(|| no_place(s, id, &mut known));
         debug_assert_eq!(found, reasons(s, id, &mut Known::default()), "what is known is right");
         s.known.explain_class(at, found, &mut plan.renewed);
@@ -50,15 +49,15 @@ pub(crate) fn all(s: &mut Session<'_>) -> Plan {
     plan
 }
 
-/// What was found out about other workloads.
+/// Results that other workloads can reuse.
 #[derive(Default)]
 struct Known {
     classes: BTreeMap<EquivalenceClass, Vec<Pending>>,
     protections: Protections,
-    /// Nodes that are out of the question, by what is demanded of nodes and the pool it is bound to.
+    /// Unusable nodes, by constraints and by the pool that the workload is bound to.
     ruled_out: BTreeMap<(ConstraintsId, Option<PoolId>), Option<Pending>>,
     rooms: Rooms,
-    /// True if any GPU is out of service.
+    /// `true` if any GPU is out of service; `None` before the first check.
     gpus_out: Option<bool>,
 }
 
@@ -72,7 +71,7 @@ impl Known {
     }
 }
 
-/// The reasons of one workload that needs a place or waits for one; empty if it needs none.
+/// The reasons of a workload that needs a place or waits for a reserved one; else empty.
 fn reasons(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pending> {
     let mut reasons = Vec::from_iter(waiting_for_release(s.cluster, id));
     if s.next_pods(id).is_empty() {
@@ -94,7 +93,7 @@ fn reasons(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pendin
     reasons
 }
 
-/// Why a workload found no place: the same for all of its class.
+/// Reasons why a workload found no place, equal for all of its class.
 fn no_place(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pending> {
     let mut room = Vec::new();
     for set in next_sets(s, id) {
@@ -117,7 +116,7 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pendi
         is_open &= reasons.is_empty();
     }
     reasons.extend(room);
-    // That some nodes are out of the question does not say what speaks against the others.
+    // Some unusable nodes do not explain why the others are no place.
     if reasons.iter().all(leaves_nodes) && !s.stats.exhausted {
         reasons.push(too_few_fit(s, id));
     }
@@ -133,7 +132,7 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pendi
     reasons
 }
 
-/// What there is too little of.
+/// The kind of resource that is short.
 fn lacking(room: &[Pending]) -> Option<Kind> {
     room.iter().find_map(|reason| match reason {
         Pending::NotEnoughCpu { .. } => Some(Kind::Cpu),
@@ -142,18 +141,18 @@ fn lacking(room: &[Pending]) -> Option<Kind> {
     })
 }
 
-/// What speaks against a workload, room aside, in each node pool in which it may be.
+/// Obstacles to a workload other than room, over the node pools that it may use.
 #[derive(Default)]
 struct Rights {
     /// Limits and quotas.
     against: Vec<Pending>,
-    /// Where they do not, its fair share.
+    /// Fair share, in pools where limit and quota allow it.
     beyond: Vec<Pending>,
-    /// Where that does not either, what others are entitled to.
+    /// Protection of other work, in pools where the fair share allows it too.
     protected: Vec<Pending>,
 }
 
-/// In more than so many pools one reason stands for all that differ only by their pool.
+/// With more than `named_max` pools, one reason stands for all that differ only in their pool.
 fn rights(
     s: &mut Session<'_>,
     id: WorkloadId,
@@ -169,9 +168,9 @@ fn rights(
         pool.is_none_or(|pool| s.cluster.capacity_of(pool) != Resources::ZERO)
     };
     let mut pools: Vec<_> = choices.into_iter().filter(there).collect();
-    // Without queues for each pool it is the same in all of them.
+    // If pools have no queues of their own, the result is equal in all of them.
     pools.truncate(if s.cluster.is_divided() { usize::MAX } else { 1 });
-    // Of none where no node could hold it, unless that is so in all of them.
+    // Skips pools in which no node could hold it, unless all are such.
     if pools.len() > 1 && pools.iter().any(|&pool| is_usable(s, id, pool)) {
         pools.retain(|&pool| is_usable(s, id, pool));
     }
@@ -199,7 +198,7 @@ fn rights(
     Rights { against, beyond, protected }
 }
 
-/// True if each of the next pods may go to a node of the pool that is large enough for it.
+/// `true` if each of the next pods may run on some node of the pool that is large enough for it.
 fn is_usable(s: &Session<'_>, id: WorkloadId, pool: Option<PoolId>) -> bool {
     s.next_pods(id).iter().all(|&pod| {
         let constraints = s.cluster.constraints_in(pod, pool);
@@ -209,10 +208,10 @@ fn is_usable(s: &Session<'_>, id: WorkloadId, pool: Option<PoolId>) -> bool {
     })
 }
 
-/// Most projects named of those that divide what their work can use.
+/// Maximum number of projects named that divide GPUs since their work can use no others.
 const PROJECTS_NAMED_MAX: usize = 3;
 
-/// The only GPUs that work of a queue can use, if that keeps it from a larger share.
+/// The only GPUs that work of a queue can use, if they bound its share.
 fn common(s: &Session<'_>, queue: QueueId) -> Option<Box<CommonGpus>> {
     let common = s.known.entitlements.common(s.cluster, queue)?;
     let names = common.queues.iter().take(PROJECTS_NAMED_MAX).map(|&id| s.cluster.queue_name(id));
@@ -225,13 +224,13 @@ fn common(s: &Session<'_>, queue: QueueId) -> Option<Box<CommonGpus>> {
     Some(Box::new(CommonGpus { queues: names.collect(), others, gpu_millis, node, nodes }))
 }
 
-/// What speaks against a workload, room aside, in each node pool.
+/// Obstacles to a workload other than room, in each node pool.
 pub(crate) fn queue_reasons(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let rights = rights(s, id, None, &mut Protections::default(), usize::MAX);
     [rights.against, rights.beyond, rights.protected].concat()
 }
 
-/// What of it is not counted as demand, and whether it could start with the rest.
+/// The part of its request that is no demand, and `true` if it could start with the rest.
 pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pending, bool)> {
     let demand = &mut s.known.entitlements.demand;
     let (queue, room) = demand.short(s.cluster, id)?;
@@ -245,10 +244,10 @@ pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pendin
     Some((Pending::NotCounted { queue, kind, left_out, requested, fitting, sets, pods }, starts))
 }
 
-/// Reasons of node pools.
+/// Reasons over several node pools.
 #[derive(Default)]
 struct ByPool {
-    /// The first of each code.
+    /// The first reasons of each code.
     named: Vec<Pending>,
     counts: BTreeMap<&'static str, usize>,
 }
@@ -275,14 +274,14 @@ impl ByPool {
     }
 }
 
-/// Pods of it are held back, and without them nothing can start.
+/// The reason that pods are gated, and nothing can start without them.
 fn gated(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let pods = &cluster.workloads()[id].pods;
     let gated = pods.iter().filter(|pod| cluster.gated().contains(pod)).count();
     (gated > 0).then_some(Pending::Gated { gated, pods: pods.len() })
 }
 
-/// The workload waits, but cannot reach its minimum with the pods that are left.
+/// The reason that the pods left are too few for the minimum.
 fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let waits = |pod: &&PodId| cluster.pods()[**pod].waits();
@@ -298,7 +297,7 @@ fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     Some(Pending::GangIncomplete { pods_min, pods, fitting: 0 })
 }
 
-/// The reason that fewer pods find a place than are to be placed together next.
+/// The reason that fewer pods find a place than must be placed together.
 fn too_few_fit(s: &mut Session<'_>, id: WorkloadId) -> Pending {
     let count = |pods: &[PodId]| u32::try_from(pods.len()).unwrap_or(u32::MAX);
     let next = s.next_pods(id);
@@ -306,7 +305,7 @@ fn too_few_fit(s: &mut Session<'_>, id: WorkloadId) -> Pending {
     Pending::GangIncomplete { pods_min, pods, fitting: count(&s.fitting_one_by_one(&next)) }
 }
 
-/// The pod sets of the pods that are to be placed next.
+/// The pod sets of the next pods to place.
 fn next_sets(s: &Session<'_>, id: WorkloadId) -> Vec<usize> {
     let next = s.next_pods(id);
     let mut sets: Vec<_> = next.iter().map(|&pod| s.cluster.pods()[pod].set as usize).collect();
@@ -314,7 +313,7 @@ fn next_sets(s: &Session<'_>, id: WorkloadId) -> Vec<usize> {
     sets
 }
 
-/// True if it only says that some nodes are out of the question, and not all.
+/// `true` if the reason rules out only some of the nodes.
 const fn leaves_nodes(reason: &Pending) -> bool {
     match reason {
         Pending::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
@@ -330,7 +329,7 @@ const fn leaves_nodes(reason: &Pending) -> bool {
 fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let pods = || cluster.workloads()[id].pods.iter();
     let next = |pod: &PodId| cluster.pods()[*pod].binding.next.as_ref();
-    // Of a gang the pods whose place is not free yet are the ones that hold it up.
+    // The pods of a gang whose places are not free yet delay it.
     let held_up = pods().find(|&&pod| {
         next(&pod).is_some_and(|to| {
             let amounts = cluster.amounts(pod, to);
@@ -349,7 +348,7 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     })
 }
 
-/// True if it says that there are too few GPUs.
+/// `true` if the reason is a shortage of GPUs.
 const fn lacks_gpus(reason: &Pending) -> bool {
     matches!(
         reason,
@@ -360,7 +359,7 @@ const fn lacks_gpus(reason: &Pending) -> bool {
     )
 }
 
-/// GPUs that it could have if they were in service.
+/// GPUs that it could use if they were in service.
 fn out_of_service(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let request = workload.spec.pod_sets[set].request.gpu;
@@ -381,13 +380,13 @@ fn out_of_service(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pendi
     first.map(|first| Pending::GpusOutOfService { gpus, out, first })
 }
 
-/// The nodes to which the pods that have a place bind the others of a workload.
+/// The nodes to which the placed pods of a workload bind the others.
 fn bound(cluster: &Cluster, id: WorkloadId) -> impl Fn(NodeId) -> bool + use<'_> {
     let pool = cluster.pool_of(id);
     move |node| pool.is_none_or(|pool| pool == cluster.nodes()[node].pool)
 }
 
-/// Nodes that are out of the question, room aside.
+/// The reason that nodes are unusable for other causes than room.
 fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize, known: &mut Known) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let constraints = workload.pod_sets[set].constraints;
@@ -396,7 +395,7 @@ fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize, known: &mut Known) -
     known.ruled_out.entry((constraints, cluster.pool_of(id))).or_insert_with(find).clone()
 }
 
-/// The same by what is demanded of nodes, and by the pool that it is bound to.
+/// As [`ruled_out`], by constraints and by the nodes that it is bound to.
 pub(crate) fn ruled_out_by(
     cluster: &Cluster,
     constraints: &Constraints,
@@ -425,7 +424,7 @@ pub(crate) fn ruled_out_by(
     })
 }
 
-/// Nodes from which the pods that are somewhere keep it.
+/// The reason that pod affinity or anti-affinity rules out nodes.
 fn kept_away(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let workload = &cluster.workloads()[id];
     let constraints = workload.pod_sets[set].constraints;

@@ -20,7 +20,7 @@ use crate::Action;
 use crate::session::Session;
 use crate::victims::NodeCostCache;
 
-/// Carries out one action of the default profile. `costs`: what is known of it since anything changed.
+/// Carries out an action of the default profile. `costs`: node costs known since the last change.
 pub(crate) fn run(s: &mut Session<'_>, action: Action, costs: &mut NodeCostCache) {
     match action {
         Action::Promote => bind_reserved::run(s),

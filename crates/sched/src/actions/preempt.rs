@@ -1,5 +1,5 @@
-//! Takes from lower priorities of the same queue. Source: Run:ai reference D.4 and D.5,
-//! scheduling reference §16.
+//! Preempts lower priorities of the queue. Source: Run:ai reference D.4 and D.5, scheduling
+//! reference §16.
 
 use std::collections::BTreeSet;
 
@@ -28,13 +28,13 @@ impl Rule for Preempt {
         _: &mut LargestWorkloads,
     ) -> Resources {
         let Some(most) = held_below_it(s, id) else { return Resources::ZERO };
-        // Elastic work also gives what it was lent.
+        // Elastic work also gives up its lent GPUs.
         let lent_millis = s.cluster.queues()[s.queue_of(id)].lent_gpu_millis;
         most + Resources { gpu_millis: lent_millis, ..Resources::ZERO }
     }
 
     fn givers(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> Option<BTreeSet<QueueId>> {
-        // What it has in other node pools.
+        // The queues of the project in other node pools.
         let own = s.queue_of(id);
         let all = s.cluster.queues_of(s.cluster.project_of(own));
         Some(all.filter(|queue| *queue != own).collect())
@@ -56,7 +56,7 @@ impl Rule for Preempt {
 /// The cause given to a workload preempted for `id` in its own queue.
 pub(crate) fn preempted(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
     let workload = |id: WorkloadId| &s.cluster.workloads()[id];
-    // What is as important as the beneficiary stays.
+    // Pods as important as the beneficiary stay.
     let all = is_all_below(s, id, victim);
     let spec = &workload(victim).spec;
     Cause::Preempted {

@@ -1,5 +1,5 @@
-//! Takes back what other queues hold above their share. Owns: who may take from whom. Source:
-//! Run:ai reference D.3b "may it reclaim", scheduling reference §15.
+//! Reclaims resources that other queues use above their share. Owns: the conditions of reclaim.
+//! Source: Run:ai reference D.3b "may it reclaim", scheduling reference §15.
 
 use std::collections::BTreeSet;
 
@@ -42,8 +42,8 @@ impl Rule for Reclaim {
         s.can_give_way(victim) && queue(victim) != queue(id)
     }
 
-    /// What its own queue holds for less important work counts against its entitlement, so that
-    /// gives way first. Below a queue that is at its limit other queues do, as far as it is just.
+    /// Less important work of its own queue counts against the entitlement, so it gives way first.
+    /// Below a queue that is at its limit other queues give way, as far as that is just.
     fn own_gives_way(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         gives_way_to(s, id, victim) || self.is_victim(s, id, victim)
     }
@@ -76,7 +76,7 @@ impl Rule for Reclaim {
         id: WorkloadId,
         asked: Resources,
     ) -> Option<BTreeSet<QueueId>> {
-        // More than it may give, but found at once.
+        // An upper bound of the amount, found at once.
         let most = |giver: QueueId| s.cluster.queues()[giver].preemptible_held();
         Some(givers(s, id, asked, most).0)
     }
@@ -89,10 +89,11 @@ impl Rule for Reclaim {
     }
 
     /// Two ways, judged where the two paths in the tree part. A queue that stays within its quota
-    /// takes from one above its quota, even if that one falls below it: work comes in lumps, and
+    /// takes from one above its quota, even if that one falls below it: work is indivisible, and
     /// the quota is a promise. A queue that stays within its fair share takes from one above its
-    /// fair share, but never what is within that one's quota, and its least important work first; without this, two queues with large
-    /// gangs take the same GPUs from each other for ever (found by random histories).
+    /// fair share, but never from that one's quota, and its least important work first; without
+    /// this, two queues with large gangs take the same GPUs from each other for ever (found by
+    /// random histories).
     fn just(
         &self,
         s: &Session<'_>,
@@ -101,9 +102,9 @@ impl Rule for Reclaim {
         victim: WorkloadId,
         eviction_unit: EvictionUnit,
     ) -> bool {
-        // Its own queue is no matter of shares.
+        // Shares do not matter inside its own queue.
         let Some((taker, giver)) = branches(s, id, victim) else { return true };
-        // Above the point where the paths part nothing changes hands; below it, every level of
+        // Above the point where the paths part the use does not change; below it, every level of
         // the taker's side must be entitled.
         let leaf = s.queue_of(id);
         let below = || lineage_below(s, leaf, taker);
@@ -115,11 +116,12 @@ impl Rule for Reclaim {
         let held = |queue: QueueId| s.cluster.queues()[queue].held();
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let above_quota = kinds().any(|kind| held(giver)[kind] > deserved(s, giver)[kind]);
-        // The surplus of a queue is its least important work: what is within its share without that
-        // is not taken for another's share. Or else two queues that lack different resources take
-        // from each other for ever, one the GPUs, the other the cores (found by random histories).
-        // So it is at every level: what a project holds within its share is not the surplus of its
-        // department, or else it takes that back from its siblings, and so on for ever.
+        // The surplus of a queue is its least important work: work within its share without that is
+        // not reclaimed for another's share. Otherwise two queues that lack different resources
+        // take from each other for ever, one the GPUs, the other the cores (found by random
+        // histories). This holds at every level: work of a project within its share is not the
+        // surplus of its department, or else it takes that back from its siblings, and so on for
+        // ever.
         let is_its_turn =
             matches!(eviction_unit, EvictionUnit::All(_)) && turn_ends(s, giver, victim).is_some();
         let above_share = !is_its_turn
@@ -170,11 +172,11 @@ impl Rule for Reclaim {
     }
 }
 
-/// The queues beside the taker's path below which all may give, and how much they give at most together: as
-/// long as each holds more than it deserves, and where the taker's side would be above its quota, more
-/// than its share, on every level down to the work that gives way. The last piece may be as large as its
-/// largest workload. What those below a level give makes that level hold less, and so it may be entitled to
-/// take from its own siblings only then.
+/// The sibling queues along the taker's path whose work may give way, and the maximum amount that
+/// it frees: as long as each holds more than it deserves, and, where the taker's side would be
+/// above its quota, more than its share, on every level down to the victim. The last piece may be
+/// as large as the largest workload. Resources freed below a level reduce its use, which may
+/// entitle it to take from its own siblings.
 fn givers(
     s: &Session<'_>,
     id: WorkloadId,
@@ -185,7 +187,7 @@ fn givers(
     let (mut all, mut most, mut within_quota) = (BTreeSet::new(), Resources::ZERO, true);
     for queue in s.cluster.lineage(s.queue_of(id)) {
         let held = s.cluster.queues()[queue].held().saturating_sub(most);
-        // Of sets that differ one may ask only for what it is entitled to.
+        // With different pod sets, one may request only what the queue is entitled to.
         if is_one_set && beyond(held, asked, s.fair()[&queue]).is_some() {
             break;
         }
@@ -202,8 +204,8 @@ fn givers(
     (all, most)
 }
 
-/// How much a queue gives at most of what it holds above its share, and the queues that it is from: those
-/// without children that hold more than theirs, as all above them do.
+/// Maximum amount that a queue gives up of its surplus, and the leaf queues that it is from: those
+/// with a surplus at every level.
 fn surplus(
     s: &Session<'_>,
     giver: QueueId,
@@ -223,13 +225,13 @@ fn surplus(
     at_most(giver).min(below)
 }
 
-/// True if a queue holds more than its quota of what is asked for.
+/// `true` if a queue uses more than its quota of a requested resource.
 fn is_over_quota(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
     let (held, quota) = (s.cluster.queues()[giver].held(), deserved(s, giver));
     Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > quota[kind])
 }
 
-/// True if a queue holds more than its quota and its share of what is asked for.
+/// `true` if a queue uses more than its quota and its share of a requested resource.
 fn has_surplus(s: &Session<'_>, giver: QueueId, asked: Resources) -> bool {
     let held = s.cluster.queues()[giver].held();
     let most = s.fair()[&giver].max(deserved(s, giver));
@@ -248,7 +250,7 @@ fn gives_at_most(
         Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0 && held[kind] > deserved[kind]);
     let Some(kind) = over.next() else { return Resources::ZERO };
     let mut most = row.preemptible_held();
-    // Above its share in one resource only, it stops giving when that is used up.
+    // Above its share in one resource only, it stops giving when that surplus is used up.
     if over.next().is_none() && most != Resources::ZERO {
         let lent_millis = if kind == Kind::Gpu { row.lent_gpu_millis } else { 0 };
         let beyond = held[kind] - deserved[kind] - 1 + lent_millis;
@@ -258,7 +260,7 @@ fn gives_at_most(
     most
 }
 
-/// What is less important in the queue of a workload and can be stopped.
+/// Preemptible resources of less important work in the queue of a workload.
 fn held_below(s: &Session<'_>, id: WorkloadId, priority: u32) -> Resources {
     let tiers = s.cluster.queues()[s.queue_of(id)].preemptible.range(..priority);
     tiers.map(|(_, tier)| tier.held).sum()

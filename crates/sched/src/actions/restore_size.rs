@@ -1,9 +1,9 @@
-//! Elastic work that was shrunk below its request gets it back, inside its project's quota, from
-//! what other projects hold above theirs. Owns: who may be asked, and when. Source: Run:ai
-//! reference D.3b and D.7.
+//! Restores the size of elastic work that was shrunk below its request, inside its project's quota,
+//! from resources that other projects use above theirs. Owns: the possible victims, and the time.
+//! Source: Run:ai reference D.3b and D.7.
 //!
-//! Nothing goes back and forth: what is taken is above a quota and stays so, what it becomes is
-//! within one, and what is within a quota is not taken for others.
+//! This cannot oscillate: the resources taken are above a quota and stay so, they become part of
+//! one, and resources within a quota are not taken for others.
 
 use model::{PodId, WorkloadId};
 use units::{GPU_MILLIS, Kind, Resources};
@@ -18,7 +18,7 @@ use crate::victims::{
 use reasons::Cause;
 
 struct RestoreSize {
-    /// What it has already, which is out of the accounts while more is sought.
+    /// GPU thousandths it holds already, which are not counted in the queue while more is sought.
     held_millis: u64,
 }
 
@@ -55,7 +55,7 @@ impl Rule for RestoreSize {
     }
 
     /// Every level of the taker's side stays within its quota, and every level of the other side
-    /// keeps its own: this is no newcomer that needs a place at all.
+    /// keeps its own: the taker has a place already.
     fn just(
         &self,
         s: &Session<'_>,
@@ -93,8 +93,8 @@ impl Rule for RestoreSize {
     }
 }
 
-/// Grows a pod that runs with less than it requested, to as much of it as possible. Others are
-/// stopped for it, so it keeps its size, and its place, for a while before.
+/// Grows a pod that runs with less than its request, as far towards the request as possible. Others
+/// are stopped for it, so it keeps its size, and its place, for a while before.
 pub(super) fn restore_size(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
     let (size, request) = (gpus_of(s, id), requested(s, id));
     let before = s.cluster.original(pod);

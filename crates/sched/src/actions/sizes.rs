@@ -1,4 +1,4 @@
-//! Sizes of elastic workloads. Owns: how many GPUs one requests and how many it has.
+//! Sizes of elastic workloads. Owns: the numbers of requested and of held GPUs.
 
 use model::{GpuRequest, WorkloadId};
 

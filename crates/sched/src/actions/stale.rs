@@ -1,16 +1,16 @@
-//! Gangs that lost too many pods: what is left of them is stopped, since it holds resources and
-//! gets nowhere. Source: scheduling reference §18.
+//! Gangs that lost too many pods: the rest is stopped, since it holds resources without progress.
+//! Source: scheduling reference §18.
 
 use model::{Child, Completeness, PodId, Workload};
 
 use crate::session::Session;
 use reasons::Cause;
 
-/// A pod that comes back when the grace ends finds the others there, though what happens at one
-/// moment is seen a little later.
+/// Margin after the grace: a pod that comes back when the grace ends finds the others in place,
+/// although events of one moment arrive slightly later.
 const SAME_MOMENT_MS: u64 = 100;
 
-/// Stops what is left of each gang that has been incomplete for longer than the grace.
+/// Stops the rest of each gang that has been incomplete for longer than the grace.
 pub(crate) fn run(s: &mut Session<'_>) {
     let whole_again = s.cluster.stale().difference(s.cluster.partial());
     for id in whole_again.copied().collect::<Vec<_>>() {
@@ -26,7 +26,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
         }
         let workload = &s.cluster.workloads()[id];
         let short = workload.sets().filter(|(spec, set)| set.placed < spec.pods_min);
-        // Of a part that nothing is left of another may do without.
+        // An empty part may be replaced by another.
         let worst = short.max_by_key(|(_, set)| set.placed > 0);
         let (pods_min, pods) = worst.map_or((0, 0), |(spec, set)| (spec.pods_min, set.placed));
         let cause = Cause::StaleGang { pods_min, pods };
@@ -38,7 +38,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// The pods of the parts that are not whole; all of them if the workload is not without these.
+/// The pods of incomplete parts; all pods if the rest of the workload is incomplete without them.
 fn broken_pods(workload: &Workload) -> Vec<PodId> {
     let spec = &workload.spec;
     let placed = |set: usize| workload.pod_sets[set].placed;

@@ -1,6 +1,6 @@
-//! What would let a workload start. Owns: trying a change out, and the search for the smallest of a
-//! kind; `candidates` knows which are worth a try. Every change is tried out: it is made on a copy of the cluster, and the
-//! scheduler decides there until it comes to rest. Nothing is guessed.
+//! Changes that would let a workload start. Owns: trying a change out, and the search for the
+//! smallest of a kind; `candidates` selects the changes. Every change is made on a copy of the
+//! cluster, where the scheduler decides until nothing changes. Nothing is guessed.
 
 mod candidates;
 
@@ -12,35 +12,35 @@ use units::{Instant, Resources};
 use crate::{Policy, Profile, Step, cycle};
 use reasons::diagnosis::{Advice, Change, Part, apply_change};
 
-/// Most decisions for one diagnosis.
+/// Maximum number of decisions for one diagnosis.
 const TRIES_MAX: u32 = 150;
-/// Most decisions until nothing more happens after a change; more is a state without rest.
+/// Maximum number of decisions after a change until one changes nothing.
 const CYCLES_TO_REST_MAX: u32 = 12;
-/// Nodes tried in all these decisions after which no more are made.
+/// Number of node trials in all these decisions after which no more are made.
 const TRIALS_MAX: u64 = 300_000;
-/// Most nodes and pods copied for one diagnosis.
+/// Maximum number of nodes and pods copied for one diagnosis.
 const COPIED_MAX: usize = 4_000_000;
 
-/// What came of the search.
+/// Result of the search.
 pub(super) struct Found {
     pub(super) advice: Vec<Advice>,
     pub(super) tries: u32,
     pub(super) complete: bool,
 }
 
-/// What is asked about: a workload that waits, in a cluster where nothing more is to be decided.
+/// A waiting workload, in a cluster in which a decision changes nothing.
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) id: WorkloadId,
-    /// What its next pods ask for.
+    /// Request of its next pods.
     pub(super) asked: Resources,
     pub(super) now: Instant,
     pub(super) policy: &'a Policy,
 }
 
-/// The changes that let a workload start, its own first. `parts` says where it does not fit,
-/// `times` when something may change by itself.
+/// The changes that let a workload start, its own first. `parts` are the nodes on which it does not
+/// fit, `times` the times at which something changes by itself.
 pub(super) fn advice(base: Base<'_>, parts: &[Part], times: &[Instant]) -> Found {
     let Base { cluster, id, asked, now, policy } = base;
     let copied = cluster.nodes().len() + cluster.pods().len();
@@ -64,7 +64,7 @@ pub(super) fn advice(base: Base<'_>, parts: &[Part], times: &[Instant]) -> Found
     Found { advice: found, tries, complete: tries < tries_max }
 }
 
-/// The cluster, and what was tried on copies of it.
+/// The cluster, and the results of trials on copies of it.
 struct WhatIf<'a> {
     cluster: &'a Cluster,
     id: WorkloadId,
@@ -78,8 +78,8 @@ struct WhatIf<'a> {
 }
 
 impl WhatIf<'_> {
-    /// Whether the workload gets a place by this change and keeps it when everybody else has had
-    /// their say, and at whose expense.
+    /// Tries a change: the workload must get a place and keep it through further decisions. Returns
+    /// the advice with the number of disturbed workloads; `None` if it does not start.
     fn starts(&mut self, change: &Change) -> Option<Advice> {
         let mut copy = self.cluster.clone();
         let (id, now) = apply_change(change, &mut copy, self.id, self.now)?;
@@ -91,7 +91,7 @@ impl WhatIf<'_> {
             }
             self.tries += 1;
             let plan = cycle(&mut copy, now, self.policy);
-            // A trial of profile `kai` looks at every node.
+            // A trial of profile `kai` visits every node.
             let kai = matches!(self.policy.profile, Profile::Kai(_));
             let nodes = if kai { copy.nodes().len() as u64 } else { 1 };
             self.trials += plan.stats.trials.saturating_mul(nodes);
@@ -126,8 +126,8 @@ impl WhatIf<'_> {
         helps
     }
 
-    /// The least `n` in `low..=high` by whose change the workload starts, if by `high` it does.
-    /// More is taken to help no less.
+    /// The least `n` in `low..=high` with whose change the workload starts, if it does with `high`.
+    /// A larger change is assumed to help no less.
     fn least(&mut self, low: u64, high: u64, change: impl Fn(u64) -> Change) -> bool {
         if low > high {
             return false;
@@ -145,7 +145,7 @@ impl WhatIf<'_> {
         true
     }
 
-    /// The same from above: the most `n` in `low..=high`, if by `low` it starts.
+    /// The largest `n` in `low..=high` with whose change the workload starts, if `low` lets it.
     fn most(&mut self, low: u64, high: u64, change: impl Fn(u64) -> Change) -> bool {
         low <= high && self.least(0, high - low, |less| change(high - less))
     }

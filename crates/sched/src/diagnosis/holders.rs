@@ -1,5 +1,5 @@
-//! Who holds what a workload needs. Owns: the list of the largest, and whether each may be taken
-//! from by the rules of the actions. Changes nothing.
+//! Holders of the resources that a workload needs. Owns: the list of the largest, and the check of
+//! each against the rules of the actions. Changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use crate::victims::{EvictionUnit, Rule, freed};
 use crate::{Profile, kai};
 use reasons::diagnosis::{Holder, Holders, HoldingQueue, Obstacle, OwnDemand, Part, Standing};
 
-/// Most queues, and most workloads, that are named.
+/// Maximum number of queues, and of workloads, that are listed.
 const NAMED_MAX: usize = 5;
 
-/// Who holds what the next pods of a workload need.
+/// Holders of the resources that the next pods of a workload need.
 pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holders {
     let asked = s.ask(id, None);
     let kind = scarcest(parts, asked);
@@ -29,7 +29,7 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
     let mut by_queue: BTreeMap<QueueId, u64> = BTreeMap::new();
     for (workload, node, held) in held_where_it_may_go(s, id, kind) {
         *by_workload.entry(workload).or_default() += held;
-        // Charged where it is: a node may have changed its pool under a workload.
+        // Charged to the pool of the node: a node may have changed its pool under a workload.
         let project = s.cluster.workloads()[workload].spec.queue;
         let queue = s.cluster.queue_in(project, s.cluster.nodes()[node].pool);
         *by_queue.entry(queue).or_default() += held;
@@ -70,7 +70,7 @@ fn own_demand(s: &Session<'_>, queue: QueueId, kind: Kind) -> Option<OwnDemand> 
     (left_out > 0).then_some(OwnDemand { queue, kind, requested, left_out })
 }
 
-/// What most nodes have too little of.
+/// The kind of resource that is short on most nodes.
 fn scarcest(parts: &[Part], asked: Resources) -> Kind {
     let failing = || parts.iter().flat_map(|part| &part.classes).flat_map(|class| &class.failing);
     let nodes = |of: Obstacle| -> u32 {
@@ -85,13 +85,13 @@ fn scarcest(parts: &[Part], asked: Resources) -> Kind {
     }
 }
 
-/// True if anything holds a part of a node to which one of the next pods may go.
+/// `true` if any other workload holds a part of a node that one of the next pods may use.
 pub(super) fn holds_any_where_it_may_go(s: &Session<'_>, id: WorkloadId) -> bool {
     let holds = |kind| held_where_it_may_go(s, id, kind).next().is_some();
     Kind::ALL.into_iter().any(holds)
 }
 
-/// Everybody else's pods on nodes that allow one of the next pods, with what each holds.
+/// Pods of other workloads on nodes that allow one of the next pods, with their amounts.
 fn held_where_it_may_go(
     s: &Session<'_>,
     id: WorkloadId,
@@ -117,7 +117,7 @@ fn held_where_it_may_go(
     })
 }
 
-/// Everybody who has a place, and whether each may be taken from.
+/// All other placed workloads, each with the result of the rules: whether it may be evicted.
 pub(super) fn standings(
     s: &Session<'_>,
     id: WorkloadId,

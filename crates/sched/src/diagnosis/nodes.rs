@@ -1,5 +1,5 @@
-//! Where a pod does not fit. Owns: what stands in the way on each node, and the count of it by
-//! classes of nodes that are alike. Changes nothing.
+//! Nodes on which a pod does not fit. Owns: the first obstacle on each node, and the counts by
+//! classes of equal nodes. Changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +14,10 @@ use crate::session::Session;
 use model::Fill;
 use reasons::diagnosis::{Failing, NodeClass, Obstacle, Part};
 
-/// Most classes of nodes that are listed apart; the rest is summed.
+/// Maximum number of node classes that are listed; the rest is summed.
 const CLASSES_MAX: usize = 8;
 
-/// What makes nodes alike.
+/// Properties that the nodes of a class share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     gpus: Vec<(u64, Option<MigProfile>, Option<u64>)>,
@@ -27,7 +27,7 @@ struct Key {
     taints: Vec<Taint>,
 }
 
-/// The pods to place next, set by set, and the nodes they look at.
+/// The pods to place next, by pod set, with the node classes for each.
 pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
     let pods = s.next_pods(id);
     let mut counts: BTreeMap<u32, (u32, u32, PodRequirements)> = BTreeMap::new();
@@ -54,7 +54,7 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
 }
 
 impl Session<'_> {
-    /// Of pods those that find a place one after the other, now or when what is stopping is gone.
+    /// The pods that find a place one after the other, now or after stopping pods have terminated.
     pub(crate) fn fitting_one_by_one(&mut self, pods: &[PodId]) -> Vec<PodId> {
         let start = self.cluster.checkpoint();
         let mut fitting = Vec::new();
@@ -164,7 +164,7 @@ fn class(
     }
 }
 
-/// What stands in the way of a pod on a node first, what it needs of that and what there is; none
+/// The first obstacle to a pod on a node, with the amount needed and the amount available; `None`
 /// if the pod fits.
 fn obstacle(cluster: &Cluster, ask: PodRequirements, id: NodeId) -> Option<(Obstacle, u64, u64)> {
     if place::on_node(cluster, id, ask, false, Fill::BinPack).is_some() {
@@ -220,12 +220,12 @@ fn too_few_gpus(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     (has < needed).then_some((needed, has))
 }
 
-/// True if parts of its GPUs are MIG instances.
+/// `true` if parts of its GPUs are MIG instances.
 fn gives_parts(node: &Node) -> bool {
     node.gpus.iter().any(|gpu| gpu.part.is_some())
 }
 
-/// Of several profiles the first of which there are too few.
+/// Needed and present instances of the first profile that is short; `None` if none is.
 fn too_few_instances(
     node: &Node,
     request: GpuRequest,
@@ -250,7 +250,7 @@ fn too_little_gpu_memory(node: &Node, request: GpuRequest) -> Option<(u64, u64)>
     (least < bytes).then_some((bytes, least))
 }
 
-/// Of several profiles the first of which there are too few.
+/// Needed and present devices of the first profile that is short in service; `None` if none is.
 fn too_few_in_service(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     request.parts().find_map(|part| {
         let fitting = node.gpus.iter().filter(|gpu| part.needs_of(gpu).is_some());
@@ -268,7 +268,7 @@ fn too_few_free(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     (free < needed).then_some((u64::from(needed), u64::from(free)))
 }
 
-/// Of several devices the last one to be found is what is missing.
+/// Needed and free thousandths of the last device to be found.
 fn too_small_share(node: &Node, request: GpuRequest) -> Option<(u64, u64)> {
     if matches!(request, GpuRequest::Whole(_) | GpuRequest::Mig(_)) {
         return None;

@@ -1,5 +1,5 @@
-//! Why nothing was moved or taken for a workload. Owns: trying each action to its bounds, on the
-//! side, and naming the bound that held. What it tries it undoes.
+//! Reasons why nothing was moved or evicted for a workload. Owns: trying each action to its bounds,
+//! in isolation, and naming the bound that it hit. All trials are undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::victims::{NodeCostCache, Rule, SETS_OF_ONE, make_room, needs_others, 
 use crate::{Action, Policy};
 use reasons::diagnosis::{Means, Outcome, Refusals, Search, Standing};
 
-/// Why each of the ways did not help.
+/// The reason why each action did not help.
 pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     let actions = s.policy.actions.clone();
     let searches = actions.into_iter().filter_map(|action| {
@@ -64,7 +64,7 @@ fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
     Outcome::MovesMax { moves, moves_max: s.policy.consolidation_moves_max }
 }
 
-/// How many would have to move if any number could; none if that does not help either.
+/// The number of workloads to move if any number were allowed; `None` if that does not help either.
 fn moves_needed(
     cluster: &mut model::Cluster,
     now: Instant,
@@ -90,7 +90,7 @@ fn taking(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) ->
     outcome
 }
 
-/// Takes all that the rule allows and sees what fits then.
+/// Evicts all that the rule allows, and finds out which pods then fit.
 fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
     let asked = s.ask(id, None);
     let refusals = refusals(s, means, id, asked);
@@ -153,7 +153,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     Outcome::NotFound
 }
 
-/// Takes from one all that the rule allows.
+/// Evicts as much of a workload as the rule allows.
 fn give(
     s: &mut Session<'_>,
     rule: &dyn Rule,
@@ -177,7 +177,7 @@ fn give(
     }
 }
 
-/// Who does not give, as far as the action asks them at all.
+/// Counts of the workloads that may not be evicted, among those that the action considers.
 pub(crate) fn refusals(
     s: &Session<'_>,
     means: Means,
@@ -213,8 +213,8 @@ pub(crate) fn refusals(
     refusals
 }
 
-/// When something that keeps the workload waiting may change by itself: guaranteed run times and
-/// its own delays end.
+/// Times at which something that keeps the workload waiting may change by itself: ends of
+/// guaranteed run times and of its own delays.
 pub(super) fn times(s: &Session<'_>, id: WorkloadId) -> Vec<Instant> {
     let running = s.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
     let guaranteed = running.flat_map(|(who, _)| {

@@ -1,5 +1,5 @@
-//! Placing the tasks of a job, all or none, and the action that does it with what is free. Owns:
-//! when places are taken and when they are only reserved. Source: scheduling reference §5, §10.
+//! Placing the tasks of a job, all or none, and the action that does it with free resources. Owns:
+//! the choice between taking and reserving a place. Source: scheduling reference §5, §10.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::topology::{self, Part, Site};
 use crate::policy::Profile;
 use crate::session::Session;
 
-/// Places whatever fits. A job that got its minimum and wants more goes back into line.
+/// Places every job that fits. A job that got its minimum and wants more is queued again.
 pub(super) fn run(s: &mut Session<'_>) {
     let none = Evicted::new();
     let mut line = Line::pending(s, queue_depth(s));
@@ -41,7 +41,7 @@ pub(super) const fn queue_depth(s: &Session<'_>) -> usize {
     }
 }
 
-/// How a task takes its place.
+/// Assigns a place to a task.
 type Settle<'f> = &'f dyn Fn(&mut Session<'_>, PodId, Spot);
 
 /// Places these tasks on nodes that are `open`, all or none: part by part of the job, each in the
@@ -70,7 +70,7 @@ struct Placer<'f> {
 }
 
 impl Placer<'_> {
-    /// A part, in the first set of nodes that has room; nothing changes if none has.
+    /// Places a part in the first set of nodes that has room; nothing changes if none has.
     fn part(&self, s: &mut Session<'_>, part: Part, tasks: &[PodId], offered: &Site) -> bool {
         let start = s.cluster.checkpoint();
         for site in topology::sites(s, self.id, part, tasks, offered) {
@@ -82,7 +82,7 @@ impl Placer<'_> {
         false
     }
 
-    /// The groups of a part, then its pod sets; the tasks of a pod set one by one.
+    /// Places the groups of a part, then its pod sets; the tasks of a pod set one by one.
     fn inside(&self, s: &mut Session<'_>, part: Part, tasks: &[PodId], site: &Site) -> bool {
         let group = match part {
             Some(Child::Set(_)) => return tasks.iter().all(|&pod| self.task(s, pod, site)),
@@ -109,12 +109,12 @@ impl Placer<'_> {
     }
 }
 
-/// Takes a place that is free at once, reserves another.
+/// Takes a place that is free at once, or reserves one that is not.
 fn place_now(s: &mut Session<'_>, pod: PodId, spot: Spot) {
     s.set_target(pod, Some(spot.place), spot.at_once);
 }
 
-/// Reserves a place, free or not. A task that was stopped in this scenario and stays where it was
+/// Reserves a place, free or not. A task that was stopped in this scenario and stays in its place
 /// is not stopped after all.
 pub(super) fn pipeline(s: &mut Session<'_>, evicted: &Evicted, pod: PodId, spot: Spot) {
     match evicted.get(&pod).filter(|before| stays(before, &spot.place)) {
@@ -126,7 +126,7 @@ pub(super) fn pipeline(s: &mut Session<'_>, evicted: &Evicted, pod: PodId, spot:
     }
 }
 
-/// True if a place is the one before: on the same node, and of a shared GPU the same one.
+/// `true` if a place equals the earlier one: the node, and for a shared GPU the device.
 fn stays(before: &PodBinding, to: &Placement) -> bool {
     let shared = |share: &&DeviceShare| share.millis < GPU_MILLIS;
     let same = |share: &DeviceShare| to.devices.iter().any(|other| other.gpu == share.gpu);
@@ -135,13 +135,13 @@ fn stays(before: &PodBinding, to: &Placement) -> bool {
         .is_some_and(|here| here.node == to.node && here.devices.iter().filter(shared).all(same))
 }
 
-/// True if a device is free, and of the kind of another.
+/// `true` if a device is free, and of the kind of another.
 fn is_spare(device: &Gpu, other: &Gpu) -> bool {
     device.profile() == other.profile() && device.free_millis(false) == device.capacity_millis()
 }
 
-/// Whole GPUs are counted, not named: a pod with one reserved that `pod` keeps gets another one
-/// of the node, which is free since `pod` was found room there.
+/// Whole GPUs are counted, not named: a pod with a reserved GPU that `pod` keeps gets another one
+/// of the node, which is free because room was found for `pod` there.
 fn make_room(s: &mut Session<'_>, pod: PodId, before: &PodBinding) {
     let Some(here) = before.effective() else { return };
     let whole = |share: &&DeviceShare| share.millis >= GPU_MILLIS;
@@ -169,8 +169,8 @@ fn make_room(s: &mut Session<'_>, pod: PodId, before: &PodBinding) {
     }
 }
 
-/// A gang never starts in part: if a pod set with a reserved place has fewer tasks than its
-/// minimum that run or start now, all tasks just placed wait together.
+/// A gang never starts in part: if a pod set with a reserved place has fewer tasks than its minimum
+/// that run or start now, all tasks just placed wait together.
 pub(super) fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
     let workload = &s.cluster.workloads()[id];
     let row = |pod: &PodId| &s.cluster.pods()[*pod];
@@ -186,7 +186,7 @@ pub(super) fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[Pod
     for &pod in tasks.iter().filter(|pod| s.cluster.pods()[**pod].runs()).collect::<Vec<_>>() {
         let Some(here) = s.cluster.pods()[pod].binding.current.clone() else { continue };
         s.set_target(pod, None, false);
-        // On its node the place may be another one now: one that is being released.
+        // On its node the place may have changed to one that is being released.
         let spot = place::on_node(s, pod, here.node, Aim::Reserve);
         let waiting = spot.filter(|_| here.devices.iter().all(|share| share.millis >= GPU_MILLIS));
         let place = waiting.map_or(here, |spot| spot.place);

@@ -1,13 +1,13 @@
-//! The amounts that a task counts with before it has a place. Owns: what GPU memory is worth then.
+//! Amounts counted for a task before it has a place. Owns: the value of GPU memory in them.
 
 use model::{Cluster, GpuRequest, PodRequest};
 use units::Resources;
 
-/// GPU memory that counts as one GPU in the demand of pending tasks: the least of any node, which
-/// the described revision always takes to be this (§26.16).
+/// GPU memory that counts as one GPU in the demand of pending tasks: the minimum over nodes, for
+/// which the described revision always takes this value (§26.16).
 const GPU_MEMORY_BYTES_MIN: u64 = 100 << 20;
 
-/// The amounts a pending task counts with: GPU memory counts as no GPU before it is placed.
+/// Amounts counted for a pending task: GPU memory counts as no GPU before it is placed.
 pub(super) fn amounts(request: PodRequest) -> Resources {
     let gpu_millis = match request.gpu {
         GpuRequest::Memory { .. } => 0,
@@ -18,7 +18,7 @@ pub(super) fn amounts(request: PodRequest) -> Resources {
     Resources { gpu_millis, cpu_millis: request.cpu_millis, memory_bytes: request.memory_bytes }
 }
 
-/// What a request for GPU memory comes to on the smallest GPU there is; nothing for any other.
+/// Thousandths that a request for GPU memory needs of the smallest GPU; 0 for other requests.
 pub(super) fn expected_millis(cluster: &Cluster, request: PodRequest) -> u64 {
     let GpuRequest::Memory { devices, bytes } = request.gpu else { return 0 };
     let gpus = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus);
@@ -27,7 +27,7 @@ pub(super) fn expected_millis(cluster: &Cluster, request: PodRequest) -> u64 {
     least.map_or(0, |least| u64::try_from(millis.div_ceil(u128::from(least))).unwrap_or(u64::MAX))
 }
 
-/// The amounts a pending task counts with in the demand of its queue.
+/// Amounts counted for a pending task in the demand of its queue.
 pub(super) fn demand(request: PodRequest) -> Resources {
     let GpuRequest::Memory { devices, bytes } = request.gpu else { return amounts(request) };
     let millis = u128::from(devices) * u128::from(bytes) * u128::from(units::GPU_MILLIS)

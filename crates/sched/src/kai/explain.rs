@@ -1,5 +1,5 @@
-//! Why nothing was moved or taken for a job. Owns: naming what stands in the way of each action, on
-//! the side; the described scheduler has no words for it. What it tries it undoes.
+//! Reasons why nothing was moved or evicted for a job. Owns: the obstacle to each action, found in
+//! isolation; the described scheduler has no texts for it. All trials are undone.
 
 use model::{Placement, PodId, WorkloadId};
 use units::{Kind, Resources};
@@ -15,7 +15,7 @@ use crate::session::Session;
 use reasons::Pending;
 use reasons::diagnosis::{Means, Outcome, Search, Standing};
 
-/// Why each of the actions did not help.
+/// The reason why each action did not help.
 pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     let actions = s.policy.actions.clone();
     let searches = actions.into_iter().filter_map(|action| {
@@ -32,7 +32,7 @@ pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     searches.collect()
 }
 
-/// Whether a job may be taken from for another, and why not.
+/// Result of the rules: whether a job may be evicted for another, or the reason why not.
 pub(crate) fn standing(s: &Session<'_>, id: WorkloadId, who: WorkloadId) -> Standing {
     let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
     let own = s.queue_of(id) == s.queue_of(who);
@@ -82,7 +82,7 @@ fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -
     Outcome::NotEnough { givers, freed_gpu_millis, placeable, pods, refusals }
 }
 
-/// Why a job may not even ask.
+/// The reason why a job may not evict at all.
 fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> Outcome {
     let spec = &s.cluster.workloads()[id].spec;
     let queue_refuses = s.check_queue(id, asked).err().map(|refusal| s.refused(refusal, asked));
@@ -107,7 +107,7 @@ fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> O
     }
 }
 
-/// Stops all of these; GPU thousandths that comes free.
+/// Stops all of these jobs; returns the GPU thousandths freed.
 fn stop(s: &mut Session<'_>, jobs: &[WorkloadId]) -> u64 {
     let mut freed_gpu_millis = 0;
     for pod in jobs.iter().flat_map(|&job| jobs::active(s, job)).collect::<Vec<_>>() {
@@ -118,7 +118,7 @@ fn stop(s: &mut Session<'_>, jobs: &[WorkloadId]) -> u64 {
     freed_gpu_millis
 }
 
-/// How many of a job's next tasks find a place, and how many there are.
+/// Number of a job's next tasks that find a place, and number of its next tasks.
 fn fitting(s: &mut Session<'_>, id: WorkloadId) -> (u32, u32) {
     let none = Evicted::new();
     let tasks = jobs::next_tasks(s, id, &none);
@@ -129,6 +129,6 @@ fn fitting(s: &mut Session<'_>, id: WorkloadId) -> (u32, u32) {
     }
     let place = |&pod: &PodId| place_all(s, id, &[pod], &|_| true, Aim::Reserve, &reserve);
     let placed = tasks.iter().map(place).take_while(|placed| *placed).count();
-    // All fit one by one, but not as close together as they must be.
+    // All fit one by one, but not within the topology constraint.
     (count(placed.min(tasks.len().saturating_sub(1))), count(tasks.len()))
 }

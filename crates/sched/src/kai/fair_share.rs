@@ -1,5 +1,5 @@
 //! Fair shares, resource by resource and level by level. Owns: the division among siblings, with
-//! its floors and left-overs. Source: scheduling reference §7, §8.
+//! rounding down and remainders. Source: scheduling reference §7, §8.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub(crate) fn kai_fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<Qu
     shares
 }
 
-/// What runs, or is pending, in and below each queue.
+/// Resources of running and pending pods in and below each queue.
 fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
     let mut asked: BTreeMap<QueueId, Resources> = BTreeMap::new();
     for (id, pod) in cluster.pods().iter() {
@@ -62,7 +62,8 @@ fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
     asked
 }
 
-/// The pools in which a pod counts: the one where it runs, or else each in which it may get a place.
+/// The pools in which a pod counts: the pool where it runs, or else each in which it may get a
+/// place.
 fn pools<'a>(cluster: &'a Cluster, pod: &Pod) -> &'a [PoolId] {
     match &pod.binding.current {
         Some(place) => slice::from_ref(&cluster.nodes()[place.node].pool),
@@ -81,17 +82,17 @@ fn part(cluster: &Cluster, id: PodId, pod: &Pod) -> Resources {
     }
 }
 
-/// One queue among its siblings, for one resource.
+/// A queue among its siblings, for one resource.
 struct Line {
     quota: u64,
-    /// What it can use: what it asks for, up to its limit.
+    /// Amount that it can use: its demand, up to its limit.
     wants: u64,
     weight: u128,
     usage_ppm: u128,
     priority: u32,
     seq: u64,
     given: u64,
-    /// What the last floor cut off, as a fraction of a unit.
+    /// Remainder of the last rounding down, as a fraction of a unit.
     remainder: Option<(u128, u128)>,
 }
 
@@ -115,8 +116,8 @@ impl Line {
     }
 }
 
-/// The guaranteed part, then by weight what is left, priority by priority, then what the floors
-/// have left over.
+/// Divides the guaranteed part, then the rest by weight, priority by priority, then the remainders
+/// of rounding down.
 fn divide(lines: &mut [Line], total: u64, unit: u64, usage_weight_millis: u64) {
     for line in lines.iter_mut() {
         line.given = line.quota.min(line.wants);
@@ -134,7 +135,8 @@ fn divide(lines: &mut [Line], total: u64, unit: u64, usage_weight_millis: u64) {
     }
 }
 
-/// One round of one priority; true if a queue took less than its part, so that another is due.
+/// One round of one priority; `true` if a queue took less than its part, so that another round is
+/// due.
 fn round(
     lines: &mut [Line],
     priority: u32,
@@ -174,7 +176,7 @@ fn round(
     again
 }
 
-/// Hands out one unit each: largest remainder first, then the older.
+/// Distributes one unit each: largest remainder first, then the older queue.
 fn leftovers(lines: &mut [Line], priority: u32, left: &mut u64, unit: u64) {
     let of = |line: &Line| line.remainder.filter(|_| line.priority == priority);
     let mut order: Vec<_> =

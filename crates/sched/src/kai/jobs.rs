@@ -1,5 +1,5 @@
-//! Questions about one job and its tasks. Owns: what is pending, what comes next, what goes
-//! first. Source: scheduling reference §3, §6.3, §6.4, §10, §14.
+//! Queries on one job and its tasks. Owns: the pending tasks, the next tasks, and the order of
+//! eviction. Source: scheduling reference §3, §6.3, §6.4, §10, §14.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,10 +11,11 @@ use super::amounts::{amounts, expected_millis};
 use crate::session::Session;
 use crate::spare::{Spare, holds, next_spare, spare_part};
 
-/// Tasks that a scenario has stopped, and that may be placed again in it; and where they were.
+/// Tasks that a scenario has stopped, and that may be placed again in it, with their earlier
+/// places.
 pub(super) type Evicted = BTreeMap<PodId, PodBinding>;
 
-/// True if a task needs a place and may get one now. What is being stopped may not, unless the
+/// `true` if a task needs a place and may get one now. A task being stopped may not, unless the
 /// present scenario stopped it.
 pub(super) fn is_pending(s: &Session<'_>, pod: PodId, evicted: &Evicted) -> bool {
     let row = &s.cluster.pods()[pod];
@@ -27,7 +28,7 @@ fn pending(s: &Session<'_>, id: WorkloadId, set: usize, evicted: &Evicted) -> Ve
     pods.filter(|&pod| is_pending(s, pod, evicted)).collect()
 }
 
-/// True if every pod set can still reach its minimum.
+/// `true` if every pod set can still reach its minimum.
 pub(super) fn is_ready(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let none = Evicted::new();
@@ -37,8 +38,8 @@ pub(super) fn is_ready(s: &Session<'_>, id: WorkloadId) -> bool {
     })
 }
 
-/// The tasks to place next: of each part below its minimum what it lacks; or else one task of the
-/// pod set with the fewest for its minimum, or what a part that can be done without lacks. Pod sets
+/// The tasks to place next: the missing tasks of each part below its minimum; or else one task of
+/// the pod set with the fewest for its minimum, or the missing tasks of an optional part. Pod sets
 /// in order of their names.
 pub(super) fn next_tasks(s: &Session<'_>, id: WorkloadId, evicted: &Evicted) -> Vec<PodId> {
     let mut tasks = next_pods_among(s.cluster, id, &[], |pod| is_pending(s, pod, evicted));
@@ -56,8 +57,8 @@ pub(super) fn active(s: &Session<'_>, id: WorkloadId) -> Vec<PodId> {
     pods.filter(|&pod| s.cluster.pods()[pod].binding.effective().is_some()).collect()
 }
 
-/// The next step of taking a job's `left` tasks: the last task of the pod set that is furthest
-/// above its minimum; or else all of a part that can be done without; or else all.
+/// The next step of evicting a job's `left` tasks: the last task of the pod set that is furthest
+/// above its minimum; or else all of an optional part; or else all.
 pub(super) fn next_to_evict(s: &Session<'_>, id: WorkloadId, left: &[PodId]) -> Vec<PodId> {
     let spec = &s.cluster.workloads()[id].spec;
     let set_of = |pod: PodId| s.cluster.pods()[pod].set as usize;
@@ -72,7 +73,7 @@ pub(super) fn next_to_evict(s: &Session<'_>, id: WorkloadId, left: &[PodId]) -> 
     }
 }
 
-/// True if it can run with fewer tasks than it has.
+/// `true` if it can run with fewer tasks than it has.
 pub(super) fn is_elastic(s: &Session<'_>, id: WorkloadId) -> bool {
     let spec = &s.cluster.workloads()[id].spec;
     let mut groups = std::iter::once(None).chain((0..spec.groups.len()).map(Some));
@@ -91,30 +92,31 @@ pub(super) fn fullness(s: &Session<'_>, id: WorkloadId, active: impl Fn(usize) -
     1 + u32::from(more)
 }
 
-/// True if every task needs GPUs.
+/// `true` if every task needs GPUs.
 pub(super) fn all_need_gpus(s: &Session<'_>, id: WorkloadId) -> bool {
     s.cluster.workloads()[id].spec.pod_sets.iter().all(|set| set.request.gpu.devices() > 0)
 }
 
-/// What a task asks for.
+/// Resource request of a task.
 pub(super) fn request(s: &Session<'_>, pod: PodId) -> PodRequest {
     let set = s.cluster.pods()[pod].set as usize;
     s.cluster.workload_of(pod).spec.pod_sets[set].request
 }
 
-/// What tasks ask for together.
+/// Sum of the requests of tasks.
 pub(super) fn asked(s: &Session<'_>, pods: &[PodId]) -> Resources {
     pods.iter().map(|&pod| amounts(request(s, pod))).sum()
 }
 
-/// The same with what GPU memory is expected to come to, by which queues take their turns.
+/// Sum of the requests of tasks with the expected value of GPU memory, which decides the turns of
+/// queues.
 pub(super) fn expected(s: &Session<'_>, pods: &[PodId]) -> Resources {
     let gpu_millis = pods.iter().map(|&pod| expected_millis(s.cluster, request(s, pod))).sum();
     asked(s, pods) + Resources { gpu_millis, ..Resources::ZERO }
 }
 
-/// Amounts of a task without its MIG instances: these do not count where reclaim keeps the balance
-/// between queues (§15).
+/// Amounts of a task without its MIG instances, which do not count in the balance that reclaim
+/// keeps between queues (§15).
 pub(super) fn without_mig(s: &Session<'_>, pod: PodId, amounts: Resources) -> Resources {
     match request(s, pod).gpu {
         GpuRequest::Mig(_) => Resources { gpu_millis: 0, ..amounts },
@@ -122,12 +124,12 @@ pub(super) fn without_mig(s: &Session<'_>, pod: PodId, amounts: Resources) -> Re
     }
 }
 
-/// What tasks ask for together, MIG instances left out.
+/// Sum of the requests of tasks without MIG instances.
 pub(super) fn involved(s: &Session<'_>, pods: &[PodId]) -> Resources {
     pods.iter().map(|&pod| without_mig(s, pod, amounts(request(s, pod)))).sum()
 }
 
-/// What tasks hold together.
+/// Sum of the resources that tasks hold.
 pub(super) fn held(s: &Session<'_>, pods: &[PodId]) -> Resources {
     let of = |&pod: &PodId| {
         let place = s.cluster.pods()[pod].binding.effective();

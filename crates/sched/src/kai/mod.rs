@@ -4,8 +4,8 @@
 //! reasons. Where the description leaves something open, the simplest reading is taken;
 //! docs/reference/profile-kai.md lists them.
 //!
-//! Speed is not a goal here: a search tries scenario after scenario, each by placing all that
-//! take part. [`Policy::trials_max`](crate::Policy::trials_max) bounds it.
+//! Speed is not a goal here: a search tries scenario after scenario, each by placing all jobs
+//! involved. [`Policy::trials_max`](crate::Policy::trials_max) bounds it.
 
 mod allocate;
 mod amounts;
@@ -41,8 +41,8 @@ pub(crate) fn begin(s: &mut Session<'_>) {
     }
 }
 
-/// What started in this cycle and lost a part again, to a job that came later in it, waits with that
-/// part: a gang never starts in part.
+/// Jobs that started in this cycle and lost a part again to a later job wait with that part: a gang
+/// never starts in part.
 pub(crate) fn end(s: &mut Session<'_>) {
     let mut started: BTreeMap<WorkloadId, Vec<PodId>> = BTreeMap::new();
     for change in s.cluster.proposed() {
@@ -56,7 +56,7 @@ pub(crate) fn end(s: &mut Session<'_>) {
     }
 }
 
-/// Carries out an action. Those for elastic GPUs are ours.
+/// Carries out an action. The actions for elastic GPUs are those of the default profile.
 pub(crate) fn run(s: &mut Session<'_>, action: Action, costs: &mut NodeCostCache) {
     match action {
         Action::Allocate => shards::each(s, allocate::run),

@@ -1,4 +1,4 @@
-//! Whose turn it is: a tree of queues with a heap of jobs in each leaf. Owns: the comparisons of
+//! The order of turns: a tree of queues with a heap of jobs in each leaf. Owns: the comparisons of
 //! jobs and of queues, for pending jobs and, reversed, for victims. Source: scheduling reference
 //! §6.
 
@@ -11,8 +11,8 @@ use units::{Kind, Ratio, Resources};
 use super::{jobs, shards};
 use crate::session::Session;
 
-/// Place of a job in the line of its queue: higher priority first, then those that lack of their
-/// minimum, then the older.
+/// Position of a job in its queue: higher priority first, then jobs below their minimum, then the
+/// older.
 pub(super) type Rank = (Reverse<u32>, u32, u64);
 
 pub(super) fn rank(s: &Session<'_>, id: WorkloadId, active: impl Fn(usize) -> u32) -> Rank {
@@ -20,28 +20,28 @@ pub(super) fn rank(s: &Session<'_>, id: WorkloadId, active: impl Fn(usize) -> u3
     (Reverse(spec.priority), jobs::fullness(s, id, active), spec.seq)
 }
 
-/// What a queue holds, and would hold: with its best job added, or its victims taken.
+/// Change of the resources that a queue uses: its best job added, or its victims removed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
     Plus(Resources),
     Minus(Resources),
 }
 
-/// Jobs in line, by queue.
+/// Queued jobs, by queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Line {
     leaves: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId)>>,
-    /// True if the last is taken first.
+    /// `true` if the last job is taken first.
     reversed: bool,
 }
 
 impl Line {
-    /// A line of victims: the last in every order goes first.
+    /// A queue of victims: the last in every order goes first.
     pub(super) fn reversed() -> Self {
         Self { reversed: true, ..Self::default() }
     }
 
-    /// The pending jobs, of each queue no more than the policy looks at.
+    /// The pending jobs, at most `depth` of each queue.
     pub(super) fn pending(s: &Session<'_>, depth: usize) -> Self {
         let mut line = Self::default();
         for id in s.waiting() {
@@ -61,7 +61,7 @@ impl Line {
         line
     }
 
-    /// Adds a job as it stands now.
+    /// Adds a job in its present state.
     pub(super) fn push(&mut self, s: &Session<'_>, id: WorkloadId) {
         let sets = &s.cluster.workloads()[id].pod_sets;
         self.push_ranked(s, id, rank(s, id, |set| sets[set].placed));
@@ -72,7 +72,7 @@ impl Line {
         self.leaves.entry(queue).or_default().insert((rank, id));
     }
 
-    /// Takes out a job, wherever it stands.
+    /// Removes a job.
     pub(super) fn remove(&mut self, s: &Session<'_>, id: WorkloadId) {
         let queue = s.queue_of(id);
         if let Some(leaf) = self.leaves.get_mut(&queue) {
@@ -80,7 +80,7 @@ impl Line {
         }
     }
 
-    /// The job whose turn it is. `change` tells what its turn would change in its queue.
+    /// The job that takes the next turn. `change` returns the change of its queue by its turn.
     pub(super) fn pop(
         &mut self,
         s: &Session<'_>,
@@ -147,7 +147,7 @@ fn compare(s: &Session<'_>, l: (QueueId, Change), r: (QueueId, Change)) -> Order
         .then_with(|| left.seq.cmp(&right.seq))
 }
 
-/// How a queue stands, and would stand.
+/// State of a queue, before and after the change.
 struct Standing {
     allocated: Resources,
     changed: Resources,
@@ -181,7 +181,7 @@ impl Standing {
         }
     }
 
-    /// In every resource.
+    /// `true` if it is over its share in every resource.
     fn is_over_share(&self) -> bool {
         Kind::ALL.into_iter().all(|kind| self.fair[kind] < self.allocated[kind])
     }
@@ -196,7 +196,8 @@ impl Standing {
 
     fn dominant(&self, held: Resources) -> Ratio {
         let ratio = |kind: Kind| match self.allocatable[kind] {
-            // Of nothing, each whole GPU, thousandth of a core or byte counts a thousandfold.
+            // Where nothing is allocatable, each whole GPU, thousandth of a core or byte counts a
+            // thousandfold.
             0 => Ratio::new(held[kind].saturating_mul(1000), kind.share_unit()),
             u64::MAX => Ratio::new(held[kind], self.capacity[kind]),
             allocatable => Ratio::new(held[kind], allocatable),
@@ -209,8 +210,8 @@ impl Standing {
     }
 }
 
-/// What a queue may come to hold: its limit if its quota is unlimited, else its quota or fair
-/// share, whichever is more, up to the limit. `u64::MAX` is unlimited.
+/// Maximum resources of a queue: its limit if its quota is unlimited, else its quota or fair share,
+/// whichever is more, up to the limit. `u64::MAX` is unlimited.
 pub(super) fn allocatable(s: &Session<'_>, id: QueueId) -> Resources {
     let share = &s.cluster.queues()[id].share;
     let mut result = share.limit;

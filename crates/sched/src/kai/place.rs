@@ -1,4 +1,4 @@
-//! Where one task goes. Owns: which nodes and devices fit, and which of them is taken. Source:
+//! Placement of one task. Owns: the nodes and devices that fit, and the choice among them. Source:
 //! scheduling reference §10 – §12.
 
 use std::cmp::Reverse;
@@ -12,22 +12,22 @@ use super::topology::Site;
 use crate::session::Session;
 use model::Fill;
 
-/// GPU memory of a node counts in steps of this.
+/// Step in which GPU memory of a node counts.
 const GPU_MEMORY_STEP: u64 = 100 << 20;
 
-/// A place, and whether it is free at once.
+/// A place, and `true` if it is free at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) place: Placement,
     pub(super) at_once: bool,
 }
 
-/// Which places are looked for.
+/// Purpose of the search for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// One to start in at once, if there is one.
+    /// A place to start in at once, if there is one.
     Start,
-    /// One to reserve, even if it is free.
+    /// A place to reserve, even if it is free.
     Reserve,
 }
 
@@ -80,7 +80,7 @@ fn host_fits_now(node: &Node, request: PodRequest) -> bool {
     host(request).fits_in(whole(node.free(true))) && node.takes_one_more(true)
 }
 
-/// True if so much of a device can be used at once: it is idle, or shared by a pod that stays.
+/// `true` if this part of a device can be used at once: it is idle, or shared by a pod that stays.
 fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
     let gpu = &node.gpus[share.gpu as usize];
     gpu.free_millis(true) >= share.millis
@@ -90,7 +90,7 @@ fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
         }
 }
 
-/// True if a pod runs on a device and stays.
+/// `true` if a pod runs on a device and stays.
 fn is_in_use(s: &Session<'_>, node: &Node, gpu: u32) -> bool {
     node.pods.iter().map(|&pod| &s.cluster.pods()[pod]).filter(|pod| pod.runs()).any(|pod| {
         let here = pod.binding.current.iter().filter(|place| is_here(s, place, node));
@@ -102,8 +102,8 @@ fn is_here(s: &Session<'_>, place: &Placement, node: &Node) -> bool {
     s.cluster.nodes()[place.node].name == node.name
 }
 
-/// Limit and quota once more, with GPU memory valued on this node: rounded up to hundredths, of
-/// one device even if it asks for several (§9).
+/// Checks limit and quota again, with GPU memory valued on this node: rounded up to hundredths, of
+/// one device even if it requests several (§9).
 fn queue_allows(s: &Session<'_>, pod: PodId, node: &Node) -> bool {
     let request = jobs::request(s, pod);
     let GpuRequest::Memory { bytes, .. } = request.gpu else { return true };
@@ -135,8 +135,9 @@ fn needs_of(request: GpuRequest, gpu: &Gpu) -> Option<u64> {
     request.needs_of(&Gpu { memory_bytes: memory(gpu.memory_bytes), ..gpu.clone() })
 }
 
-/// Whole GPUs and MIG instances are counted, not named: as many as are wanted are idle, or will be. What has to
-/// wait is put on those that are being released, so that the idle ones can be given to others.
+/// Whole GPUs and MIG instances are counted, not named: as many as wanted are idle, or will be. A
+/// task that has to wait is placed on those being released, so that the idle ones can be given to
+/// others.
 fn whole_devices(
     s: &Session<'_>,
     node: &Node,
@@ -185,7 +186,7 @@ fn shared_devices(
     (fitting.len() == wanted).then(|| fitting.into_iter().map(|(.., share)| share).collect())
 }
 
-/// What is used of a device by what runs, what is being stopped, and what will come.
+/// Thousandths of a device used by running, stopping and reserved pods.
 fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
     let of = |place: &Placement| {
         let here = is_here(s, place, node);
@@ -196,7 +197,7 @@ fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
     pods.flat_map(|binding| binding.current.iter().chain(&binding.next)).map(of).sum()
 }
 
-/// True if the share would be the first of its GPU.
+/// `true` if the share would be the first of its GPU.
 fn opens(node: &Node, share: DeviceShare) -> bool {
     let gpu = &node.gpus[share.gpu as usize];
     share.millis < GPU_MILLIS && !gpu.is_instance() && gpu.committed_millis == 0
@@ -212,7 +213,7 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
         let fits = millis(gpu).is_some_and(|millis| gpu.free_millis(false) >= millis);
         gpu.committed_millis > 0 && fits
     };
-    // Where shares are spread, a GPU in use is no better.
+    // Where fractions are spread, a GPU in use is no better.
     let placement = s.policy.placement_in(node.pool);
     let shared = placement.devices == Fill::BinPack
         && !matches!(request.gpu, GpuRequest::Whole(_) | GpuRequest::Mig(_))
@@ -234,7 +235,7 @@ fn score(s: &Session<'_>, pod: PodId, node: &Node) -> (bool, bool, bool, u64) {
     };
     let room = match placement.nodes(request.gpu) {
         Fill::BinPack => u64::MAX - free,
-        // The part that is free, in millionths.
+        // The free part, in millionths.
         Fill::Spread => free.saturating_mul(1_000_000) / total.max(1),
     };
     (shared, now, host_only, room)

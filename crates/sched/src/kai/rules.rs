@@ -1,5 +1,5 @@
-//! What each action may take from whom. Owns: who may ask, who may be asked, and whether what
-//! came of it is just. Source: scheduling reference §15 – §17.
+//! Victims of each action. Owns: the jobs that may evict, the jobs that may be evicted, and the
+//! check of the result. Source: scheduling reference §15 – §17.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::{Placement, Policy};
 use reasons::{Cause, Strategy};
 
-/// The accounts of the queues at the start of a search: held, and of that not preemptible.
+/// Resources of the queues at the start of a search: used, and the non-preemptible part of them.
 pub(super) struct Books(BTreeMap<QueueId, (Resources, Resources)>);
 
 impl Books {
@@ -31,24 +31,24 @@ impl Books {
     }
 }
 
-/// What came of a scenario.
+/// Result of a scenario.
 pub(super) struct Outcome<'a> {
     pub(super) id: WorkloadId,
-    /// What the whole job asks for.
+    /// Request of the whole job.
     pub(super) asked: Resources,
-    /// The part of it that counts where balance between queues is kept.
+    /// The part of the request that counts in the balance between queues.
     pub(super) involved: Resources,
     pub(super) books: &'a Books,
     /// Active tasks of each possible victim at the start.
     pub(super) active: &'a BTreeMap<WorkloadId, Vec<PodId>>,
-    /// The tasks of the scenario, in the order in which they were asked.
+    /// The tasks of the scenario, in the order in which they were added.
     pub(super) all: &'a [PodId],
-    /// Those of them that were stopped, and may be running again.
+    /// The tasks that were stopped; they may have a place again.
     pub(super) evicted: &'a Evicted,
 }
 
 impl Outcome<'_> {
-    /// Tasks that do not run where they ran.
+    /// Tasks that do not run in their earlier places.
     fn stopped(&self, s: &Session<'_>) -> Vec<PodId> {
         let changed = |pod: &PodId| {
             self.evicted.get(pod).is_some_and(|before| s.cluster.pods()[*pod].binding != *before)
@@ -56,13 +56,13 @@ impl Outcome<'_> {
         self.all.iter().copied().filter(changed).collect()
     }
 
-    /// Tasks that have no place any more.
+    /// Tasks that have lost their places.
     fn lost(&self, s: &Session<'_>) -> Vec<PodId> {
         let none = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_none();
         self.all.iter().copied().filter(none).collect()
     }
 
-    /// True if it takes a job below its minimum that `protects` keeps from that.
+    /// `true` if it takes a job below its minimum that `protects` keeps from that.
     fn breaks(&self, s: &Session<'_>, protects: impl Fn(WorkloadId) -> bool) -> bool {
         let stopped = self.stopped(s);
         let jobs: BTreeSet<_> = stopped.iter().map(|&pod| s.cluster.pods()[pod].workload).collect();
@@ -77,23 +77,23 @@ impl Outcome<'_> {
     }
 }
 
-/// What an action may take, and why.
+/// Rules of an action for victims.
 pub(super) trait Rule {
-    /// True if the job may evict others at all.
+    /// `true` if the job may evict others at all.
     fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool;
 
-    /// Whether a job may be its victim.
+    /// The jobs that may be its victims.
     fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId>;
 
-    /// True if what came of it may be carried out.
+    /// `true` if the result may be carried out.
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool;
 
-    /// Until when a job may not be taken below its minimum.
+    /// Time before which a job may not be taken below its minimum.
     fn safe_until(&self, _: &Session<'_>, _: WorkloadId, _victim: WorkloadId) -> Instant {
         Instant::default()
     }
 
-    /// True if a job that failed speaks for those of its own queue only.
+    /// `true` if a failed job stands only for jobs of its own queue.
     fn is_per_queue(&self) -> bool {
         true
     }
@@ -103,8 +103,8 @@ pub(super) trait Rule {
     -> Cause;
 }
 
-/// Preemptible jobs that have a place, since before this cycle or not, except the one that asks. One
-/// that would only start now and gives way does not start.
+/// Preemptible jobs that have a place, from this or an earlier cycle, except the preemptor. A job
+/// that would only start now does not start if it gives way.
 fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + 'a {
     let own = s.pool_of(id);
     let jobs = s.cluster.workloads().iter();
@@ -117,7 +117,7 @@ fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = W
     .map(|(victim, _)| victim)
 }
 
-/// True if a job that cannot be preempted stays within the quota of these queues.
+/// `true` if a job that cannot be preempted stays within the quota of these queues.
 fn fits_quota<'a>(
     s: &Session<'_>,
     outcome: (WorkloadId, Resources),
@@ -129,7 +129,7 @@ fn fits_quota<'a>(
             .all(|(queue, fixed)| (fixed + asked).fits_in(s.cluster.queues()[queue].share.quota))
 }
 
-/// Takes back what other queues hold above their share.
+/// Reclaims resources that other queues use above their share.
 pub(super) struct Reclaim;
 
 impl Rule for Reclaim {
@@ -154,7 +154,7 @@ impl Rule for Reclaim {
             && Ledger::new(s, outcome).balances()
     }
 
-    /// Its guaranteed run time is that of the first queue that says anything, from its branch of the
+    /// Its guaranteed run time is that of the first queue that sets one, from its branch of the
     /// tree upwards, or from its own queue upwards.
     fn safe_until(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Instant {
         let kai = match s.policy.profile {
@@ -199,8 +199,8 @@ impl Rule for Reclaim {
     }
 }
 
-/// The ancestors (or selves) of both queues just below the point where their paths part; none if
-/// the queues are the same.
+/// The ancestors (or selves) of both queues just below the point where their paths part; `None` if
+/// the queues are equal.
 fn branches(s: &Session<'_>, left: QueueId, right: QueueId) -> Option<(QueueId, QueueId)> {
     let path = |queue: QueueId| {
         let mut path: Vec<_> = s.cluster.lineage(queue).collect();
@@ -210,7 +210,7 @@ fn branches(s: &Session<'_>, left: QueueId, right: QueueId) -> Option<(QueueId, 
     path(left).into_iter().zip(path(right)).find(|(left, right)| left != right)
 }
 
-/// The queues while a scenario of reclaim is judged, step by step.
+/// Resources of the queues during the check of a reclaim scenario, step by step.
 struct Ledger<'a> {
     s: &'a Session<'a>,
     outcome: &'a Outcome<'a>,
@@ -229,7 +229,7 @@ impl<'a> Ledger<'a> {
         steps.into_iter().all(|(queue, step)| self.take(queue, step)) && self.keeps_balance()
     }
 
-    /// What is taken from each queue: tasks beyond the minimum one by one, the rest of a job
+    /// The resources taken from each queue: tasks beyond the minimum one by one, the rest of a job
     /// together.
     fn steps(&self) -> Vec<(QueueId, Resources)> {
         let (s, outcome) = (self.s, self.outcome);
@@ -269,7 +269,7 @@ impl<'a> Ledger<'a> {
         if consolidating { self.outcome.lost(self.s) } else { self.outcome.all.to_vec() }
     }
 
-    /// What is asked for and taken, of the resources between which balance is kept.
+    /// Requested and taken amounts of the resources in which balance is kept.
     fn involved(&self) -> Resources {
         let counted = |pod| jobs::without_mig(self.s, pod, self.held_before(pod));
         let taken: Resources = self.taken().into_iter().map(counted).sum();
@@ -282,7 +282,7 @@ impl<'a> Ledger<'a> {
         place.map_or(Resources::ZERO, |place| self.s.cluster.amounts(pod, place))
     }
 
-    /// One step, if one of the two strategies allows it.
+    /// Applies one step; `true` if one of the two strategies allows it.
     fn take(&mut self, victim: QueueId, step: Resources) -> bool {
         let (s, outcome) = (self.s, self.outcome);
         let Some((taker, giver)) = branches(s, s.queue_of(outcome.id), victim) else {
@@ -304,8 +304,8 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    /// No queue ends further above its fair share than the sibling it takes from, and what
-    /// cannot be preempted stays within the quota.
+    /// `true` if no queue ends further above its fair share than the sibling it takes from, and
+    /// non-preemptible work stays within the quota.
     fn keeps_balance(&self) -> bool {
         let (s, outcome) = (self.s, self.outcome);
         let leaf = s.queue_of(outcome.id);
@@ -344,7 +344,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Takes from lower priorities of the same queue.
+/// Preempts lower priorities of the queue.
 pub(super) struct Preempt;
 
 impl Rule for Preempt {
@@ -382,11 +382,11 @@ impl Rule for Preempt {
     }
 }
 
-/// Moves pods so that free resources come together.
+/// Moves pods to reduce fragmentation.
 pub(super) struct Consolidation;
 
 impl Consolidation {
-    /// True if any pod may be moved.
+    /// `true` if any pod may be moved.
     pub(super) fn is_on(policy: &Policy) -> bool {
         policy.consolidation_moves_max > 0 && !policy.placements().any(Placement::spreads_nodes)
     }
@@ -415,8 +415,7 @@ impl Rule for Consolidation {
         preemptible(s, id).collect()
     }
 
-    /// No workload loses its place. Of the victims one more than the most is let through, as
-    /// described.
+    /// No workload loses its place. One victim more than the maximum is allowed, as described.
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
         let jobs: BTreeSet<_> =
             outcome.all.iter().map(|&pod| s.cluster.pods()[pod].workload).collect();

@@ -1,12 +1,11 @@
-//! Node pools that have queues of their own. Owns: that each is decided about by a scheduler of its own,
-//! which knows nothing but the nodes of the pool and the jobs that are there. Source: scheduling
-//! reference §1, §19, §23.
+//! Node pools with queues of their own. Owns: the isolation of each pool, whose scheduler knows
+//! only the nodes of the pool and the jobs there. Source: scheduling reference §1, §19, §23.
 
 use model::{Node, NodeId, PoolId, WorkloadId};
 
 use crate::session::Session;
 
-/// Decides about one pool as if there were no other.
+/// Runs `work` on one pool as if there were no other.
 fn apart<T>(
     s: &mut Session<'_>,
     shard: Option<(PoolId, usize)>,
@@ -19,15 +18,15 @@ fn apart<T>(
 }
 
 impl Session<'_> {
-    /// The nodes that are looked at.
+    /// The nodes under consideration.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         let here = |node: &Node| self.trying.shard.is_none_or(|(pool, _)| pool == node.pool);
         self.cluster.nodes().iter().filter(move |(_, node)| here(node))
     }
 }
 
-/// Carries out an action in each pool; or once, if all nodes have the same queues. What finds no
-/// place in its first pool is handed on to its next one.
+/// Carries out an action in each pool; or once, if all nodes have common queues. A job that finds
+/// no place in its first pool is tried in its next one.
 pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)) {
     if !s.cluster.is_divided() {
         return action(s);
@@ -41,7 +40,7 @@ pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)
     }
 }
 
-/// True if a pending job is one of those that are looked at.
+/// `true` if a pending job is queued for the pool under consideration.
 pub(super) fn is_in_line(s: &Session<'_>, id: WorkloadId) -> bool {
     s.trying.shard.is_none_or(|(pool, choice)| match s.home(id) {
         Some(home) => home == pool && choice == 0,
@@ -49,8 +48,8 @@ pub(super) fn is_in_line(s: &Session<'_>, id: WorkloadId) -> bool {
     })
 }
 
-/// Keeps a job that has a place in its pool for this cycle, even if it loses the place: or else one that
-/// came from another pool would lose it to those for whom this is the first.
+/// Keeps a job that has a place in its pool for this cycle, even if it loses the place: otherwise a
+/// job from another pool would lose it to jobs with this as their first pool.
 pub(super) fn stay(s: &mut Session<'_>, id: WorkloadId) {
     if s.cluster.is_divided()
         && let Some(pool) = s.cluster.pool_of(id)
@@ -59,7 +58,7 @@ pub(super) fn stay(s: &mut Session<'_>, id: WorkloadId) {
     }
 }
 
-/// Does something about a job in the pool that matters to it now.
+/// Runs `work` in the pool of a job.
 pub(super) fn of<T>(
     s: &mut Session<'_>,
     id: WorkloadId,

@@ -1,5 +1,5 @@
-//! Jobs like one that failed are not tried again in the same action. Owns: what makes jobs alike,
-//! and which of them is easier. Source: scheduling reference §14.
+//! Jobs like a failed one are not tried again in the same action. Owns: the criteria for similar
+//! and for easier jobs. Source: scheduling reference §14.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::amounts::demand;
 use super::jobs;
 use crate::session::Session;
 
-/// What jobs have in common that are tried by one representative: the queue, if that matters,
-/// and of each pod set the constraints and the number of its pending tasks.
+/// Common properties of jobs that one representative stands for: the queue, if that matters, and
+/// for each pod set the constraints and the number of its pending tasks.
 type Signature = (Option<QueueId>, u32, Vec<(ConstraintsId, usize)>);
 
 /// The smallest job of each signature that failed, by the sorted requests of its pending tasks.
@@ -18,7 +18,7 @@ type Signature = (Option<QueueId>, u32, Vec<(ConstraintsId, usize)>);
 pub(super) struct Failed(BTreeMap<Signature, Vec<PodRequest>>);
 
 impl Failed {
-    /// True if nothing about a job is easier than one that failed.
+    /// `true` if a job is in no respect easier than one that failed.
     pub(super) fn covers(&self, s: &Session<'_>, id: WorkloadId, per_queue: bool) -> bool {
         let requests = requests(s, id);
         self.0.get(&signature(s, id, per_queue)).is_some_and(|least| !is_easier(&requests, least))
@@ -52,7 +52,7 @@ fn requests(s: &Session<'_>, id: WorkloadId) -> Vec<PodRequest> {
     requests
 }
 
-/// Fewer tasks, or somewhere a smaller one.
+/// `true` if the job has fewer tasks, or a smaller one.
 fn is_easier(job: &[PodRequest], other: &[PodRequest]) -> bool {
     let size = |request: &PodRequest| {
         let amounts = demand(*request);
@@ -61,7 +61,7 @@ fn is_easier(job: &[PodRequest], other: &[PodRequest]) -> bool {
     let smaller = |(left, right): (&PodRequest, &PodRequest)| {
         size(left).iter().zip(size(right)).any(|(left, right)| *left < right)
     };
-    // Instances of another profile are something else, not less.
+    // Instances of another profile are different, not smaller.
     let other_kind = |(left, right): (&PodRequest, &PodRequest)| {
         matches!(left.gpu, GpuRequest::Mig(_)) && left.gpu != right.gpu
     };

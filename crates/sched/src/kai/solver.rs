@@ -1,6 +1,6 @@
-//! The search for victims: scenario after scenario, each tried by placing everybody who takes
-//! part. Owns: in what order victims are added, and which of them lose their places. Does not
-//! know what is just: that is each action's [`Rule`]. Source: scheduling reference §14.
+//! The search for victims: scenario after scenario, each tried by placing all jobs involved. Owns:
+//! the order in which victims are added, and the choice of those that lose their places. Does not
+//! know about: the rules, which are each action's [`Rule`]. Source: scheduling reference §14.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(super) fn run(s: &mut Session<'_>, rule: &dyn Rule) {
     }
 }
 
-/// Tasks of a job that go together.
+/// Tasks of a job that are evicted together.
 struct Step {
     job: WorkloadId,
     tasks: Vec<PodId>,
@@ -61,9 +61,9 @@ struct Search<'r> {
     /// The queues before any eviction, and the active tasks of each possible victim.
     books: Books,
     active: BTreeMap<WorkloadId, Vec<PodId>>,
-    /// Nodes on which there is or was something free.
+    /// Nodes on which anything is or was free.
     open: BTreeSet<NodeId>,
-    /// The cause given to each victim: the numbers are of before any eviction.
+    /// The cause given to each victim: its numbers are those before any eviction.
     causes: BTreeMap<WorkloadId, Cause>,
 }
 
@@ -84,7 +84,7 @@ impl<'r> Search<'r> {
         Self { rule, id, tasks, pending, books, active, open, causes: BTreeMap::new() }
     }
 
-    /// Grows the job task by task; what had to go for fewer tasks goes for more.
+    /// Grows the job task by task; victims of fewer tasks are victims of more.
     fn run(mut self, s: &mut Session<'_>) -> bool {
         let start = s.cluster.checkpoint();
         let mut recorded = Vec::new();
@@ -102,7 +102,7 @@ impl<'r> Search<'r> {
         !self.tasks.is_empty()
     }
 
-    /// Finds the first scenario in which so many tasks of the job have a place.
+    /// Finds the first scenario in which `tasks` tasks of the job have a place.
     fn grow(
         &mut self,
         s: &mut Session<'_>,
@@ -143,7 +143,8 @@ impl<'r> Search<'r> {
         None
     }
 
-    /// Tries each node of the latest victim; the first on which the job finds its place is judged.
+    /// Tries each node of the latest victim; the rule judges the first on which the job finds its
+    /// place.
     fn scenario(
         &mut self,
         s: &mut Session<'_>,
@@ -177,7 +178,7 @@ impl<'r> Search<'r> {
         None
     }
 
-    /// One try in which exactly these tasks are stopped.
+    /// One trial in which exactly these tasks are stopped.
     fn attempt(
         &mut self,
         s: &mut Session<'_>,
@@ -208,8 +209,8 @@ impl<'r> Search<'r> {
         evicted
     }
 
-    /// Offers places in the order of queues to the job and to everybody who was stopped, as
-    /// reservations. False if the job gets none.
+    /// Offers places in the order of queues to the job and to all stopped jobs, as reservations.
+    /// `false` if the job gets none.
     fn place(&self, s: &mut Session<'_>, tasks: usize, evicted: &Evicted) -> bool {
         let tasks = &self.tasks[..tasks];
         let mut waiting: BTreeSet<WorkloadId> =
@@ -266,7 +267,7 @@ impl<'r> Search<'r> {
         self.rule.is_just(s, &outcome)
     }
 
-    /// Who is stopped for good or moved.
+    /// The evicted tasks, and those of them that lost or changed their places.
     fn victims(&self, s: &Session<'_>, evicted: Evicted) -> (Evicted, Vec<PodId>) {
         let changed = |(&pod, before): (&PodId, &_)| {
             (s.cluster.pods()[pod].binding != *before).then_some(pod)
@@ -291,11 +292,11 @@ fn node_of(s: &Session<'_>, pod: PodId) -> Option<NodeId> {
     s.cluster.pods()[pod].binding.effective().map(|place| place.node)
 }
 
-/// Possible victims in the order in which they are asked, step by step.
+/// Possible victims in their order, step by step.
 struct Victims {
     line: Line,
     left: BTreeMap<WorkloadId, Vec<PodId>>,
-    /// What was taken already, by queue.
+    /// Resources taken already, by queue.
     popped: BTreeMap<QueueId, Resources>,
 }
 
@@ -337,11 +338,11 @@ impl Victims {
     }
 }
 
-/// Whether the GPUs that are free or would be given suffice at all, as far as sums per node can
-/// tell: a quick no.
+/// Quick check of the GPUs that are free or would be freed, by sums per node: it may only prove
+/// that they are not enough.
 struct Room {
     millis: BTreeMap<NodeId, u64>,
-    /// What each task needs, the most first.
+    /// GPU thousandths that each task needs, descending.
     needs: Vec<u64>,
 }
 
@@ -362,7 +363,7 @@ impl Room {
         }
     }
 
-    /// True if each need finds a node, the largest on the one with the most.
+    /// `true` if each need finds a node, the largest on the one with the most.
     fn is_enough(&self) -> bool {
         let mut nodes: std::collections::BinaryHeap<u64> = self.millis.values().copied().collect();
         self.needs.iter().all(|&need| {

@@ -5,7 +5,7 @@ use model::WorkloadId;
 use crate::session::Session;
 use reasons::Cause;
 
-/// Stops what is left of each gang that has been incomplete for longer than the grace.
+/// Stops the rest of each gang that has been incomplete for longer than the grace.
 pub(super) fn run(s: &mut Session<'_>) {
     for id in s.cluster.workloads().ids().collect::<Vec<_>>() {
         let since = s.cluster.workloads()[id].stale_since;
@@ -30,8 +30,8 @@ pub(super) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// True if some tasks are there, those that are being stopped too, but fewer than the minimum, and
-/// none has ended well.
+/// `true` if some tasks are placed, stopping ones included, but fewer than the minimum, and none
+/// has succeeded.
 fn is_stale(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let used = |set: usize| {

@@ -1,5 +1,5 @@
-//! In which sets of nodes a part of a job is tried, and in which order. Owns: the choice of
-//! domains. Does not know about: how tasks are placed inside of one. Source: scheduling reference §13.
+//! Sets of nodes in which a part of a job is tried. Owns: the choice and order of domains. Does not
+//! know about: the placement of tasks inside a domain. Source: scheduling reference §13.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::amounts::amounts;
 use super::jobs;
 use crate::session::Session;
 
-/// Nodes on which a part of a job may go, and how much each is liked.
+/// Nodes that a part of a job may use, and the preference for each.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Site {
     pub(super) nodes: BTreeSet<NodeId>,
@@ -34,7 +34,7 @@ pub(super) fn constraint(
     }
 }
 
-/// True if a task belongs to a part of its job.
+/// `true` if a task belongs to a part of its job.
 pub(super) fn is_in(s: &Session<'_>, pod: PodId, part: Part) -> bool {
     let set = s.cluster.pods()[pod].set as usize;
     match part {
@@ -44,7 +44,7 @@ pub(super) fn is_in(s: &Session<'_>, pod: PodId, part: Part) -> bool {
     }
 }
 
-/// The sets of nodes to try for these tasks of a part, in order; none if none has room.
+/// The sets of nodes to try for these tasks of a part, in order; empty if none has room.
 pub(super) fn sites(
     s: &Session<'_>,
     id: WorkloadId,
@@ -79,8 +79,8 @@ pub(super) fn sites(
     sites
 }
 
-/// The required domains in which tasks of the part are already; none for a task on a node that lost
-/// its label: nothing is together with that.
+/// The required domains in which tasks of the part are already; empty if a task is on a node that
+/// lost its label, as nothing can be in one domain with it.
 fn pinned(
     s: &Session<'_>,
     id: WorkloadId,
@@ -94,13 +94,13 @@ fn pinned(
     places.map(|place| topology.domains_of(place.node).get(level).copied()).collect()
 }
 
-/// Levels above a domain; none of them is above the root.
+/// Depth of a domain in the topology; 0 for the root.
 fn depth(topology: &Topology, domain: Option<DomainId>) -> usize {
     domain.map_or(0, |domain| topology.domain(domain).path.len())
 }
 
-/// The domains of a topology with what the tasks find in them. No domain is the root: all nodes
-/// that have every label.
+/// The domains of a topology with their room for the tasks. `None` is the root: all nodes that have
+/// every label.
 struct Tree<'a> {
     s: &'a Session<'a>,
     topology: &'a Topology,
@@ -108,7 +108,7 @@ struct Tree<'a> {
     offered: &'a BTreeSet<NodeId>,
     tasks: usize,
     asked: Resources,
-    /// The largest of the tasks in every component, if all ask for the same kinds of resource.
+    /// The largest of the tasks in every component, if all request the same kinds of resource.
     representative: Option<Resources>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Tree<'a> {
         all.filter(|&child| !self.nodes(child).is_empty()).collect()
     }
 
-    /// The finest level that is looked at, counted from the root.
+    /// Depth of the finest level considered, from the root.
     fn finest(&self) -> usize {
         self.constraint.preferred.or(self.constraint.required).map_or(0, |level| level + 1)
     }
@@ -190,7 +190,7 @@ impl<'a> Tree<'a> {
         levels
     }
 
-    /// What is free on a node, and will be; of GPUs only whole ones and MIG instances.
+    /// Free and releasing resources of a node; of GPUs only whole ones and MIG instances.
     fn free(node: &Node) -> Resources {
         let instances = node.gpus.iter().filter(|gpu| gpu.mig.is_some());
         let instances_millis: u64 = instances.map(|gpu| gpu.free_millis(false)).sum();
@@ -203,7 +203,7 @@ impl<'a> Tree<'a> {
         nodes.into_iter().map(|node| Self::free(&self.s.cluster.nodes()[node])).sum()
     }
 
-    /// The largest part of what is free that the tasks ask for.
+    /// The largest ratio of request to free resources over the kinds of resource.
     fn fullness(&self, domain: Option<DomainId>) -> Ratio {
         let free = self.free_in(domain);
         let ratio = |kind| Ratio::new(self.asked[kind], free[kind]);
@@ -223,8 +223,8 @@ impl<'a> Tree<'a> {
         room >= self.tasks as u64
     }
 
-    /// If a level is preferred, its emptier domains are liked more: they are filled first where a
-    /// set of nodes spans several.
+    /// Preference for nodes if a level is preferred: its emptier domains are preferred, so that
+    /// they are filled first where a set of nodes spans several.
     fn near(&self, levels: &[Vec<Option<DomainId>>], offered: &Site) -> BTreeMap<NodeId, u64> {
         let mut near = offered.near.clone();
         if self.constraint.preferred.is_none() {

@@ -1,5 +1,5 @@
-//! Node pools in order of preference: a workload is all in one of them. Owns: in which one a
-//! workload is being placed, and which queue is charged for it there.
+//! Node pools in order of preference: a workload is entirely in one of them. Owns: the pool in
+//! which a workload is being placed, and the queue charged for it there.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use model::{ConstraintsId, PodId, PoolId, QueueId, WorkloadId};
 use crate::place::PodRequirements;
 use crate::session::Session;
 
-/// Makes an attempt in each pool that comes into question until one succeeds. An attempt inside an
-/// attempt is made where that one is.
+/// Makes an attempt in each possible pool until one succeeds. A nested attempt stays in the pool of
+/// the outer one.
 pub(crate) fn in_order<E>(
     s: &mut Session<'_>,
     id: WorkloadId,
@@ -29,7 +29,7 @@ pub(crate) fn in_order<E>(
     outcome
 }
 
-/// Does something about a workload as if it could only be in this pool.
+/// Runs `work` as if a workload could only be in this pool.
 pub(crate) fn within<T>(
     s: &mut Session<'_>,
     id: WorkloadId,
@@ -43,14 +43,14 @@ pub(crate) fn within<T>(
     outcome
 }
 
-/// The attempts under way, one inside the other: which workload in which pool.
+/// The nested attempts in progress: the workload and the pool of each.
 #[derive(Debug, Default)]
 pub(crate) struct Trying {
     attempts: Vec<(WorkloadId, PoolId)>,
-    /// In profile `kai`, the pool outside of which nothing is looked at, for those to whom it is the
-    /// first choice (0), the second, and so on; none if all pools are looked at.
+    /// In profile `kai`, the only pool to consider, for workloads whose first choice (0), second
+    /// choice, and so on it is; `None` if all pools are considered.
     pub(crate) shard: Option<(PoolId, usize)>,
-    /// In profile `kai`, where those are in this cycle that have given up a place of the last.
+    /// In profile `kai`, the pools of workloads that lost places of the last cycle in this one.
     pub(crate) homes: BTreeMap<WorkloadId, PoolId>,
 }
 
@@ -74,8 +74,8 @@ impl Trying {
 }
 
 impl Session<'_> {
-    /// The pool that matters to a workload now: the one it is being placed in, or is in, or would be
-    /// tried in first. None if all are the same to it.
+    /// The pool in question for a workload: the one it is being placed in, or is in, or would be
+    /// tried in first. `None` if it may use all pools.
     pub(crate) fn pool_of(&self, id: WorkloadId) -> Option<PoolId> {
         if self.cluster.workloads()[id].pools.is_empty() {
             return None;
@@ -93,7 +93,7 @@ impl Session<'_> {
         self.trying.homes.get(&id).copied()
     }
 
-    /// The queue that is charged for a workload there.
+    /// The queue that is charged for a workload in the pool in question.
     #[inline]
     pub(crate) fn queue_of(&self, id: WorkloadId) -> QueueId {
         let project = self.cluster.workloads()[id].spec.queue;
@@ -104,23 +104,23 @@ impl Session<'_> {
         self.cluster.queue_in(project, self.pool_of(id).unwrap_or_default())
     }
 
-    /// The pool whose queues divide what a workload would get there.
+    /// The pool whose queues divide the resources that a workload would use.
     pub(crate) fn division_of(&self, id: WorkloadId) -> PoolId {
         self.cluster.queues()[self.queue_of(id)].pool
     }
 
-    /// What a pod demands of nodes there.
+    /// The node constraints of a pod in the pool in question.
     pub(crate) fn constraints_of(&self, pod: PodId) -> ConstraintsId {
         self.cluster.constraints_in(pod, self.pool_of(self.cluster.pods()[pod].workload))
     }
 
-    /// What a pod needs there; `gpus` stands in for the size of an elastic one.
+    /// A pod's requirements in the pool in question; `gpus` replaces the size of an elastic one.
     pub(crate) fn requirements(&self, pod: PodId, gpus: Option<u32>) -> PodRequirements {
         let anywhere = PodRequirements::anywhere(self.cluster, pod, gpus);
         PodRequirements { constraints: self.constraints_of(pod), ..anywhere }
     }
 
-    /// True if a workload with a place is where another is being placed.
+    /// `true` if a placed workload is in the pool in which another is being placed.
     pub(crate) fn shares_pool(&self, id: WorkloadId, other: WorkloadId) -> bool {
         !self.cluster.is_divided() || self.pool_of(id) == self.pool_of(other)
     }

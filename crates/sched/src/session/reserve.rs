@@ -1,12 +1,12 @@
-//! Room that is kept for the first workload that cannot start, so that a large gang does not starve
-//! behind small work. Owns: which workload gets a reservation, and which ones it binds. Does not
-//! know about: which places it covers; that is [`claims`].
+//! Reservations for the first workloads that cannot start, so that small work does not starve a
+//! large gang. Owns: the choice of workloads with a reservation, and of those that it binds. Does
+//! not know about: the places it covers; that is [`claims`].
 //!
-//! Nothing is stored: each cycle recomputes the reservations from the state. They are stable all the
-//! same: the places taken are those with the least to wait for, nothing that is bound is
-//! placed there, so the places of the last cycle are at least as good as they were, and others are
-//! taken only if they are better. What is waited for becomes less with everything that ends, which
-//! bounds both the wait and the time for which a place is kept idle.
+//! Nothing is stored: each cycle recomputes the reservations from the state. They are stable
+//! nevertheless: the places are those with the shortest wait, and no bound workload is placed
+//! there, so the places of the last cycle are at least as good as they were, and others are chosen
+//! only if they are better. The wait becomes shorter with every end, which bounds both the wait and
+//! the time for which a place is idle.
 
 mod claims;
 
@@ -26,7 +26,7 @@ use crate::{Profile, rank};
 use claims::Claims;
 use reasons::Pending;
 
-/// Candidates looked at for each reservation there may be.
+/// Number of candidates examined for each possible reservation.
 pub(crate) const TRIES: usize = 4;
 
 /// A minute in milliseconds.
@@ -35,11 +35,11 @@ const MINUTE_MS: u64 = 60_000;
 /// The reservations of a cycle.
 #[derive(Default)]
 pub(crate) struct Reservations {
-    /// Workloads that get one, in order, and why each has no place. Which places are its own is
-    /// computed when another workload is about to take one: until then nothing needs to be kept.
+    /// Workloads that get a reservation, in order, with the reason why each has no place. Its
+    /// places are computed when another workload is about to take one: until then none is needed.
     due: Vec<Due>,
     kept: Vec<Reservation>,
-    /// Workloads that would have a place but for a reservation.
+    /// Workloads that would have a place without a reservation.
     behind: BTreeMap<EquivalenceClass, Pending>,
 }
 
@@ -52,35 +52,35 @@ struct Due {
     blocked: Blocked,
 }
 
-/// Room kept for one workload.
+/// Room reserved for one workload.
 struct Reservation {
     id: WorkloadId,
-    /// The queue that will be charged: that of the pool in which room is kept.
+    /// The queue that will be charged: that of the pool with the reservation.
     queue: QueueId,
-    /// What its pods ask for together.
+    /// Sum of the requests of its pods.
     asked: Resources,
     claims: Claims,
 }
 
-/// Which reservations a placement leaves alone.
+/// Reservations that a placement respects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReservationScope {
-    /// All of others.
+    /// All reservations of others.
     All,
-    /// Those that bind the workload.
+    /// Reservations that bind the workload.
     Binding,
 }
 
 impl Reservations {
-    /// The reservation that keeps workloads of a class waiting.
+    /// The reservation that makes workloads of a class wait.
     pub(crate) fn before(&self, class: &EquivalenceClass) -> Option<&Pending> {
         self.behind.get(class)
     }
 }
 
 impl Session<'_> {
-    /// Will keep room for a workload that had its turn and found no place, if it has waited long
-    /// enough and could start at all.
+    /// Makes a reservation due for a workload that found no place in its turn, if it has waited
+    /// long enough and could start at all.
     pub(crate) fn reserve(&mut self, id: WorkloadId, blocked: Blocked) {
         let known = &self.reservations.due;
         if known.len() >= self.policy.reservations_max.saturating_mul(TRIES)
@@ -89,7 +89,7 @@ impl Session<'_> {
         {
             return;
         }
-        // What can never start keeps nothing.
+        // A workload that can never start gets no reservation.
         if self.has_started(id) || !self.could_start(id, self.ask(id, self.least_size(id))) {
             return;
         }
@@ -102,8 +102,8 @@ impl Session<'_> {
         }
     }
 
-    /// True if a waiting workload may be due to have room kept, if there is none. Of a
-    /// class whose first was never evicted, no other has waited for longer.
+    /// `true` if a waiting workload may be due for a reservation, if none exists. In a class whose
+    /// first workload was never evicted, no other has waited longer.
     pub(crate) fn may_be_due(&self) -> bool {
         let mut first = self.known.rows().filter_map(|(_, row)| row.members.first());
         first.any(|&(_, id)| {
@@ -112,7 +112,7 @@ impl Session<'_> {
         })
     }
 
-    /// True if another workload gets a reservation before this workload may take anything.
+    /// `true` if another workload gets a reservation before this workload may take anything.
     pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
         let mut due = self.reservations.due.iter();
         due.any(|due| {
@@ -123,7 +123,7 @@ impl Session<'_> {
         })
     }
 
-    /// Keeps room for those who are to get a reservation.
+    /// Makes the reservations that are due.
     pub(crate) fn keep_room(&mut self) {
         for due in std::mem::take(&mut self.reservations.due) {
             let reservation = super::pools::within(self, due.id, due.pool, |s| s.reservation(&due));
@@ -131,7 +131,7 @@ impl Session<'_> {
         }
     }
 
-    /// The least that an elastic workload starts with.
+    /// The smallest size with which an elastic workload starts; `None` for others.
     fn least_size(&self, id: WorkloadId) -> Option<u32> {
         is_elastic(&self.cluster.workloads()[id].spec).then_some(1)
     }
@@ -147,25 +147,25 @@ impl Session<'_> {
             return None;
         }
         let claims = match due.blocked {
-            // Its queue has to become emptier first; which places it gets is a matter of then.
+            // Its queue must use less first; its places are chosen then.
             Blocked::Queue => Claims::default(),
             Blocked::Room => self.claims(id, gpus)?,
         };
         Some(Reservation { id, queue, asked, claims })
     }
 
-    /// True if a workload would be charged to queues of the same pool as this one.
+    /// `true` if a workload would be charged to queues of the same pool as this one.
     fn competes(&self, id: WorkloadId, queue: QueueId) -> bool {
         self.division_of(id) == self.cluster.queues()[queue].pool
     }
 
-    /// What is to be known of a decision that changed nothing; none if the next may be another one
-    /// all the same. `earlier`: what was known of the last, if this looked only at what is new.
+    /// The summary of a decision that changed nothing; `None` if the next may differ nevertheless.
+    /// `earlier`: the summary before, if this decision considered only new classes.
     pub(crate) fn rests(&self, earlier: Option<QuietCycle>) -> Option<QuietCycle> {
         let cut = self.stats.exhausted || matches!(self.policy.profile, Profile::Kai(_));
         let kept = self.is_room_kept() || !self.reservations.behind.is_empty();
         let before = earlier.map_or((0, 0), |quiet| (quiet.trials, quiet.due));
-        // Elastic work grows at the cost of others once they are not guaranteed their time any more.
+        // Elastic work grows at the cost of others once their guaranteed time has ended.
         let by_time = !self.cluster.elastic().is_empty() && self.guarantees_time();
         (!cut && !kept && !by_time).then(|| QuietCycle {
             revision: 0,
@@ -175,8 +175,8 @@ impl Session<'_> {
         })
     }
 
-    /// True if it was found out already that no place is free for a pod that waits. Where several belong
-    /// together the search may have been cut short.
+    /// `true` if the state is known to have no free place for a waiting pod. The search for several
+    /// pods may have been cut short.
     pub(crate) fn is_known_full(&self, id: WorkloadId, pods: usize) -> bool {
         self.full_at == Some(self.cluster.state_revision())
             && !self.is_room_kept()
@@ -184,13 +184,13 @@ impl Session<'_> {
             && !self.cluster.workloads()[id].spec.has_topology()
     }
 
-    /// True if room is kept for any workload.
+    /// `true` if there is any reservation.
     pub(crate) fn is_room_kept(&self) -> bool {
         !self.reservations.kept.is_empty()
     }
 
-    /// Gives up what was kept for one that has started in another of its pools meanwhile; says
-    /// whether that kept any workload waiting.
+    /// Withdraws reservations of workloads that have started in another of their pools; returns
+    /// `true` if that kept any workload waiting.
     pub(crate) fn withdraw_reservations(&mut self) -> bool {
         let mut kept = std::mem::take(&mut self.reservations.kept);
         let before = kept.len();
@@ -200,15 +200,15 @@ impl Session<'_> {
         withdrawn && !std::mem::take(&mut self.reservations.behind).is_empty()
     }
 
-    /// True if all pods that must start together have a place.
+    /// `true` if all pods that must start together have a place.
     fn has_started(&self, id: WorkloadId) -> bool {
         let workload = &self.cluster.workloads()[id];
         workload.enough(|set| workload.pod_sets[set].placed)
     }
 
-    /// True if limit, quota and fair share have room for so much at every level, if the queue holds
-    /// nothing else; or the queue holds less than its share, so that it gets a turn, and its siblings
-    /// are not guaranteed what it takes.
+    /// `true` if limit, quota and fair share have room for the request at every level when the
+    /// queue is otherwise empty; or if the queue is below its share, so that it gets a turn, and
+    /// the request leaves its siblings their guaranteed resources.
     fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = &self.cluster.workloads()[id].spec;
         let mut left = self.cluster.capacity_of(self.division_of(id));
@@ -227,7 +227,7 @@ impl Session<'_> {
         })
     }
 
-    /// Resources that the siblings of a queue are guaranteed and ask for.
+    /// Guaranteed and requested resources of the siblings of a queue.
     fn guaranteed_beside(&self, queue: QueueId) -> Resources {
         let guaranteed = |sibling: QueueId| {
             let requested = self.known.entitlements.requested.get(&sibling).copied();
@@ -236,7 +236,7 @@ impl Session<'_> {
         self.siblings(queue).into_iter().map(guaranteed).sum()
     }
 
-    /// What its queue holds for work that is more important: it is not expected to end.
+    /// Resources of more important work in its queue, which is not expected to end.
     fn held_above(&self, id: WorkloadId) -> Resources {
         let workload = |id: WorkloadId| &self.cluster.workloads()[id];
         let spec = &workload(id).spec;
@@ -251,7 +251,7 @@ impl Session<'_> {
         held.sum()
     }
 
-    /// True if a pod may take a place.
+    /// `true` if no respected reservation forbids a place to a pod.
     pub(crate) fn is_open(&self, pod: PodId, respected: ReservationScope, to: &Placement) -> bool {
         let amounts = self.cluster.amounts(pod, to);
         let id = self.cluster.pods()[pod].workload;
@@ -259,13 +259,13 @@ impl Session<'_> {
             .all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
     }
 
-    /// True if room may be made for a workload on a node.
+    /// `true` if room may be made for a workload on a node.
     pub(crate) fn may_clear(&self, id: WorkloadId, node: model::NodeId) -> bool {
         self.respected_reservations(id, ReservationScope::Binding)
             .all(|kept| !kept.claims.cover(node))
     }
 
-    /// Whether a queue has room under its limits for a workload and for those that have a
+    /// `true` if the limits of its queues have room for a workload and for those that have a
     /// reservation before it.
     pub(crate) fn leaves_headroom(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = |id: WorkloadId| &self.cluster.workloads()[id].spec;
@@ -290,8 +290,8 @@ impl Session<'_> {
         })
     }
 
-    /// What those ask for that have a reservation in its own queue and go before it: the share of
-    /// the queue is theirs first.
+    /// Requests of workloads that have a reservation in its own queue and go before it: they use
+    /// the share of the queue first.
     pub(crate) fn reserved_before(&self, id: WorkloadId) -> Resources {
         let queue = self.queue_of(id);
         let own = self
@@ -300,7 +300,7 @@ impl Session<'_> {
         own.map(|kept| kept.asked).sum()
     }
 
-    /// Notes that a workload has no place because room is kept for another.
+    /// Records that a workload has no place because of a reservation.
     pub(crate) fn note_behind(&mut self, id: WorkloadId) {
         let Some(kept) = self.respected_reservations(id, ReservationScope::Binding).next() else {
             return;
@@ -311,7 +311,7 @@ impl Session<'_> {
             gpu_millis: kept.asked.gpu_millis,
             starts_in_ms: kept.claims.starts_at().map(|at| at.since_ms(self.now)),
         };
-        // It says for how long, to the minute.
+        // The reason has the wait in minutes.
         self.wake(self.now.plus_ms(MINUTE_MS));
         self.reservations.behind.insert(EquivalenceClass::of(self.cluster, id), behind);
     }
@@ -328,8 +328,8 @@ impl Session<'_> {
         })
     }
 
-    /// A reservation binds everybody but who goes before its holder, who is known to be gone by
-    /// the time it starts, and who gives way to it at once.
+    /// A reservation binds all workloads except those that go before its holder, those known to end
+    /// before it starts, and those that would give way to it at once.
     fn binds(&self, kept: &Reservation, id: WorkloadId) -> bool {
         !self.goes_before(id, (kept.queue, kept.id))
             && !self.ends_in_time(id, kept)
@@ -343,7 +343,7 @@ impl Session<'_> {
         let Some((own_side, theirs)) = parting(self, own, queue) else {
             return outranks(id, other);
         };
-        // The place its queue has in the order is that of the first in it.
+        // The position of its queue in the order is that of the first workload in it.
         let is_first =
             self.reservations.kept.iter().all(|kept| {
                 kept.queue != own || self.has_started(kept.id) || !outranks(kept.id, id)
@@ -357,8 +357,8 @@ impl Session<'_> {
         ends.zip(kept.claims.starts_at()).is_some_and(|(ends, starts)| ends <= starts)
     }
 
-    /// True if a workload that has no place yet could be stopped for the holder as soon as it had
-    /// one: nothing is lost by letting it run until then.
+    /// `true` if a workload without a place could be stopped for the holder as soon as it had one:
+    /// no time is lost if it runs until then.
     fn would_give_way(&self, id: WorkloadId, kept: &Reservation) -> bool {
         let workload = &self.cluster.workloads()[id];
         let own = self.queue_of(id);
@@ -377,7 +377,7 @@ impl Session<'_> {
         }
     }
 
-    /// True if a running workload can be stopped for another at once.
+    /// `true` if a running workload can be stopped for another at once.
     fn gives_way_now(&self, victim: WorkloadId, id: WorkloadId, asked: Resources) -> bool {
         match branches(self, id, victim) {
             None => {

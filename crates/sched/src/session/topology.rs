@@ -1,10 +1,9 @@
-//! Pods that belong close together. Owns: which domains a workload, a group or a pod set may go
-//! to, in which order they are tried, and the search through the tree of its groups. Does not
-//! know about: how pods get places inside a domain ([`Placer`]). Source: scheduling reference §13.
+//! Topology constraints. Owns: the domains that a workload, a group or a pod set may use, their
+//! order, and the search through the tree of its groups. Does not know about: placing pods inside a
+//! domain ([`Placer`]). Source: scheduling reference §13.
 //!
-//! A domain is tried when it has room for every pod set on its own; whether they fit together is
-//! found out by placing them. So no domain is refused wrongly, and shares of GPUs count like any
-//! other room.
+//! A domain is tried when it has room for every pod set alone; placing them shows whether they fit
+//! together. So no domain is refused wrongly, and GPU fractions count like any other room.
 
 mod free;
 mod together;
@@ -29,7 +28,7 @@ use reasons::{NoDomain, Pending};
 pub(crate) struct Scope(SmallVec<[(TopologyId, DomainId); 2]>);
 
 impl Scope {
-    /// True if every node is in it.
+    /// `true` if it contains every node.
     pub(crate) fn is_everywhere(&self) -> bool {
         self.0.is_empty()
     }
@@ -54,7 +53,7 @@ impl Scope {
         narrower
     }
 
-    /// True if it lies in one domain of this level already.
+    /// `true` if it lies in one domain of this level already.
     fn is_within(&self, cluster: &Cluster, (topology, level): Level) -> bool {
         let depth = |domain| cluster.topology(topology).domain(domain).path.len();
         self.0.iter().any(|&(other, domain)| other == topology && depth(domain) > level)
@@ -64,34 +63,34 @@ impl Scope {
 /// A level of a topology.
 type Level = (TopologyId, usize);
 
-/// How the pods of one set get their places.
+/// Places the pods of one set.
 pub(crate) trait Placer {
-    /// What each of these pods asks for.
+    /// The requirements of a pod.
     fn ask(&self, s: &Session<'_>, pod: PodId) -> PodRequirements;
 
-    /// How many such pods a node takes: with the least effort, and at the most.
+    /// Number of such pods that a node accepts: with the least effort, and at most.
     fn room(&self, s: &Session<'_>, ask: PodRequirements, node: NodeId) -> (u32, u32);
 
-    /// True if the effort counts more than how close together the pods are.
+    /// `true` if the effort matters more than the distance of the pods.
     fn effort_first(&self) -> bool;
 
-    /// Gives all these pods a place on these nodes (none: on any). What it did is rolled back by the
-    /// caller if it could not.
+    /// Places all these pods on these nodes (`None`: on any). The caller rolls back after a
+    /// failure.
     fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], among: Option<&[NodeId]>) -> bool;
 
-    /// True if the workload may have the places it got. It may not change them.
+    /// `true` if the workload may have the places it got. It may not change them.
     fn concludes(&mut self, _: &mut Session<'_>) -> bool {
         true
     }
 
-    /// An attempt begins; attempts may lie in each other.
+    /// An attempt begins; attempts may be nested.
     fn begin(&mut self) {}
 
     /// The last attempt ends. If it is not kept, the cluster has been rolled back.
     fn end(&mut self, _: &Session<'_>, _kept: bool) {}
 }
 
-/// Places pods of a workload, those of a set together, at every level in domains that will do.
+/// Places pods of a workload, those of a set together, at every level in suitable domains.
 ///
 /// # Errors
 /// The pod set that found no room. Nothing is rolled back.
@@ -125,7 +124,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Places a part of the workload (none: all of it) in the first domain that will do.
+    /// Places a part of the workload (`None`: all of it) in the first suitable domain.
     fn part(
         &mut self,
         s: &mut Session<'_>,
@@ -161,7 +160,7 @@ impl<'a> Search<'a> {
         Err(failed)
     }
 
-    /// Does something, or leaves everything as it was.
+    /// Runs an attempt, and rolls back if it fails.
     fn attempt(
         &mut self,
         s: &mut Session<'_>,
@@ -177,7 +176,7 @@ impl<'a> Search<'a> {
         outcome
     }
 
-    /// Places a part of the workload in a scope, which is settled.
+    /// Places a part of the workload in a fixed scope.
     fn inside(
         &mut self,
         s: &mut Session<'_>,
@@ -202,9 +201,9 @@ impl<'a> Search<'a> {
         children.into_iter().try_for_each(|child| self.part(s, Some(child), scope, preferred))
     }
 
-    /// Places the pods of a set. If the scope is wider than the level they would rather have,
-    /// as few domains of that level as possible are filled, the largest first and the last one
-    /// with the domain that the rest fits in best.
+    /// Places the pods of a set. If the scope is wider than their preferred level, as few domains
+    /// of that level as possible are filled, the largest first and the last one with the domain
+    /// that the rest fits in best.
     fn fill(
         &mut self,
         s: &mut Session<'_>,
@@ -243,11 +242,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The domains that pods of a part of a workload are in already: of the required level, which
-/// binds the others to them, or of the preferred one.
+/// The domains of pods of a part that are placed already: of the required level, which binds the
+/// others to them, or of the preferred one.
 #[derive(Debug, Default)]
 pub(crate) struct Bound {
-    /// None: nothing is bound. Empty: a pod is outside of the topology.
+    /// `None`: nothing is bound. Empty: a pod is outside of the topology.
     pub(crate) required: Option<Vec<DomainId>>,
     near: Vec<DomainId>,
 }
@@ -282,7 +281,7 @@ pub(crate) fn bound(
     bound
 }
 
-/// What pods of different kinds ask for; how many of each kind are wanted, and a set that is of it.
+/// Requirements of different kinds of pods, the number of each to place, and a set of that kind.
 fn kinds(
     s: &Session<'_>,
     placer: &dyn Placer,
@@ -303,21 +302,21 @@ fn kinds(
     (asks, wanted)
 }
 
-/// Room here and there: with the least effort, and at the most.
+/// Sum of two rooms: with the least effort, and at most.
 const fn plus(here: (u32, u32), there: (u32, u32)) -> (u32, u32) {
     (here.0.saturating_add(there.0), here.1.saturating_add(there.1))
 }
 
-/// How many pods of each kind each domain has room for, other kinds aside.
+/// Number of pods of each kind that each domain has room for, other kinds aside.
 pub(crate) struct DomainCapacity {
     topology: TopologyId,
-    /// For each kind, for each domain: with the least effort, and at the most.
+    /// For each kind, for each domain: with the least effort, and at most.
     room: Vec<Vec<(u32, u32)>>,
-    /// Wanted of each kind, and a set that is of it.
+    /// Number of pods to place of each kind, and a set of that kind.
     wanted: Vec<(u32, usize)>,
-    /// What is free in each domain, in GPU thousandths.
+    /// Free GPU thousandths in each domain.
     free: Vec<u64>,
-    /// The same as `room`, of the whole scope: nodes outside of the topology too.
+    /// As `room`, for the whole scope, nodes outside of the topology included.
     in_all: Vec<(u32, u32)>,
 }
 
@@ -353,7 +352,7 @@ impl DomainCapacity {
         Self { topology: id, room, wanted, free, in_all }
     }
 
-    /// Wanted pods that a domain has room for, at the most.
+    /// Maximum number of pods to place that a domain has room for.
     pub(crate) fn fitting(&self, domain: DomainId) -> u32 {
         let sets = self.room.iter().zip(&self.wanted);
         sets.map(|(room, (wanted, _))| room[domain.index()].1.min(*wanted)).sum()
@@ -364,7 +363,7 @@ impl DomainCapacity {
         kinds.all(|(room, (wanted, _))| room[domain.index()].1 >= *wanted)
     }
 
-    /// Wanted pods that cannot have a place with the least effort, in a domain or in all.
+    /// Number of pods that cannot be placed with the least effort, in a domain or in all.
     fn missing(&self, domain: Option<DomainId>) -> u32 {
         let room = |at: usize| domain.map_or(self.in_all[at], |d| self.room[at][d.index()]).0;
         (0..).zip(&self.wanted).map(|(at, (wanted, _))| wanted.saturating_sub(room(at))).sum()
@@ -377,9 +376,9 @@ impl DomainCapacity {
         short.map(|(_, &(_, set))| set)
     }
 
-    /// Where to try, in this order: the finest level first, from the preferred one up to the
-    /// required one or to everything; on a level what is free at once first, then the domain that
-    /// is the fullest. Where room has to be made, the least effort comes before the level.
+    /// The scopes to try, in order: the finest level first, from the preferred one up to the
+    /// required one or to everything; on a level, room free at once first, then the fullest domain.
+    /// Where room has to be made, the least effort comes before the level.
     fn candidates(
         &self,
         cluster: &Cluster,
@@ -433,7 +432,7 @@ impl DomainCapacity {
         }
     }
 
-    /// The domains of the next level for which this is true, the fullest first.
+    /// The domains of the next level that satisfy a condition, the fullest first.
     fn children(
         &self,
         cluster: &Cluster,
@@ -458,7 +457,7 @@ impl DomainCapacity {
         let mut open = self.children(cluster, of, |domain| room(domain).1 > 0);
         let mut left = pods;
         while left > 0 && !open.is_empty() {
-            // What is free at once, as long as there is some.
+            // Room that is free at once, as long as there is any.
             let least = |domain| match room(domain) {
                 (0, most) => most as usize,
                 (least, _) => least as usize,
@@ -478,8 +477,8 @@ impl DomainCapacity {
     }
 }
 
-/// Why the next pods of a workload find no domain: for each part that must be in one and for which
-/// none has room.
+/// Reasons why the next pods of a workload find no domain: one for each part that must be in one
+/// domain and for which none has room.
 pub(crate) fn no_domain(s: &Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let spec = &s.cluster.workloads()[id].spec;
     if !spec.has_topology() {
@@ -536,7 +535,7 @@ fn no_domain_for(
     }))
 }
 
-/// True if a pod may go to a node for all that the places of the other pods demand.
+/// `true` if the places of the other pods allow a node to a pod.
 pub(crate) fn may_go(cluster: &Cluster, pod: PodId, node: NodeId) -> bool {
     let workload = cluster.workload_of(pod);
     let spec = &workload.spec;
@@ -567,7 +566,7 @@ fn constraint_of(spec: &WorkloadSpec, part: Option<Child>) -> Option<TopologyCon
     }
 }
 
-/// True if a set is in a part of a workload (none: in all of it).
+/// `true` if a set is in a part of a workload (`None`: in all of it).
 fn holds(spec: &WorkloadSpec, part: Option<Child>, set: usize) -> bool {
     part.is_none_or(|part| spare::holds(spec, part, set))
 }

@@ -1,5 +1,5 @@
-//! Taking what a node's cost is made of. Owns: giving all of it back where a piece turns out to be
-//! unjust, or to be what the taker must be near. Does not know what anything costs.
+//! Taking the units of a node's offer. Owns: returning all of them if one turns out to be unjust,
+//! or removes pods that the taker has affinity to. Does not know about: costs.
 
 use model::{NodeId, PodMismatch, QueueId, WorkloadId};
 use units::Resources;
@@ -9,8 +9,8 @@ use super::{EvictionUnit, PreemptionAttempt, Rejections, freed, unit_priority};
 use crate::session::Session;
 
 impl PreemptionAttempt<'_> {
-    /// Takes what a node's cost is made of; false when a piece of it turned out to be unjust, or
-    /// to be what the taker must be near, and what was taken was given back.
+    /// Takes the units of a node's offer; `false` if one turned out to be unjust, or removed pods
+    /// that the taker has affinity to, and all were returned.
     pub(super) fn accept(
         &mut self,
         s: &mut Session<'_>,
@@ -59,14 +59,14 @@ impl PreemptionAttempt<'_> {
         true
     }
 
-    /// `true` while the pods that the taker must be near on a node are still there.
+    /// `true` while the pods on a node that the taker has affinity to are still there.
     fn stays_near(&self, s: &Session<'_>, node: NodeId) -> bool {
         let check = s.cluster.check_pods(self.need.ask.constraints, node, false);
         check != Err(PodMismatch::Affinity)
     }
 
-    /// The first of these pieces of which it is known that it will be refused. What is taken from less
-    /// important work of its queue does not count, because that changes nothing for it.
+    /// The first of these units that is known to be refused. Units of less important work of its
+    /// queue do not count as taken, because they change nothing for it.
     fn known_to_fail(
         &self,
         s: &Session<'_>,
@@ -80,7 +80,7 @@ impl PreemptionAttempt<'_> {
         for &(victim, pieces) in &offer.victims {
             let queue = s.queue_of(victim);
             let eviction_units = self.rule.eviction_units(s, self.need.id, victim);
-            // Only of the first piece it is plain how much it frees.
+            // The freed amount is certain only for the first unit.
             let (&first, piece) = eviction_units.first().map(|first| (first, freed(s, *first)))?;
             let priority = unit_priority(s, victim, first);
             let own =
@@ -96,7 +96,7 @@ impl PreemptionAttempt<'_> {
     }
 }
 
-/// `true` for a workload of which a pod must be near other pods.
+/// `true` if a pod of the workload has required pod affinity.
 pub(crate) fn needs_others(s: &Session<'_>, id: WorkloadId) -> bool {
     let mut sets = s.cluster.workloads()[id].pod_sets.iter();
     sets.any(|set| s.cluster.needs_others(set.constraints))

@@ -1,6 +1,6 @@
-//! Who may make room at all. Owns: leaving out, before anything is costed, who could give nothing:
-//! where none may lose its place, who has no other one as all stands; where queues give, those that
-//! hold nothing to give.
+//! Workloads that can make room. Owns: the exclusion, before any costs, of workloads that could
+//! give nothing: where none may lose its place, those without another free place; where queues
+//! give, those of queues that have nothing to give.
 
 use model::{Gpu, NodeId, Placement, PodId, WorkloadId};
 use units::GPU_MILLIS;
@@ -11,20 +11,20 @@ use crate::free_places::FreePlaces;
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
 
-/// Who counts on a node.
+/// Workloads considered on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Asked {
     All,
-    /// Only those that could have another place as all stands: only sets find out what can go where
-    /// another was.
+    /// Only workloads that could have another place in the present state: the search for sets finds
+    /// those that can use places of others.
     Movable,
 }
 
 impl PreemptionAttempt<'_> {
-    /// Finds out which queues may give in this attempt.
+    /// Determines the queues that may give in this attempt.
     pub(super) fn find_givers(&mut self, s: &Session<'_>) {
         let Need { id, asked, .. } = self.need;
-        // Sets that differ request amounts of different kinds.
+        // Different pod sets request different kinds of resources.
         let is_one_set = s.cluster.workloads()[id].spec.pod_sets.len() == 1;
         if is_one_set && !self.exhaustive {
             self.giving = self.rule.givers(s, id, asked);
@@ -38,7 +38,7 @@ impl PreemptionAttempt<'_> {
         if moves { Asked::Movable } else { Asked::All }
     }
 
-    /// True if a workload may make room on a node.
+    /// `true` if a workload may make room on a node.
     pub(super) fn asks(&self, s: &Session<'_>, victim: WorkloadId, node: NodeId) -> bool {
         self.rule.is_victim(s, self.need.id, victim)
             && self.may_give(s, victim)
@@ -47,7 +47,7 @@ impl PreemptionAttempt<'_> {
 
     fn may_give(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
         let Need { id, asked, .. } = self.need;
-        // Of all above a queue only one can be beside the taker's path: where the two part.
+        // At most one queue of its lineage is a sibling of the taker's path: where the two part.
         let may = self.giving.as_ref().is_none_or(|giving| {
             let queue = s.queue_of(victim);
             queue == s.queue_of(id) || s.cluster.lineage(queue).any(|giver| giving.contains(&giver))
@@ -65,14 +65,14 @@ impl PreemptionAttempt<'_> {
 }
 
 impl Session<'_> {
-    /// Takes in the state as one that attempts begin with.
+    /// Uses the present state as the base state of free places.
     pub(super) fn settle_free_places(&self) {
         self.free_places.borrow_mut().settle(self.cluster);
     }
 
-    /// True if another place is free for any pod of a workload on this node. For pods that have to be
-    /// near others, sets that differ, and those that may change size, that is not looked at: they may
-    /// have one.
+    /// `true` if another place is free for any pod of a workload on this node. Also `true`, without
+    /// a check, for pods with topology constraints, for different pod sets, and for pods that may
+    /// change size.
     pub(super) fn may_move(&self, id: WorkloadId, node: NodeId) -> bool {
         let workload = &self.cluster.workloads()[id];
         let spec = &workload.spec;
@@ -86,7 +86,7 @@ impl Session<'_> {
         })
     }
 
-    /// True if a place is free for a pod on another node.
+    /// `true` if a place is free for a pod on another node.
     fn has_other(&self, pod: PodId, but: NodeId) -> bool {
         let ask = PodRequirements::anywhere(self.cluster, pod, None);
         if self.cluster.minds_pods(ask.constraints) {
@@ -102,7 +102,7 @@ impl Session<'_> {
     }
 }
 
-/// True if other devices of its node may be free for a pod, which keeps the rest that it holds there.
+/// `true` if other devices of its node may be free for a pod, which keeps its other resources.
 fn may_stay(s: &Session<'_>, pod: PodId, place: &Placement) -> bool {
     let gpus = &s.cluster.nodes()[place.node].gpus;
     let is_part = place.devices.iter().any(|share| share.millis < GPU_MILLIS);
@@ -110,7 +110,7 @@ fn may_stay(s: &Session<'_>, pod: PodId, place: &Placement) -> bool {
         return false;
     }
     let request = PodRequirements::anywhere(s.cluster, pod, None).request.gpu;
-    // Of several it may keep some.
+    // A pod with several devices may keep some.
     place.devices.len() > 1
         || place::fits_on(request, gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))))
 }

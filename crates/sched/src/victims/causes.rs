@@ -1,12 +1,12 @@
-//! Whom the causes of evictions name. Owns: that it is who has the place at the end of a decision.
+//! Beneficiaries in causes. Owns: that a cause names the workload that has the place in the end.
 
 use model::WorkloadId;
 
 use crate::session::Session;
 use reasons::{Cause, WorkloadRef};
 
-/// Others may have been stopped in this cycle for one that lost again what it got, for this `cause`: they
-/// were stopped for the workload that has it now.
+/// Replaces the beneficiary of evictions if it has lost the place in this cycle, for this `cause`:
+/// the workload that has it now becomes the beneficiary.
 pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, cause: &Cause) {
     if !s.beneficiaries.contains(&from) || has_gained(s, from) {
         return;
@@ -31,7 +31,7 @@ pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, c
     }
 }
 
-/// True if a workload has a place that it did not have before this cycle.
+/// `true` if a workload has a place that it did not have before this cycle.
 fn has_gained(s: &Session<'_>, id: WorkloadId) -> bool {
     s.cluster.workloads()[id].pods.iter().any(|&pod| {
         let now = s.cluster.pods()[pod].binding.effective();

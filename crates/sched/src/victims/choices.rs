@@ -1,24 +1,24 @@
-//! Choices of some of several things, the cheapest first. Owns: the order, and that of things that are
-//! alike no two choices of as many are made. Does not know what is chosen.
+//! Subsets of several items, the cheapest first. Owns: the order, and the omission of equal
+//! subsets, in which items are replaced by equal ones. Does not know about: the items.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::eviction_cost::EvictionCost;
 
-/// Every choice of at least one of some, in the order of what they cost together. Each is made from a
-/// cheaper one, by one more or by the next in place of its last, so no more are made than are asked for.
+/// Every non-empty subset, in the order of its total cost. Each is made from a cheaper one, by
+/// adding an item or by replacing its last with the next, so no more are made than consumed.
 pub(super) struct Choices {
     costs: Vec<EvictionCost>,
-    /// The first after each that is not like it.
+    /// Index of the first item after each that is not equal to it.
     after: Vec<usize>,
     made: BinaryHeap<Reverse<(EvictionCost, Vec<usize>)>>,
     most: usize,
 }
 
 impl Choices {
-    /// Of things with these costs, the cheapest first, at most so many at once; those of one kind are
-    /// alike, and side by side.
+    /// Subsets of items with these costs, sorted by cost, of at most `most` items; items of one
+    /// kind are equal, and adjacent.
     pub(super) fn new<K: PartialEq>(
         of: impl IntoIterator<Item = (EvictionCost, K)>,
         most: usize,

@@ -1,5 +1,5 @@
-//! What room on each node costs. Owns: finding out no more of them than is needed, keeping them
-//! between equal workloads of one action, and what they are at the least until the cluster changes.
+//! Costs of room on each node. Owns: the computation of no more costs than needed, a cache of costs
+//! between equal workloads of one action, and lower bounds that hold until the cluster changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -18,28 +18,28 @@ use crate::node_scoring::candidates;
 use crate::place;
 use crate::session::Session;
 
-/// Nodes by cost. Costs change as the search goes on; one is believed when it still holds at
-/// the moment its node is taken.
+/// Nodes by cost. Costs change during the search; a cost is used only if it still holds when its
+/// node is taken.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeCosts {
     nodes: BinaryHeap<Reverse<(EvictionCost, NodeId, Known)>>,
-    /// Nodes that have nothing to offer because something was refused.
+    /// Nodes that have nothing to offer because a unit was refused.
     dropped: Vec<NodeId>,
-    /// True if that was in an earlier attempt.
+    /// `true` if nodes were dropped in an earlier attempt.
     is_used: bool,
 }
 
-/// What is known of a node's cost.
+/// Precision of a node's cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
-    /// It is not less.
+    /// The cost is a lower bound.
     AtLeast,
     Exactly,
 }
 
 impl NodeCosts {
-    /// The node that costs least, and what it is believed to cost. Costs are found out for those
-    /// only that may be it.
+    /// The node with the least cost, and that cost. Exact costs are computed only for nodes that
+    /// may be it.
     pub(super) fn pop(
         &mut self,
         s: &Session<'_>,
@@ -54,7 +54,7 @@ impl NodeCosts {
         }
     }
 
-    /// A node has another cost than before, or none.
+    /// Sets the new cost of a node, or removes the node.
     pub(super) fn put(
         &mut self,
         node: NodeId,
@@ -68,7 +68,7 @@ impl NodeCosts {
         }
     }
 
-    /// Checks again the victims that may have become eligible; false if there are none.
+    /// Checks again the victims that may have become eligible; `false` if there are none.
     pub(super) fn ask_again(
         &mut self,
         s: &Session<'_>,
@@ -84,17 +84,17 @@ impl NodeCosts {
     }
 }
 
-/// The bounds for one size of request.
+/// The lower bounds for one size of request.
 #[derive(Debug, Clone, Default)]
 struct LeastCosts {
-    /// Of each node, as of a revision.
+    /// Bound of each node, as of a revision.
     nodes: Vec<Option<(Revision, LeastCost)>>,
-    /// Nodes that may have a bound, in order, as of a moment: on the others there can be no room.
+    /// Nodes that may have a bound, in order, as of a moment: the others can have no room.
     open: Option<(Moment, Vec<NodeId>)>,
 }
 
 impl LeastCosts {
-    /// Of these nodes, or all, those to look at.
+    /// The nodes to examine, of these or of all.
     fn open_or_own(
         &mut self,
         (s, moment): (&Session<'_>, Moment),
@@ -118,7 +118,7 @@ impl LeastCosts {
         }
     }
 
-    /// The bound of a node, which is found out if it is not known as of this revision.
+    /// The bound of a node, which is computed if it is not known as of this revision.
     fn of(
         &mut self,
         node: NodeId,
@@ -132,7 +132,7 @@ impl LeastCosts {
         least
     }
 
-    /// There can be no room on these nodes.
+    /// Excludes nodes that can have no room.
     fn close(&mut self, closed: &BTreeSet<NodeId>) {
         if let Some((_, open)) = self.open.as_mut().filter(|_| !closed.is_empty()) {
             open.retain(|node| !closed.contains(node));
@@ -140,11 +140,11 @@ impl LeastCosts {
     }
 }
 
-/// The costs of a workload, and the queues that were to give then; none if all.
+/// The costs of a workload, and the queues that could give at that time; `None` for all queues.
 #[derive(Debug, Clone)]
 struct Kept {
-    /// The revision of the state as of which nodes without a bound have no room; none if all that may
-    /// come to have some have a cost.
+    /// The revision of the state up to which nodes without a bound have no room; `None` if all
+    /// nodes that may get room have a cost.
     as_of: Option<u64>,
     need: Need,
     giving: Option<BTreeSet<QueueId>>,
@@ -152,7 +152,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// True if the costs are those of this attempt as well, in which no other queue may give.
+    /// `true` if the costs are also those of this attempt, in which no other queue may give.
     fn is_of(&self, s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
         let all_gave = match (&attempt.giving, &self.giving) {
             (_, None) => true,
@@ -164,11 +164,11 @@ impl Kept {
     }
 }
 
-/// Costs kept between equal workloads of one action, and bounds of them kept between all, also of
-/// later decisions while the cluster stays as it is.
+/// Costs kept between equal workloads of one action, and lower bounds kept between all workloads,
+/// also for later decisions while the cluster does not change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeCostCache {
-    /// When the last bound may have been found out.
+    /// Latest time at which a bound may have been computed.
     as_of: Instant,
     costs: Vec<Kept>,
     /// Bounds for nodes without work of the taker's queue.
@@ -177,24 +177,24 @@ pub(crate) struct NodeCostCache {
 }
 
 impl NodeCostCache {
-    /// Takes in what has changed since the last decision, which was quiet: the time, and how queues stand.
+    /// Applies changes since the last decision, which moved no pod: of time and of queues.
     pub(crate) fn resume(&mut self, s: &Session<'_>) {
-        // Where the clock was put back, work may have cost more then.
+        // After the clock was put back, work may cost less now.
         if self.as_of > s.now {
             *self = Self::default();
         }
         self.victims.resume(s);
     }
 
-    /// Forgets what holds in one action only. Bounds hold until the cluster changes: as time passes, costs
-    /// only grow.
+    /// Drops results that hold in one action only. Bounds hold until the cluster changes: as time
+    /// passes, costs only grow.
     pub(crate) fn end_of_action(&mut self, s: &Session<'_>) {
         self.as_of = s.now;
         self.costs.clear();
         self.victims.end_of_action(s);
     }
 
-    /// The costs of all nodes. What one move makes possible for another is found by the next decision.
+    /// The costs of all nodes. The next decision finds room that one move makes for another.
     pub(super) fn of(
         &mut self,
         s: &Session<'_>,
@@ -209,13 +209,13 @@ impl NodeCostCache {
             self.costs.len() - 1
         });
         let Kept { giving, costs, .. } = &mut self.costs[at];
-        // Nodes of those that give no more may be lost now.
+        // Nodes of queues that give no more may have been lost.
         giving.clone_from(&attempt.giving);
         costs.is_used = !costs.dropped.is_empty();
         costs
     }
 
-    /// The costs of some nodes, or all.
+    /// The costs of some nodes, or of all.
     pub(super) fn among(
         &mut self,
         s: &Session<'_>,
@@ -241,12 +241,12 @@ impl NodeCostCache {
         NodeCosts { nodes, ..NodeCosts::default() }
     }
 
-    /// True if there could be room on any node if all that is there gave way.
+    /// `true` if any node could have room if all work on it gave way.
     pub(super) fn has_room(&mut self, s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
         !self.bounds(s, attempt, Asked::All, None).is_empty()
     }
 
-    /// What room costs at the least on each of these nodes, or of all, where there may be any.
+    /// Lower bound of the cost of room on each of these nodes, or of all, where room is possible.
     fn bounds(
         &mut self,
         s: &Session<'_>,
@@ -257,7 +257,7 @@ impl NodeCostCache {
         let PreemptionAttempt { rule, need, .. } = *attempt;
         let Self { least, victims, .. } = self;
         victims.follow(s);
-        // What can be moved is the same for all but what has pods there itself.
+        // The movable work on a node is equal for all takers without pods on it.
         let own = match rule.moves_max(s) {
             Some(_) => nodes_of(s, [need.id]),
             None => {
@@ -305,13 +305,13 @@ impl NodeCostCache {
         bounds
     }
 
-    /// What was rolled back has its old cost again, whichever pod of the workload it was for.
+    /// Drops the costs of a workload, for all of its pods, after a rollback restored the old ones.
     pub(super) fn forget(&mut self, s: &Session<'_>, need: &Need) {
         self.costs.retain(|kept| !same_taker(s, &kept.need, need));
     }
 }
 
-/// These nodes, those with work that may give, and those with room that is free, in order.
+/// These nodes, those with work of queues that may give, and those with free room, in order.
 fn nodes_that_serve(
     s: &Session<'_>,
     need: &Need,
@@ -334,7 +334,7 @@ fn nodes_that_serve(
     s.cluster.nodes().ids().filter(serves).collect()
 }
 
-/// What a node costs.
+/// The exact cost of a node.
 fn exactly(
     s: &Session<'_>,
     attempt: &mut PreemptionAttempt<'_>,
@@ -344,9 +344,9 @@ fn exactly(
     Some((offer.cost, node, Known::Exactly))
 }
 
-/// True if costs are asked for after something has changed: by the next pod, or the next that is
-/// alike. What a node is believed to cost is what it did before then; where none may lose its place,
-/// few costs are found out at all.
+/// `true` if costs are read again after a change: by the next pod, or by the next equal workload.
+/// They are then computed exactly, as they were before the change; where none may lose its place,
+/// few costs are computed at all.
 fn is_used_again(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
     let need = &attempt.need;
     let row = s.known.row_of(need.id).and_then(|(row, _)| s.known.row(row));
@@ -354,7 +354,7 @@ fn is_used_again(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> bool {
     attempt.rule.moves_max(s).is_none() && (need.pods > 1 || alike)
 }
 
-/// True if a node costs no less than this, and has no room to make without it.
+/// `true` if a node costs no less than `least`; if `None`, if it has no room to make.
 fn is_below(
     s: &Session<'_>,
     attempt: &mut PreemptionAttempt<'_>,

@@ -1,5 +1,5 @@
-//! What an eviction costs. Owns: the order of what counts, and how lost work is counted.
-//! Source: the profile `default`; importance comes before what is lost.
+//! The cost of an eviction. Owns: the order of the criteria, and the amount of lost work. Source:
+//! the profile `default`; importance comes before lost work.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -10,29 +10,29 @@ use super::eviction_units::{part_of, unit_priority};
 use super::{EvictionUnit, Rule};
 use crate::session::Session;
 
-/// What a set of pieces costs; the least is taken, by the first difference.
+/// The cost of a set of units; the least is taken, by the first difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EvictionCost {
-    /// Workloads asked whose queue holds no more than its fair share.
+    /// Number of victims whose queue is within its fair share.
     pub(super) entitled: u32,
-    /// What loses its place and is the most important of its own queue.
+    /// The most important victim within its own queue.
     pub(super) top: Top,
-    /// Workloads that are moved, where none may lose its place.
+    /// Number of moved workloads, if none may lose its place.
     pub(super) interrupted: u32,
-    /// Work that is lost; see [`lost`].
+    /// Lost work; see [`lost`].
     pub(super) lost: WorkLost,
-    /// Workloads that are stopped, moved or made smaller.
+    /// Number of workloads that are stopped, moved or shrunk.
     pub(super) asked: u32,
-    /// Pods that restart.
+    /// Number of pods that restart.
     pub(super) restarts: u32,
     /// GPU thousandths that are taken.
     pub(super) taken_millis: u64,
-    /// Workloads of other queues.
+    /// Number of victims of other queues.
     pub(super) foreign: u32,
-    /// The least saturated queue asked goes last (in coarse steps: otherwise every piece taken would
+    /// The least saturated queue goes last (in coarse steps: otherwise every unit taken would
     /// change every cost),
     pub(super) saturation: Reverse<u64>,
-    /// and the oldest workload asked.
+    /// and the oldest workload goes last.
     pub(super) seq: Reverse<u64>,
 }
 
@@ -51,7 +51,7 @@ impl EvictionCost {
         seq: Reverse(u64::MAX),
     };
 
-    /// The cost of asking these and those.
+    /// The cost of both sets together.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             entitled: self.entitled + other.entitled,
@@ -71,35 +71,35 @@ impl EvictionCost {
         self.lost
     }
 
-    /// True if both lose the same amount.
+    /// `true` if both lose equal amounts.
     pub(super) fn same_loss(&self, other: &Self) -> bool {
         let loss = |cost: &Self| (cost.lost, cost.restarts, cost.taken_millis);
         loss(self) == loss(other)
     }
 
-    /// True if more is lost than so many GPU thousandths that were never stopped before and have
-    /// all their work saved.
+    /// `true` if more is lost than this many GPU thousandths of work that was never stopped before
+    /// and has all its progress saved.
     pub(super) const fn exceeds(&self, gpu_millis: u64) -> bool {
         self.lost.gpu > gpu_millis
     }
 }
 
-/// The most important of what loses its place. What is stopped although it is more important than other
-/// work of its queue takes the place of that next, and more are interrupted than have to be.
+/// The most important work that loses its place. If other work of its queue is less important, it
+/// takes the place of that next, and more workloads than necessary are interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Top {
-    /// How far it is above the least important of its own queue: priority counts inside a queue only.
+    /// Priority above the least important work of its queue, plus 1; comparable inside it only.
     priority: u32,
-    /// True if a workload loses all its places, and not only what it can do without.
+    /// `true` if a workload loses all its places, and not only its optional pods.
     pub(super) ends: bool,
-    /// The work of it that is lost.
+    /// Its lost work.
     lost: WorkLost,
 }
 
 impl Top {
     const NONE: Self = Self { priority: 0, ends: false, lost: WorkLost::NONE };
 
-    /// Nothing if it keeps its place, which is no priority.
+    /// `Top::NONE` for priority 0: it keeps its place.
     pub(super) fn of(priority: u32, ends: bool, lost: WorkLost) -> Self {
         if priority == 0 { Self::NONE } else { Self { priority, ends, lost } }
     }
@@ -117,7 +117,7 @@ impl Top {
     }
 }
 
-/// What pods hold, as far as their work counts: their GPUs, or, of those without, their cores.
+/// Resources of pods, as far as their work counts: their GPUs, or the cores of pods without GPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) gpu_millis: u64,
@@ -125,7 +125,7 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// Of one pod that holds this.
+    /// The weight of one pod with these resources.
     pub(super) const fn of(held: Resources) -> Self {
         match held.gpu_millis {
             0 => Self { gpu_millis: 0, cpu_millis: held.cpu_millis },
@@ -133,7 +133,7 @@ impl Weight {
         }
     }
 
-    /// Of one pod, by its place.
+    /// The weight of one pod in its place.
     pub(super) fn held(s: &Session<'_>, pod: PodId) -> Self {
         let place = s.cluster.pods()[pod].binding.effective();
         place.map_or_else(Self::default, |place| Self::of(s.cluster.amounts(pod, place)))
@@ -154,8 +154,8 @@ impl Weight {
     }
 }
 
-/// Work that is lost, in thousandths of GPU minutes; where that is equal, in thousandths of core
-/// minutes of pods without GPUs.
+/// Lost work, in thousandths of GPU minutes; where that is equal, in thousandths of core minutes of
+/// pods without GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WorkLost {
     pub(super) gpu: u64,
@@ -170,16 +170,16 @@ impl WorkLost {
     }
 }
 
-/// The work lost by these pieces: that of all pods that stop since it was last saved, in whole
-/// minutes; and for the GPUs that are gone a minute each for the restart, or as many minutes as the
-/// workload was stopped before. Thus a large gang costs more than a small one, who was stopped again
-/// and again more than others, and who has just saved its work costs least. The same for the cores of
-/// pods without GPUs.
+/// The work lost by these units: for all pods that stop, the time since the last checkpoint, in
+/// whole minutes; and for the lost GPUs, one minute for the restart, or as many as the workload was
+/// stopped before. Thus a large gang costs more than a small one, a workload that was stopped often
+/// costs more than others, and one that has just saved its progress costs least. Cores of pods
+/// without GPUs count likewise.
 pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUnit]) -> WorkLost {
     loss(s, id, eviction_units).0
 }
 
-/// The work lost by these pieces, and the GPU thousandths that they take.
+/// The work lost by these units, and the GPU thousandths that they take.
 pub(super) fn loss(
     s: &Session<'_>,
     id: WorkloadId,
@@ -189,12 +189,12 @@ pub(super) fn loss(
     (work_lost(gone, restarts(s, id), restarting, s.unsaved_ms(id)), gone.gpu_millis)
 }
 
-/// The same for pods that hold so much, all of which stop.
+/// The work lost if pods with these resources stop.
 pub(super) fn lost_here(s: &Session<'_>, id: WorkloadId, held: Weight) -> WorkLost {
     work_lost(held, restarts(s, id), held, s.unsaved_ms(id))
 }
 
-/// What it costs to move a pod that holds so much, beside the interruption.
+/// The cost of moving a pod with these resources, besides the interruption.
 pub(super) fn cost_of_move(s: &Session<'_>, id: WorkloadId, held: Weight) -> EvictionCost {
     EvictionCost { lost: lost_here(s, id, held), restarts: 1, ..EvictionCost::NOTHING }
 }
@@ -210,21 +210,21 @@ fn work_lost(gone: Weight, times: u64, restarting: Weight, unsaved_ms: u64) -> W
     }
 }
 
-/// How often a workload was stopped before, at least once; never, where nothing of it runs: to stop
-/// that is no restart.
+/// Number of times a workload was stopped before, at least 1; 0 if no pod of it runs, as stopping
+/// it is no restart.
 fn restarts(s: &Session<'_>, id: WorkloadId) -> u64 {
     let workload = &s.cluster.workloads()[id];
     if workload.idle { 0 } else { u64::from(workload.restarts.max(1)) }
 }
 
-/// How far a priority is above the least of what may be stopped in the queue of a workload, and one.
+/// Priority above the least of the preemptible work in the queue of a workload, plus 1.
 pub(super) fn importance(s: &Session<'_>, id: WorkloadId, priority: u32) -> u32 {
     let queue = &s.cluster.queues()[s.queue_of(id)];
     let least = queue.preemptible.keys().next().copied().unwrap_or(0);
     priority.saturating_sub(least) + 1
 }
 
-/// The same of a piece. What only gets smaller keeps its place.
+/// Importance of a unit; 0 for a pod that is only shrunk, as it keeps its place.
 pub(super) fn importance_of(s: &Session<'_>, id: WorkloadId, unit: EvictionUnit) -> u32 {
     match unit {
         EvictionUnit::Shrink(..) => 0,
@@ -232,25 +232,25 @@ pub(super) fn importance_of(s: &Session<'_>, id: WorkloadId, unit: EvictionUnit)
     }
 }
 
-/// What became of the pods of one workload.
+/// Effect of evictions on the pods of one workload.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// What it does not have any more.
+    /// Resources that it has lost.
     pub(super) gone: Weight,
-    /// What the pods that are stopped or moved had.
+    /// Resources before of the pods that are stopped or moved.
     pub(super) restarting: Weight,
-    /// Pods that are stopped or moved, and those that have no place any more.
+    /// Number of pods that are stopped or moved, and number of those that have lost their places.
     pub(super) pods: u32,
     pub(super) stopped: u32,
 }
 
-/// How a workload stands before anything is taken.
+/// State of a workload before anything is taken.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) entitled: bool,
     pub(super) foreign: bool,
     importance: u32,
-    /// That of its pods above the minimum.
+    /// Importance of its pods above the minimum.
     importance_of_spare: u32,
     placed: u32,
     restarts: u64,
@@ -275,8 +275,8 @@ impl Standing {
         }
     }
 
-    /// What this has cost. What is moved loses nothing but the work that it had not saved; where none
-    /// may lose its place, that and its restart.
+    /// The cost of these effects. A moved workload loses only its unsaved work; where none may lose
+    /// its place, its restart counts too.
     pub(super) fn cost(&self, tally: &Tally, moves: bool) -> EvictionCost {
         let gone = if moves { tally.restarting } else { tally.gone };
         let is_gone = tally.stopped > 0 && !moves;
@@ -304,8 +304,8 @@ impl Standing {
 
 const MINUTE_MS: u64 = 60_000;
 
-/// What is gone after these pieces, and what all pods held that stop for it. Pieces of an elastic
-/// workload add up pod by pod, so the last one of each pod counts; all of it covers what came before.
+/// Resources lost by these units, and resources of all pods that stop for them. Units of an elastic
+/// workload add up pod by pod, so the last one of each pod counts; `All` includes all earlier ones.
 fn touched(s: &Session<'_>, eviction_units: &[EvictionUnit]) -> (Weight, Weight) {
     if let Some(EvictionUnit::All(id)) = eviction_units.last() {
         let pods = s.cluster.workloads()[*id].pods.iter();

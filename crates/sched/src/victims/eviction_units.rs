@@ -1,5 +1,5 @@
-//! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
-//! state only in [`take`].
+//! Units in which workloads are evicted. Owns: the resources that a unit frees, and its execution.
+//! Changes the state only in [`take`].
 
 use model::{Child, Placement, PodId, Share, Workload, WorkloadId};
 use smallvec::SmallVec;
@@ -10,24 +10,24 @@ use crate::place;
 use crate::session::Session;
 use crate::spare::{Spare, holds, next_spare};
 
-/// One piece taken from a victim.
+/// A unit of eviction from a victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EvictionUnit {
-    /// Shrink an elastic pod to so many GPUs.
+    /// Shrink an elastic pod to this number of GPUs.
     Shrink(PodId, usize),
     /// Stop a pod above the workload's minimum.
     One(PodId),
-    /// Stop all pods of a part that the workload can do without.
+    /// Stop all pods of an optional part of the workload.
     Part(WorkloadId, Child),
     /// Stop all its pods.
     All(WorkloadId),
 }
 
-/// Pieces, each on top of the one before.
+/// Units, each on top of the one before.
 pub(crate) type EvictionUnits = SmallVec<[EvictionUnit; 1]>;
 
-/// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
-/// minimum one by one, parts that it can do without, then everything.
+/// All of a workload, in units: elastic GPUs by halves, pods above the minimum one by one, optional
+/// parts, then everything.
 pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
     let workload = &s.cluster.workloads()[victim];
     let mut eviction_units = halvings(s, victim, 1);
@@ -36,14 +36,14 @@ pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUni
     eviction_units
 }
 
-/// True if a workload may give anything without giving all.
+/// `true` if a workload can be evicted in part.
 pub(super) fn gives_in_parts(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let placed = |at: usize| workload.pod_sets[at].placed;
     is_elastic(&workload.spec) || next_spare(&workload.spec, &placed).is_some()
 }
 
-/// The pieces above the minimum, in the order in which they go.
+/// The units above the minimum, in their order.
 fn spare(s: &Session<'_>, workload: &Workload, id: WorkloadId) -> EvictionUnits {
     let spec = &workload.spec;
     let mut spare = EvictionUnits::new();
@@ -68,8 +68,8 @@ fn spare(s: &Session<'_>, workload: &Workload, id: WorkloadId) -> EvictionUnits 
     spare
 }
 
-/// The pieces of [`whole_workload`], but only what it has beyond its minimum as long as its
-/// guaranteed run time lasts: pods above the minimum, GPUs above one.
+/// The units of [`whole_workload`]; during its guaranteed run time only those above the minimum:
+/// pods above the minimum, GPUs above one.
 pub(crate) fn above_minimum_while_safe(
     s: &Session<'_>,
     victim: WorkloadId,
@@ -100,7 +100,7 @@ pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Evict
     eviction_units
 }
 
-/// The amounts a taking frees.
+/// The amounts that a unit frees.
 pub(crate) fn freed(s: &Session<'_>, eviction_unit: EvictionUnit) -> Resources {
     let held = |pod: PodId| {
         let place = s.cluster.pods()[pod].binding.effective();
@@ -117,7 +117,7 @@ pub(crate) fn freed(s: &Session<'_>, eviction_unit: EvictionUnit) -> Resources {
     }
 }
 
-/// The priority of what a piece takes: that of the workload, or of its pods above the minimum.
+/// The priority of a unit: that of the workload, or of its pods above the minimum.
 pub(crate) fn unit_priority(s: &Session<'_>, id: WorkloadId, unit: EvictionUnit) -> u32 {
     let spec = &s.cluster.workloads()[id].spec;
     match unit {
@@ -126,7 +126,7 @@ pub(crate) fn unit_priority(s: &Session<'_>, id: WorkloadId, unit: EvictionUnit)
     }
 }
 
-/// The pods with a place of a part of a workload.
+/// The placed pods of a part of a workload.
 pub(super) fn part_of(s: &Session<'_>, id: WorkloadId, part: Child) -> Vec<PodId> {
     let workload = &s.cluster.workloads()[id];
     let sets = (0..workload.pod_sets.len()).filter(|&set| holds(&workload.spec, part, set));
@@ -134,7 +134,7 @@ pub(super) fn part_of(s: &Session<'_>, id: WorkloadId, part: Child) -> Vec<PodId
     sets.flat_map(|set| workload.pods_of(set)).copied().filter(placed).collect()
 }
 
-/// Takes a piece.
+/// Evicts a unit.
 pub(crate) fn take(s: &mut Session<'_>, eviction_unit: EvictionUnit) {
     match eviction_unit {
         EvictionUnit::Shrink(pod, gpus) => {

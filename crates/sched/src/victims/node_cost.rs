@@ -1,5 +1,5 @@
-//! What it costs to make room for one pod on one node. Owns: the smallest set of the node's pods
-//! whose going is enough. Reads the state, changes nothing.
+//! The cost of room for one pod on one node. Owns: the smallest sufficient set of the node's pods
+//! to evict. Reads the state, changes nothing.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -13,25 +13,25 @@ use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
 use crate::place;
 use crate::session::Session;
 
-/// A node's cost and what it is made of.
+/// A node's cost, and the victims it is for.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     pub(crate) cost: EvictionCost,
-    /// Who has to give way, and how many pieces.
+    /// Victims, and the number of units of each.
     pub(crate) victims: Chosen<WorkloadId>,
 }
 
-/// Who gives how many pieces.
+/// Victims, with the number of units of each.
 type Chosen<T> = SmallVec<[(T, usize); 8]>;
 
-/// A node as it would be if some pieces were taken.
+/// A node after the eviction of some units.
 #[derive(Clone)]
 struct Room {
     free_millis: SmallVec<[u64; 8]>,
     host: Resources,
-    /// Pods that may still come.
+    /// Number of pods that the node still accepts.
     pods: u32,
-    /// Pods that must not be with the one to come.
+    /// Number of pods that conflict with the pod to place.
     conflicting: u32,
 }
 
@@ -55,20 +55,20 @@ impl Room {
     }
 }
 
-/// One who may be asked.
+/// A possible victim.
 struct Candidate {
     id: WorkloadId,
     queue: QueueId,
-    /// Of what it gives first.
+    /// Priority of its first unit.
     priority: u32,
     seq: u64,
     entitled: bool,
     saturation: Ratio,
-    /// What its first n pieces come to, for every n from 1.
+    /// Effect of its first n units, for every n from 1.
     pieces: SmallVec<[Piece; 1]>,
 }
 
-/// What some pieces of one free on this node, and what they cost altogether.
+/// Resources that some units of a victim free on this node, and their total cost.
 #[derive(PartialEq, Eq)]
 struct Piece {
     devices: SmallVec<[(usize, u64); 2]>,
@@ -79,7 +79,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Nothing yet.
+    /// No resources, at this cost.
     fn of(cost: EvictionCost) -> Self {
         let (devices, host) = (SmallVec::new(), Resources::ZERO);
         Self { devices, host, pods: 0, conflicting: 0, cost }
@@ -95,7 +95,7 @@ impl Candidate {
         self.pieces.last()
     }
 
-    /// True if it is as good as another: of such ones the first by rank is enough.
+    /// `true` if it is equivalent to another: of such candidates the first by rank is enough.
     fn like(&self, other: &Self) -> bool {
         let same = |(l, r): (&Piece, &Piece)| {
             (l.gpu_millis(), l.conflicting) == (r.gpu_millis(), r.conflicting)
@@ -106,7 +106,7 @@ impl Candidate {
             && self.pieces.iter().zip(&other.pieces).all(same)
     }
 
-    /// True if it makes the same room as another, wherever its devices are.
+    /// `true` if it frees equal resources, on any devices.
     fn interchangeable(&self, other: &Self) -> bool {
         let ([own], [others]) = (self.pieces.as_slice(), other.pieces.as_slice()) else {
             return false;
@@ -119,7 +119,7 @@ impl Candidate {
     }
 }
 
-/// The cheapest way to make room for the pod of an attempt on this node; none if there is none.
+/// The cheapest way to make room for the pod of an attempt on this node; `None` if there is none.
 pub(super) fn node(
     s: &Session<'_>,
     attempt: &mut PreemptionAttempt<'_>,
@@ -152,7 +152,7 @@ pub(super) fn node(
     }
     search.candidates = candidates(s, attempt, (id, asked), rejections, &conflicting);
     search.in_order(0..search.candidates.len());
-    // If all of them are not enough, no part of them is.
+    // If all of them are not enough, no subset is.
     search.best.as_ref()?;
     search.each_alone();
     if !search.any_will_do() && search.is_wasteful() {
@@ -166,7 +166,7 @@ pub(super) fn node(
     })
 }
 
-/// Most sets of a node's candidates that are looked at: all of nine, and of more the first.
+/// Maximum number of sets of a node's candidates that are tried: all of nine, or the first of more.
 const VISITS_MAX: u32 = 512;
 
 /// The search on one node.
@@ -174,10 +174,10 @@ struct Search<'a> {
     s: &'a Session<'a>,
     need: &'a Need,
     node: NodeId,
-    /// True if some of its devices are MIG instances, or out of service, so that not only amounts count.
+    /// `true` if a device is a MIG instance, or out of service: then not only amounts count.
     divided: bool,
     room: Room,
-    /// The first to be asked first.
+    /// Possible victims, in the order of eviction.
     candidates: Vec<Candidate>,
     best: Option<(EvictionCost, Chosen<usize>)>,
 }
@@ -196,8 +196,8 @@ impl Search<'_> {
         place::fits_on(request.gpu, self.gpus())
     }
 
-    /// True if there would be room if all that these have here were gone: of most nodes it is known so
-    /// that they have none, before it is found out what anything costs.
+    /// `true` if there would be room after evicting all of these on the node: most nodes are
+    /// excluded by this before any cost is computed.
     fn could_fit(&mut self, asked: &[WorkloadId]) -> bool {
         let mut all = Piece::of(EvictionCost::NOTHING);
         for &pod in &self.s.cluster.nodes()[self.node].pods {
@@ -211,7 +211,7 @@ impl Search<'_> {
         fits
     }
 
-    /// The devices of the node, and what is free of each.
+    /// The devices of the node, and the free thousandths of each.
     fn gpus(&self) -> impl Iterator<Item = (&Gpu, u64)> + Clone {
         let gpus = &self.s.cluster.nodes()[self.node].gpus;
         gpus.iter().zip(self.room.free_millis.iter().copied())
@@ -229,7 +229,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes from one after the other until there is room, then gives back what was not needed.
+    /// Takes from one after the other until there is room, then returns what was not needed.
     fn in_order(&mut self, candidates: std::ops::Range<usize>) {
         let before = self.room.clone();
         let mut chosen = Chosen::new();
@@ -268,7 +268,7 @@ impl Search<'_> {
         self.room = before;
     }
 
-    /// The order by rank may begin with small ones that a single larger one makes needless.
+    /// Tries each candidate alone: one may free what several smaller ones, first by rank, do.
     fn each_alone(&mut self) {
         for at in 0..self.candidates.len() {
             let before = at.checked_sub(1).filter(|_| !self.divided);
@@ -279,7 +279,7 @@ impl Search<'_> {
         }
     }
 
-    /// True if only the number of candidates matters: then the first by rank are the best.
+    /// `true` if only the number of candidates matters: then the first by rank are the best.
     fn any_will_do(&self) -> bool {
         matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
             && !self.divided
@@ -287,13 +287,13 @@ impl Search<'_> {
             && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
 
-    /// True if the best so far loses more than the least that could be lost, or all of a workload where
-    /// some have pods above their minimum.
+    /// `true` if the best so far loses more than the minimum, or all of a workload where some have
+    /// pods above their minimum.
     fn is_wasteful(&self) -> bool {
         let missing_millis = missing_millis(self.need.ask.request.gpu, self.gpus());
         self.best.as_ref().is_some_and(|(cost, _)| {
             let has_spare = || self.candidates.iter().any(|one| one.pieces.len() > 1);
-            // One alone was looked at, so two are the fewest.
+            // Each one alone was tried, so two are the fewest.
             cost.interrupted > 1
                 || cost.asked > 2
                 || cost.exceeds(missing_millis)
@@ -301,7 +301,7 @@ impl Search<'_> {
         })
     }
 
-    /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
+    /// Tries every set of units that is cheaper than the best so far, as long as `visits` last.
     fn every_set(
         &mut self,
         from: usize,
@@ -331,8 +331,8 @@ impl Search<'_> {
     }
 }
 
-/// What pods have to lose at the least on devices with so much free. Of an instance that is all that its
-/// pod is charged for, however much is asked for.
+/// Minimum GPU thousandths that pods have to lose on devices with these free amounts. For an
+/// instance that is all that its pod is charged for, whatever the request.
 pub(super) fn missing_millis<'a>(
     request: GpuRequest,
     gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
@@ -349,7 +349,7 @@ pub(super) fn missing_millis<'a>(
     request.parts().map(missing).sum()
 }
 
-/// Who on this node may be asked, in id order.
+/// Possible victims on this node, in id order.
 fn asked(
     s: &Session<'_>,
     attempt: &PreemptionAttempt<'_>,
@@ -365,7 +365,7 @@ fn asked(
     ids
 }
 
-/// These with what they cost: the least important first, of equals the cheapest, then the youngest.
+/// The victims with costs: the least important first, of equals the cheapest, then the youngest.
 fn candidates(
     s: &Session<'_>,
     attempt: &PreemptionAttempt<'_>,
@@ -385,7 +385,7 @@ fn candidates(
         if eviction_units.is_empty() {
             continue;
         }
-        // Those of one queue often stand side by side.
+        // Candidates of one queue are often adjacent.
         let known = candidates.last().filter(|other| other.queue == queue);
         let (entitled, saturation) = known.map_or_else(
             || {
@@ -421,7 +421,7 @@ fn candidates(
     candidates
 }
 
-/// What the first n pieces free on this node and cost, for every n.
+/// The resources freed on this node by the first n units, and their cost, for every n.
 fn pieces(
     s: &Session<'_>,
     rule: &dyn Rule,
@@ -488,7 +488,7 @@ fn pieces(
     all
 }
 
-/// What is free here when the pod keeps only its first `gpus` devices; none kept means it stops.
+/// Adds the resources freed here if the pod keeps its first `gpus` devices; 0 stops it.
 fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, piece: &mut Piece) {
     let Some(place) = s.cluster.pods()[pod].binding.effective() else { return };
     if place.node != node {

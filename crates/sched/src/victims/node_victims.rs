@@ -1,7 +1,6 @@
-//! Who is on each node, and the least that room there could cost. Owns: a bound below the cost of a
-//! node, found without a search, and what is remembered for it until the node or a queue changes.
-//! Errs on one side only: a node that is left out has no room to make, and none costs less than its
-//! bound.
+//! Workloads on each node, and the least cost of room there. Owns: a lower bound of the cost of a
+//! node, computed without a search, and its cache until the node or a queue changes. Errs on one
+//! side only: an excluded node has no room to make, and none costs less than its bound.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,19 +17,19 @@ use super::{Need, Rule};
 use crate::place;
 use crate::session::Session;
 
-/// What is known of the nodes and queues.
+/// Cached results about nodes and queues.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NodeVictims {
     /// Workloads with a place on each node, as of one of its revisions.
     nodes: Vec<Option<(u64, Vec<Victim>)>>,
-    /// How often the queue of any workload on a node has changed.
+    /// Number of changes of the queues of the workloads on each node.
     changes: Vec<u64>,
-    /// How often in all.
+    /// Number of all these changes.
     changed: u64,
     queues: BTreeMap<QueueId, Standing>,
-    /// Who could have another place than on each node.
+    /// Workloads on each node that could have a place on another node.
     movable: Vec<Movable>,
-    /// How many of the changes of what queues hold were looked at.
+    /// Number of processed changes of the use of queues.
     seen: usize,
 }
 
@@ -38,59 +37,59 @@ pub(super) struct NodeVictims {
 #[derive(Debug, Clone)]
 struct Victim {
     id: WorkloadId,
-    /// What its pods hold there.
+    /// Resources of its pods there.
     devices: SmallVec<[(usize, u64); 2]>,
     held: Resources,
-    /// Pods with a place, on any node, if it goes as a whole or not at all.
+    /// Number of placed pods, on any node, if it is evicted as a whole or not at all.
     whole: Option<u32>,
-    /// What counts of its work there, and what is lost with it.
+    /// Its weight there, and the work lost with it.
     weight: Weight,
     lost: WorkLost,
 }
 
-/// Who on a node could have another place.
+/// Workloads on a node that could have another place.
 #[derive(Debug, Clone, Default)]
 struct Movable {
     who: SmallVec<[WorkloadId; 4]>,
-    /// The revision of the state as of which that is so.
+    /// The revision of the state for which that holds.
     as_of: Option<u64>,
-    /// How often it was others.
+    /// Number of changes of the set.
     changes: u64,
 }
 
-/// A revision of the state, and how often nodes have changed in what that does not show.
+/// A revision of the state, and the number of changes of nodes that the revision does not include.
 pub(super) type Moment = (u64, u64);
 
-/// A revision of a node, and how often the queues of its workloads changed, or who could be moved.
+/// A revision of a node, and the number of changes of its victims' queues or of its movable ones.
 pub(super) type Revision = (u64, u64);
 
-/// How a queue stands that holds so much.
+/// State of a queue with its used resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Standing {
     held: Resources,
-    /// The least priority of what may be stopped.
+    /// Least priority of its preemptible work.
     least: Option<u32>,
     is_over_share: bool,
     saturation: u64,
 }
 
-/// The least that room on a node could cost, whatever else than GPUs is requested.
+/// Lower bound of the cost of room on a node, whatever is requested besides GPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LeastCost {
-    /// What is free; none if there are too few GPUs for one more pod.
+    /// Free resources; `None` if there are too few GPUs for one more pod.
     free: Option<Resources>,
-    /// What would be free without all that may be asked, and what it costs at the least to ask
-    /// any; none if even that has too few GPUs.
+    /// Free resources without all possible victims, and the least cost of evicting any; `None` if
+    /// even that has too few GPUs.
     most: Option<(Resources, EvictionCost)>,
 }
 
 impl LeastCost {
-    /// True if there can be no room for any pod.
+    /// `true` if there can be no room for any pod.
     pub(super) const fn is_none(&self) -> bool {
         self.free.is_none() && self.most.is_none()
     }
 
-    /// The same for a pod; none if there can be no room.
+    /// The bound for a pod; `None` if there can be no room.
     pub(super) fn of(&self, need: &Need) -> Option<EvictionCost> {
         let host = Resources { gpu_millis: 0, ..need.ask.request.resources(1) };
         if self.free.is_some_and(|free| host.fits_in(free)) {
@@ -101,7 +100,7 @@ impl LeastCost {
 }
 
 impl NodeVictims {
-    /// Takes in how queues stand in a later decision.
+    /// Applies the state of queues in a later decision.
     pub(super) fn resume(&mut self, s: &Session<'_>) {
         let mut nodes = BTreeSet::new();
         for (&queue, then) in &mut self.queues {
@@ -122,10 +121,10 @@ impl NodeVictims {
         }
     }
 
-    /// Takes in which queues hold more or less than before.
+    /// Applies the changes of the use of queues.
     pub(super) fn follow(&mut self, s: &Session<'_>) {
         let changed = s.cluster.holdings_changed();
-        // The last may have changed since it was looked at.
+        // The last one may have changed after it was processed.
         let new = std::mem::replace(&mut self.seen, changed.len()).saturating_sub(1);
         let mut nodes = BTreeSet::new();
         for &queue in &changed[new..] {
@@ -140,18 +139,18 @@ impl NodeVictims {
         self.touch(nodes);
     }
 
-    /// Takes in what was put back last; the next decision counts changes from its own beginning.
+    /// Applies the last changes, rolled back ones too; the next decision counts changes from 0.
     pub(super) fn end_of_action(&mut self, s: &Session<'_>) {
         self.follow(s);
         self.seen = 0;
     }
 
-    /// Differs wherever the bound of any node may.
+    /// A value that differs whenever the bound of any node may.
     pub(super) const fn moment(&self, s: &Session<'_>) -> Moment {
         (s.cluster.state_revision(), self.changed)
     }
 
-    /// Differs whenever the bound of a node may.
+    /// A value that differs whenever the bound of a node may.
     pub(super) fn revision(&mut self, s: &Session<'_>, asked: Asked, node: NodeId) -> Revision {
         let moves = if asked == Asked::Movable { self.movable(s, node).changes } else { 0 };
         let queues = self.changes.get(node.raw() as usize).copied().unwrap_or(0);
@@ -159,7 +158,7 @@ impl NodeVictims {
         (s.cluster.revision(node), queues + moves)
     }
 
-    /// Who on a node could have another place as all stands.
+    /// Workloads on a node that could have another place in the present state.
     fn movable(&mut self, s: &Session<'_>, node: NodeId) -> &Movable {
         let (at, as_of) = (node.raw() as usize, Some(s.cluster.state_revision()));
         self.movable.resize_with(self.movable.len().max(at + 1), Movable::default);
@@ -175,8 +174,8 @@ impl NodeVictims {
         &self.movable[at]
     }
 
-    /// The bound for a request for GPUs. But for nodes with work of the taker's queue it is the same
-    /// for all takers of an action.
+    /// The bound for a GPU request. Except on nodes with work of the taker's queue, it is equal for
+    /// all takers of an action.
     pub(super) fn least_cost(
         &mut self,
         s: &Session<'_>,
@@ -229,7 +228,7 @@ impl NodeVictims {
                 asked: restarts,
                 restarts,
                 taken_millis: 0,
-                // Of moves the bound is the same for the takers of all queues.
+                // For moves the bound is equal for takers of all queues.
                 foreign: u32::from(queue != own && !stays),
                 saturation: Reverse(saturation),
                 seq: Reverse(workload.spec.seq),
@@ -239,7 +238,7 @@ impl NodeVictims {
     }
 }
 
-/// A request that is no more than this: there are fewer different ones.
+/// The request rounded down to steps, so that there are fewer different ones.
 pub(super) fn at_most(request: GpuRequest) -> GpuRequest {
     const MILLIS: u64 = 100;
     match request {
@@ -262,7 +261,7 @@ pub(super) fn nodes_of(
     pods.filter_map(|&pod| Some(s.cluster.pods()[pod].binding.effective()?.node)).collect()
 }
 
-/// The nodes with work of a queue and of all below it, some of them more than once.
+/// Visits the nodes with work of a queue and of all below it, some of them more than once.
 pub(super) fn each_node_below(s: &Session<'_>, queue: QueueId, visit: &mut impl FnMut(NodeId)) {
     for id in s.workloads_in(queue) {
         let pods = s.cluster.workloads()[id].pods.iter();
@@ -274,12 +273,12 @@ pub(super) fn each_node_below(s: &Session<'_>, queue: QueueId, visit: &mut impl 
     }
 }
 
-/// The least loss where so much has to come free of running work.
+/// The least loss if these GPU thousandths of running work have to be freed.
 fn least_lost(running_millis: u64, lost: WorkLost) -> WorkLost {
     WorkLost { gpu: lost.gpu.max(running_millis), ..lost }
 }
 
-/// How many at least have to give way so that so much comes free.
+/// Minimum number of victims that free the missing GPU thousandths.
 fn fewest(victims: &[&Victim], missing_millis: u64) -> u32 {
     let sizes = victims.iter().map(|victim| victim.held.gpu_millis);
     let mut sizes: SmallVec<[u64; 8]> = sizes.collect();

@@ -1,5 +1,5 @@
-//! The order in which workloads of the taker's side give way where their own queue is the obstacle. Owns:
-//! that order.
+//! The order of evictions on the taker's side where its own queue is the obstacle. Owns: that
+//! order.
 
 use std::cmp::Reverse;
 
@@ -9,9 +9,9 @@ use super::eviction_units::gives_in_parts;
 use super::{EvictionUnit, eviction_cost, unit_priority};
 use crate::session::Session;
 
-/// Workloads of the taker's queue before others and of those from the most saturated first; of one queue
-/// the least important first, of them what they can do without (true) before all of any, then the
-/// cheapest and youngest. Pods above the minimum may be less important than the others of a workload.
+/// Workloads of the taker's queue before others and of those from the most saturated first; of one
+/// queue the least important first, of them optional pods (`true`) before complete workloads, then
+/// the cheapest and youngest. Optional pods can be less important than their workload.
 pub(super) fn ordered(
     s: &Session<'_>,
     id: WorkloadId,
@@ -34,7 +34,7 @@ pub(super) fn ordered(
     own.into_iter().map(|(victim, _, is_spare)| (victim, is_spare)).collect()
 }
 
-/// True if a piece is what a workload can do without, and no more important than the rest of that.
+/// `true` if a unit is optional for a workload, and no more important than its other such units.
 pub(super) fn is_spare(s: &Session<'_>, victim: WorkloadId, unit: EvictionUnit) -> bool {
     let least = s.cluster.workloads()[victim].spec.priority_of_spare();
     !matches!(unit, EvictionUnit::All(_)) && unit_priority(s, victim, unit) <= least

@@ -1,9 +1,8 @@
-//! What need not be tried again in an attempt. Owns: how far a refusal reaches, and how long it holds.
+//! Units that need not be tried again in an attempt. Owns: scope and duration of a rejection.
 //!
-//! What a queue may not lose, it may not lose in a larger piece or of more important work either, and
-//! that stays so as long as it holds no more and the taker's side no less ([`super::Rule::just`]).
-//! The latter does happen: where others of the taker's department have given, the department may be
-//! entitled to more.
+//! If a queue may not lose a unit, it may not lose a larger one or more important work either, as
+//! long as it uses no more and the taker's side no less ([`super::Rule::just`]). The taker's side
+//! does change: after evictions in the taker's department, the department may be entitled to more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +14,18 @@ use super::{EvictionUnit, EvictionUnits, Need, freed, unit_priority};
 use crate::entitlement::{branches, deserved, lineage_below};
 use crate::session::Session;
 
-/// Pieces that were refused.
+/// Units that were rejected.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rejections {
-    /// By the queue that would have lost the piece.
+    /// Rejections by the queue that would have lost the unit.
     queues: BTreeMap<QueueId, Vec<Rejection>>,
-    /// After others on the same node were taken; that says nothing of any other node.
+    /// Rejections after others on the node were evicted, which have no meaning on other nodes.
     here: BTreeMap<(NodeId, EvictionUnit), Holdings>,
-    /// The only ones that may be asked, if as many are involved as there may be.
+    /// The only possible victims, if as many are involved as allowed; `None` for no restriction.
     only: Option<BTreeSet<WorkloadId>>,
 }
 
-/// All pieces at least so large, of work at least as important, after at least so much was taken.
+/// Rejects all units at least this large and this important, after at least this much was taken.
 #[derive(Debug, Clone)]
 struct Rejection {
     priority: u32,
@@ -36,7 +35,7 @@ struct Rejection {
 }
 
 impl Rejection {
-    /// True if it says all that another says, and has come later.
+    /// `true` if it includes another rejection, and is newer.
     fn covers(&self, other: &Self) -> bool {
         self.priority <= other.priority
             && self.freed.fits_in(other.freed)
@@ -44,18 +43,18 @@ impl Rejection {
     }
 }
 
-/// How both sides stood.
+/// Resources of both sides at the rejection.
 #[derive(Debug, Clone)]
 struct Holdings {
     giver: QueueId,
-    /// What the giver held.
+    /// Resources of the giver.
     held: Resources,
-    /// What the taker's queues would have held, from its own to the one beside the giver.
+    /// Resources that the taker's queues would have used, from its own to the sibling of the giver.
     would_hold: SmallVec<[Resources; 2]>,
 }
 
 impl Rejections {
-    /// A piece is refused that frees so much, after so much was taken, which was given back.
+    /// Records the rejection of a unit that frees `freed`, after `taken`, which was returned.
     pub(super) fn piece(
         &mut self,
         s: &Session<'_>,
@@ -65,7 +64,7 @@ impl Rejections {
     ) {
         let holdings = Holdings::now(s, need, victim);
         let quota = deserved(s, holdings.giver);
-        // Below its quota already, it does not matter how far; nor does what is not asked for.
+        // How far it is below its quota does not matter; nor do resources that are not requested.
         let no_matter =
             |kind: &Kind| need.asked[*kind] == 0 || holdings.held[*kind] <= quota[*kind];
         for kind in Kind::ALL.into_iter().filter(no_matter) {
@@ -78,7 +77,7 @@ impl Rejections {
         alike.push(new);
     }
 
-    /// A piece is refused after others on its node were taken.
+    /// Records the rejection of a unit after others on its node were evicted.
     pub(super) fn here(
         &mut self,
         s: &Session<'_>,
@@ -89,8 +88,8 @@ impl Rejections {
         self.here.insert((node, eviction_unit), Holdings::now(s, need, victim));
     }
 
-    /// True if a piece is known to be refused, after so much was taken from work of its queue that is
-    /// as important.
+    /// `true` if a unit is known to be rejected, after these resources were taken from work of its
+    /// queue that is as important.
     pub(super) fn knows(
         &self,
         s: &Session<'_>,
@@ -108,12 +107,12 @@ impl Rejections {
         })
     }
 
-    /// No other workload may be involved.
+    /// Excludes all workloads except these.
     pub(super) fn all_but(&mut self, givers: BTreeSet<WorkloadId>) {
         self.only = Some(givers);
     }
 
-    /// Leaves of a workload's pieces on a node those that come before one that would be refused.
+    /// Removes the first of a workload's units on a node known to be rejected, and all after it.
     pub(super) fn cut(
         &self,
         s: &Session<'_>,
@@ -140,7 +139,7 @@ impl Rejections {
         }
     }
 
-    /// Forgets what does not hold any more; says whether that was anything.
+    /// Drops the rejections that hold no longer; returns `true` if there were any.
     pub(super) fn forgive(&mut self, s: &Session<'_>, need: &Need) -> bool {
         let count = |all: &Self| all.here.len() + all.queues.values().map(Vec::len).sum::<usize>();
         let before = count(self);
@@ -177,7 +176,7 @@ impl Holdings {
     }
 }
 
-/// What a queue would hold if all that is still asked for were placed.
+/// Resources that a queue would use if all that is still requested were placed.
 fn would_hold(s: &Session<'_>, need: &Need, queue: QueueId) -> Resources {
     s.cluster.queues()[queue].held() + need.asked
 }

@@ -1,7 +1,7 @@
-//! Sets of victims, the smallest first, within a budget. Owns: the search that is made where
-//! choosing node by node found nothing because something was refused, or may have cost more than it
-//! had to. Each set is judged by carrying it out: the taker gets its places, and those that gave way
-//! get others if they can. What is kept is what was tried.
+//! Sets of victims, the smallest first, within a budget. Owns: the search made where choosing node
+//! by node failed because a unit was refused, or may have cost too much. Each set is judged by
+//! carrying it out: the taker gets its places, and the victims get others if they can. A successful
+//! trial is kept.
 
 mod moves;
 
@@ -20,29 +20,29 @@ use crate::session::Session;
 use crate::session::reserve::ReservationScope;
 use crate::session::topology::{self, Free};
 
-/// Most sets looked at in one action.
+/// Maximum number of sets tried in one action.
 pub(crate) const SETS_MAX: u64 = 4096;
-/// Most sets looked at for one workload.
+/// Maximum number of sets tried for one workload.
 pub(crate) const SETS_OF_ONE: u64 = 1024;
-/// Most workloads of which sets are made: those that cost least.
+/// Maximum number of candidates: those that cost least.
 const CANDIDATES_MAX: usize = 48;
-/// Workloads that are looked at to find these with as much work as one set.
+/// Number of workloads that can be examined with as much work as one set.
 const LOOKS_OF_SET: u64 = 16;
-/// Most workloads with a place where something better is looked for than what was found.
+/// Maximum number of placed workloads with which a better set than the one found is searched.
 const PLACED_MAX: u64 = 256;
 
-/// What an attempt came to.
+/// Result of an attempt.
 struct Outcome<'r> {
     cost: EvictionCost,
     attempt: PreemptionAttempt<'r>,
     changes: Vec<Changed>,
 }
 
-/// One that may be asked.
+/// A possible victim.
 struct Candidate {
     id: WorkloadId,
     units: EvictionUnits,
-    /// What its first n pieces cost at the least, for every n from 1.
+    /// Lower bound of the cost of its first n units, for every n from 1.
     costs: Vec<EvictionCost>,
     frees_millis: u64,
 }
@@ -52,38 +52,38 @@ struct SetSearch<'r> {
     attempt: PreemptionAttempt<'r>,
     pods: Vec<PodId>,
     start: Checkpoint,
-    /// Nodes on which room is kept for others, as all stood at the start.
+    /// Nodes reserved for others, in the state at the start.
     closed: BTreeSet<NodeId>,
     candidates: Vec<Candidate>,
-    /// How all stood at the start.
+    /// State of workloads at the start.
     standings: BTreeMap<WorkloadId, Standing>,
-    /// The most that one of the candidates from here on frees.
+    /// Maximum GPU thousandths freed by one of the candidates from each index on.
     most_millis: Vec<u64>,
     best: Option<Outcome<'r>>,
     sets_left: u64,
-    /// True if a larger set could be better than the best.
+    /// `true` if a larger set could be better than the best.
     is_open: bool,
 }
 
-/// Sets that are as much work as it is to find whom to ask.
+/// Number of sets that are as much work as finding the candidates.
 const fn effort(s: &Session<'_>) -> u64 {
     s.cluster.placed() / LOOKS_OF_SET
 }
 
-/// True if sets may still be looked at in this action.
+/// `true` if sets may still be tried in this action.
 const fn may_look(s: &Session<'_>) -> bool {
     effort(s) < s.sets_left
 }
 
 impl PreemptionAttempt<'_> {
-    /// True if several may have places where one of them has none.
+    /// `true` if several victims may find places where one of them finds none.
     pub(super) fn may_need_sets(&self, s: &Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         self.asked(s) == Asked::Movable && may_look(s) && cost_cache.has_room(s, self)
     }
 
-    /// Looks for a set of victims that costs less than what was `done` since the start, or for any
-    /// if that has come to nothing; says whether there is one, which is carried out then, and
-    /// whether it looked.
+    /// Searches a set of victims that costs less than the changes since the start (`done`), or any
+    /// set if these failed. Returns `true` if there is a solution, which is carried out then, and
+    /// `true` if it searched.
     pub(super) fn improve(
         &mut self,
         s: &mut Session<'_>,
@@ -140,7 +140,7 @@ impl PreemptionAttempt<'_> {
         s.sets_left -= sets_left - search.sets_left;
         let Some(best) = search.best else { return (false, true) };
         *self = best.attempt;
-        // First all leave, so that nothing is given out twice meanwhile.
+        // All pods leave first, so that no place is assigned twice meanwhile.
         for (pod, ..) in &best.changes {
             s.set_target(*pod, None, false);
         }
@@ -150,10 +150,10 @@ impl PreemptionAttempt<'_> {
         (true, true)
     }
 
-    /// True if another set may be better. If nothing was refused, a single pod has found the
-    /// cheapest node; and where no more is lost than is missing, and none is moved, nothing costs less.
-    /// Where the taker's own queue was the obstacle, one after the other was taken there: what loses
-    /// no more may be fewer.
+    /// `true` if another set may be better. Without a refusal, a single pod has found the cheapest
+    /// node; and if no more is lost than is missing, and none is moved, nothing costs less. Where
+    /// the taker's own queue was the obstacle, victims were taken one after the other: fewer may
+    /// lose as much.
     fn is_worth_it(&self, s: &Session<'_>, changes: &[Changed], done: bool) -> bool {
         let moves = self.rule.moves_max(s).is_some();
         if !done || moves {
@@ -185,11 +185,11 @@ impl SetSearch<'_> {
         s.cluster.rollback(self.start);
     }
 
-    /// Every set with so many more of the candidates from here on.
+    /// Tries every set with `more` more of the candidates from an index on.
     fn extend(&mut self, s: &mut Session<'_>, from: usize, more: usize, cost: EvictionCost) {
         for at in from..=self.candidates.len() - more {
             if !self.could_do(s, at, more) {
-                // A larger set may.
+                // A larger set may be enough.
                 self.is_open = true;
                 return;
             }
@@ -219,7 +219,7 @@ impl SetSearch<'_> {
         }
     }
 
-    /// True if so many of the candidates from here on could free what is missing.
+    /// `true` if `more` candidates from an index on could free what is missing.
     fn could_do(&self, s: &Session<'_>, from: usize, more: usize) -> bool {
         let need = &self.attempt.need;
         let free = s.cluster.free_soon_of(s.division_of(need.id)).gpu_millis;
@@ -227,7 +227,7 @@ impl SetSearch<'_> {
         s.least(need.id, need.asked).gpu_millis <= free.saturating_add(most)
     }
 
-    /// True if what was taken serves the taker. If that costs less than the best, it is the best.
+    /// `true` if the evictions serve the taker. The cheapest ones become the best.
     fn judge(&mut self, s: &mut Session<'_>) -> bool {
         let need = self.attempt.need;
         let free = s.cluster.free_soon_of(s.division_of(need.id));
@@ -256,7 +256,7 @@ impl SetSearch<'_> {
         serves
     }
 
-    /// Tries every way to place the taker and those that leave, until one serves it.
+    /// Tries every way to place the taker and the leaving pods, until one serves it.
     fn place_together(
         &mut self,
         s: &mut Session<'_>,
@@ -300,7 +300,7 @@ impl SetSearch<'_> {
     }
 }
 
-/// What has changed since a point of this cycle.
+/// Changes of pods since a point of this cycle.
 fn changes_since(s: &Session<'_>, start: Checkpoint) -> Vec<Changed> {
     let mut before: BTreeMap<PodId, &PodBinding> = BTreeMap::new();
     for change in s.cluster.changes_since(start) {
@@ -311,7 +311,7 @@ fn changes_since(s: &Session<'_>, start: Checkpoint) -> Vec<Changed> {
     changed.map(|(pod, before)| (pod, before.clone(), after(pod).clone())).collect()
 }
 
-/// What a pod has lost of what it had.
+/// Weight that a pod has lost.
 fn gone(s: &Session<'_>, (pod, before, after): &Changed) -> Weight {
     let held = |binding: &PodBinding| {
         let place = binding.effective();
@@ -320,7 +320,7 @@ fn gone(s: &Session<'_>, (pod, before, after): &Changed) -> Weight {
     held(before).without(held(after))
 }
 
-/// What has become of those that were asked.
+/// The cost of the changes of all victims.
 fn cost_of(
     s: &Session<'_>,
     attempt: &PreemptionAttempt<'_>,
@@ -347,7 +347,7 @@ fn cost_of(
     costs.fold(EvictionCost::NOTHING, EvictionCost::and)
 }
 
-/// Those that may be asked: those first that can be from the beginning, and of them the cheapest.
+/// Possible victims: those that are eligible at once first, and of them the cheapest.
 fn candidates(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> Vec<Candidate> {
     let PreemptionAttempt { rule, need, .. } = attempt;
     let (rule, id) = (*rule, need.id);
@@ -381,7 +381,7 @@ fn candidates(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> Vec<Candidate
     candidates
 }
 
-/// True if a node has the GPUs for the first pod without a workload.
+/// `true` if a node has the GPUs for the first pod without this workload.
 fn makes_room(s: &Session<'_>, attempt: &PreemptionAttempt<'_>, id: WorkloadId) -> bool {
     let first_millis = attempt.need.ask.request.gpu.devices() as u64 * units::GPU_MILLIS;
     let places = s.cluster.workloads()[id]
@@ -430,9 +430,9 @@ fn candidate(
     (!units.is_empty()).then(|| Candidate { id: victim, units, costs, frees_millis })
 }
 
-/// The order in which those of a set are asked: those of its own queue, on which it may depend
-/// whether others can be; then the less important, because the surplus of a queue is that; and the
-/// smaller, because the last may be more than a queue has too much.
+/// Sort key of the victims of a set: those of its own queue first, on which the eligibility of
+/// others may depend; then the less important, because they are the surplus of a queue; then the
+/// smaller, because the last may exceed the surplus of its queue.
 fn order(
     s: &Session<'_>,
     attempt: &PreemptionAttempt<'_>,

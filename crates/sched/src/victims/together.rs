@@ -1,5 +1,5 @@
-//! Places for a few pods that have to share what is free. Owns: trying every way to give each a
-//! node, within a budget.
+//! Places for a few pods that compete for free resources. Owns: trying every assignment of nodes to
+//! pods, within a budget.
 
 use model::{NodeId, Placement, PodBinding, PodId};
 
@@ -10,11 +10,11 @@ use crate::session::Session;
 use crate::session::reserve::ReservationScope;
 use crate::session::topology;
 
-/// Most pods whose places are chosen together.
+/// Maximum number of pods whose places are chosen together.
 pub(super) const PODS_MAX: usize = 8;
-/// Most nodes that each may go to.
+/// Maximum number of nodes for each pod.
 const NODES_MAX: usize = 16;
-/// Most places tried.
+/// Maximum number of places tried.
 pub(super) const PLACES_MAX: u64 = 256;
 
 /// Pods of the taker, and pods that have left their places.
@@ -22,18 +22,18 @@ pub(super) struct Together {
     need: Need,
     taker: Vec<PodId>,
     nodes: Vec<NodeId>,
-    /// How many places were tried.
+    /// Number of places tried.
     pub(super) tried: u64,
 }
 
-/// What became of one pod: its binding before and after.
+/// Change of one pod: its binding before and after.
 pub(super) type Changed = (PodId, PodBinding, PodBinding);
 
-/// A pod, and the place it had if it has left one.
+/// A pod, and its earlier place; `None` if it had none.
 type Left = (PodId, Option<Placement>);
 
 impl Together {
-    /// For pods of the taker, and some of those that have left so many places.
+    /// For pods of the taker, and some of the pods that have left these places.
     pub(super) fn new(s: &Session<'_>, need: &Need, taker: &[PodId], left: &[&Placement]) -> Self {
         let mut nodes: Vec<NodeId> = left.iter().map(|place| place.node).collect();
         nodes.sort_unstable();
@@ -47,8 +47,8 @@ impl Together {
         Self { need: *need, taker: taker.to_vec(), nodes, tried: 0 }
     }
 
-    /// Puts pods back that have left, but for those that leave; then does this with each way to place
-    /// these and the taker, until it is enough. Nothing changes.
+    /// Puts removed pods back, except the leaving ones; then calls `is_enough` with each way to
+    /// place these and the taker, until it returns `true`. Changes nothing.
     pub(super) fn each(
         &mut self,
         s: &mut Session<'_>,
@@ -61,7 +61,7 @@ impl Together {
             s.cluster.set_binding(*pod, before.clone());
             self.tried += 1;
         }
-        // The largest have the fewest places.
+        // The largest pods have the fewest places.
         let leaving = leaving.iter().rev().map(|&at| (left[at].0, left[at].1.effective().cloned()));
         let pods: Vec<Left> = self.taker.iter().map(|&pod| (pod, None)).chain(leaving).collect();
         if pods.len() > PODS_MAX {
@@ -87,7 +87,7 @@ impl Together {
         };
         let back = s.place_it_left(*pod);
         let home = back.as_ref().map(|place| place.node);
-        // Who leaves does not stay.
+        // A leaving pod does not stay.
         let back = back.filter(|place| had.as_ref() != Some(place));
         let nodes: Vec<NodeId> =
             self.nodes.iter().copied().filter(|id| Some(*id) != home).collect();

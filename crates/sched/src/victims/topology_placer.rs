@@ -1,5 +1,5 @@
-//! Making room in one place: for pods that belong close together only the nodes of one domain
-//! count. Owns: what a node could give at the most, and taking an attempt in one domain back.
+//! Making room in one domain for pods with topology constraints. Owns: an upper bound of the room
+//! of a node, and the rollback of an attempt in one domain.
 
 use model::{NodeId, PodId, PodMismatch};
 use units::Resources;
@@ -9,12 +9,12 @@ use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use crate::session::topology::Placer;
 
-/// Gives the pods of an attempt places that others have to make room on.
+/// Places the pods of an attempt where others have to make room.
 pub(super) struct TopologyPlacer<'a, 'r> {
     attempt: &'a mut PreemptionAttempt<'r>,
     cost_cache: &'a mut NodeCostCache,
     rejections: Rejections,
-    /// How the attempt stood when each attempt that is under way began.
+    /// State of the attempt at the beginning of each nested attempt.
     begun: Vec<(usize, Resources, Rejections)>,
 }
 
@@ -78,7 +78,7 @@ impl Placer for TopologyPlacer<'_, '_> {
         let Some(&first) = pods.first() else { return true };
         self.attempt.need.ask = self.ask(s, first);
         let mut own;
-        // What others do changes which nodes come into question: such costs are not kept.
+        // Nodes are ruled out by pods of others, so these costs are not cached.
         let kept = !s.cluster.minds_pods(self.attempt.need.ask.constraints);
         let costs = match among {
             None if kept => self.cost_cache.of(s, self.attempt),

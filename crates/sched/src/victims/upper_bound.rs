@@ -1,5 +1,5 @@
-//! What can be said before any node is costed. Owns: comparing what a workload needs with the
-//! most that is free or could come free. Errs on one side only: what is called infeasible is.
+//! Feasibility before any node has a cost. Owns: comparing the request of a workload with the
+//! maximum that is free or could be freed. Errs on one side only: an infeasible result is certain.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use units::Resources;
 use super::{EvictionUnit, Need, NodeCostCache, PreemptionAttempt, freed};
 use crate::session::Session;
 
-/// What the search can lead to.
+/// Possible results of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feasibility {
-    /// There is too little, even with every victim.
+    /// There are too few resources, even with every victim.
     Infeasible,
     /// There is no victim.
     OnlyWhatIsFree,
-    /// It has to be tried.
+    /// The search has to be made.
     Open,
 }
 
-/// The largest workload that may be stopped in each queue, as it was when first asked for. In one
-/// attempt it only gets smaller. Finding it takes a look at every workload of the queue.
+/// The largest preemptible workload in each queue, at its first use. In one attempt it only gets
+/// smaller. Finding it visits every workload of the queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LargestWorkloads {
     known: BTreeMap<QueueId, Resources>,
-    /// Whether to count workloads as if they could be cut as small as one likes.
+    /// `true` to count workloads as if they were divisible at will.
     divisible: bool,
 }
 
@@ -34,7 +34,7 @@ impl LargestWorkloads {
         Self { divisible: true, ..Self::default() }
     }
 
-    /// The most that one workload in or below the queue holds, component by component.
+    /// Maximum resources of one workload in or below the queue, component by component.
     pub(crate) fn largest(&mut self, s: &Session<'_>, queue: QueueId) -> Resources {
         if self.divisible {
             return Resources::ZERO;
@@ -49,7 +49,7 @@ impl LargestWorkloads {
 }
 
 impl PreemptionAttempt<'_> {
-    /// Finds a place for every pod. No node is costed when the outcome is known without it.
+    /// Finds a place for every pod. No costs are computed if the result is known without them.
     pub(super) fn place(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
         match self.feasibility(s) {
             Feasibility::Infeasible => {
@@ -66,18 +66,18 @@ impl PreemptionAttempt<'_> {
         }
     }
 
-    /// Compares what is still asked for with what there could be.
+    /// Compares the remaining request with the resources that could become available.
     pub(super) fn feasibility(&mut self, s: &Session<'_>) -> Feasibility {
         if self.exhaustive {
             return Feasibility::Open;
         }
         let least = s.least(self.need.id, self.need.asked);
         let Need { id, asked, .. } = self.need;
-        // Who is only moved may find its place in another pool.
+        // A moved workload may find its place in another pool.
         let moves = self.rule.moves_max(s).is_some();
         let free =
             if moves { s.cluster.free_soon() } else { s.cluster.free_soon_of(s.division_of(id)) };
-        // Mostly there is enough even without what comes along with a whole workload.
+        // Mostly there is enough even without the remainder of a whole workload.
         let most = self.rule.frees_at_most(s, id, asked, &mut LargestWorkloads::divisible());
         if most != Resources::ZERO && least.fits_in(free + most) {
             return Feasibility::Open;
@@ -92,8 +92,8 @@ impl PreemptionAttempt<'_> {
         }
     }
 
-    /// True if the search would have found room where it was called infeasible: debug builds look
-    /// every time, so that every test of decisions is one of the bound too. Changes nothing.
+    /// `true` if the search would have found room where it was called infeasible: debug builds
+    /// check every time, so that every test of decisions also tests the bound. Changes nothing.
     pub(super) fn found_anyway(&self, s: &mut Session<'_>) -> bool {
         let (stats, trials_left) = (s.stats, s.trials_left);
         let mut attempt = self.clone();

@@ -1,12 +1,12 @@
-//! What would let a workload start: each kind of change, the smallest of its kind, and nothing
-//! that does not help. `properties.rs` follows suggestions in random histories.
+//! Changes that would let a workload start: each kind, the smallest of its kind, and no change
+//! without effect. `properties.rs` follows suggestions in random histories.
 
 use expect_test::{Expect, expect};
 use model::{Share, Weights};
 use testkit::World;
 use units::Resources;
 
-/// The advice for `name` after a script, and that each of it helps.
+/// Checks the advice for `name` after a script, and that each suggestion helps.
 fn check(nodes: &str, projects: &str, script: &str, name: &str, advice: &Expect) {
     let mut w = World::new(nodes, projects);
     w.run(script);

@@ -1,4 +1,4 @@
-//! Pods that belong with others, and pods that keep away from them.
+//! Pod affinity and anti-affinity.
 
 use expect_test::expect;
 use testkit::World;
@@ -259,7 +259,7 @@ fn a_gang_that_belongs_together_finds_the_domain_with_room_for_all() {
     assert_eq!(w.waiting(), "y");
 }
 
-/// A gang of two sets that belong in one rack, where the smaller rack looks better at first.
+/// A gang of two sets that must be in one rack, where the smaller rack looks better at first.
 const TWO_SETS: &str =
     "--set lead --label g=x --with g=x@rack --set work --pods 2 --label g=x --with g=x@rack";
 const RACKS: &str = "label n1 rack=1; label n2 rack=2";
@@ -288,7 +288,7 @@ fn a_domain_counts_only_if_those_who_make_room_find_other_places() {
     assert_eq!(w.gpus(), "n1[p q] n2[x x]");
 }
 
-/// A job of project a that another must be near, and one that fills the zone.
+/// A job of project a that another has affinity to, and one that fills the zone.
 fn near_a_victim(queues: &str, taker: &str) -> World {
     let mut w = World::new("n1:2 n2:2", queues);
     w.run("label n1 zone=z; label n2 zone=z; submit a/db --label role=db --priority 25");

@@ -1,14 +1,14 @@
-//! What each rule of `docs/concepts/decisions.md` means in one situation.
+//! Each rule of `docs/concepts/decisions.md` in one situation.
 
 use testkit::World;
 
-/// The workloads of which pods were stopped, moved or resized in the last step, once for each pod.
+/// The workloads with stopped, moved or resized pods in the last step, once for each pod.
 fn disturbed(w: &World) -> String {
     let lines = w.stopped();
     lines.lines().filter_map(|line| line.split(' ').next()).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a step so many times, with a number for each `#`.
+/// Runs a step `count` times, with a number for each `#`.
 fn many(w: &mut World, count: u32, step: &str) {
     (0..count).for_each(|at| w.run(&step.replace('#', &at.to_string())));
 }
@@ -95,7 +95,7 @@ fn so_it_is_where_own_work_gives_way_first() {
     assert_eq!(w.waiting(), "t2 low");
 }
 
-/// The GPUs that projects are entitled to, in thousandths.
+/// Fair shares of projects in GPU thousandths.
 fn fair(w: &World, names: &[&str]) -> Vec<u64> {
     let share = |name: &&str| {
         let mut queues = w.cluster.queues().iter().filter(|(_, queue)| queue.name == **name);
@@ -202,7 +202,7 @@ fn what_no_node_could_hold_is_known_before_it_is_there() {
     }
 }
 
-/// Whether the reason of a workload says this.
+/// Asserts that the reason of a workload contains a text.
 fn says(w: &World, name: &str, text: &str) {
     assert!(w.why(name).contains(text), "{text}\n{}", w.why(name));
 }
@@ -223,7 +223,7 @@ fn who_waits_for_guaranteed_run_time_says_so() {
 #[test]
 fn who_waits_for_what_others_are_entitled_to_says_so() {
     let mut w = World::new("n1:2 n2:2", "a:2 b:2");
-    // With what runs on one node only: that the other is no supply for them is not known beforehand.
+    // The pods can run on one node only; before they start, the other node counts as usable.
     w.run("label n1 n=1; submit b/own -g 0 --label at=n1 --on n=1");
     w.run("submit a/x -g 2 --with at=n1; submit b/y --with at=n1");
     says(&w, "y", "no other project holds more than it is entitled to; a holds 2 GPUs (quota 2,");
@@ -269,7 +269,7 @@ fn says_to_type(w: &World, name: &str, command: &str) {
     assert!(lines.lines().any(|line| line.trim() == command), "{command}\n{lines}");
 }
 
-/// The single is the cheapest, and without it the gang could not be stopped.
+/// The single pod is the cheapest, but without it the gang could not be stopped.
 #[test]
 fn a_set_of_victims_that_keeps_a_quota_is_found() {
     let mut w = World::new("n1:6", "a:3 b:0");
@@ -294,7 +294,7 @@ fn a_part_that_a_group_can_do_without_is_spare() {
     assert_eq!(disturbed(&w), "e e");
 }
 
-/// The first that was asked used to go as a whole, and the other to keep what it could do without.
+/// The first victim used to lose all its pods, and the other to keep its optional ones.
 #[test]
 fn what_several_can_do_without_goes_before_all_of_any() {
     let mut w = World::new("n1:6", "a:0 b:3");
@@ -313,7 +313,7 @@ fn so_it_is_where_a_limit_or_a_share_speaks_against_who_asks() {
     }
 }
 
-/// The cheaper pod was of the more important workload, which took the place of the other next.
+/// The cheaper pod belonged to the more important workload, which took the place of the other next.
 #[test]
 fn of_what_a_project_can_do_without_the_least_important_goes() {
     let mut w = World::new("n1:4", "a:2 b:2");
@@ -399,7 +399,7 @@ fn a_move_that_another_makes_possible_is_found_for_an_equal_workload() {
     assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("x v", "n1[t t v] n2[u u] n3[x x x]"));
 }
 
-/// Of the first that was tried, two pods found no place beside each other.
+/// Two pods of the first set that was tried found no place beside each other.
 #[test]
 fn a_move_is_found_wherever_there_is_one() {
     let mut w = World::new("n1:4 n2:4 n3:4", "a:12");
@@ -409,7 +409,8 @@ fn a_move_is_found_wherever_there_is_one() {
     assert_eq!(disturbed(&w), "j3", "{}", w.why("taker"));
 }
 
-/// All three used to leave, and those to move whose devices had been given out meanwhile.
+/// All three used to leave, and the pods moved were those whose devices had been assigned
+/// meanwhile.
 #[test]
 fn of_a_gang_only_the_pods_move_that_have_to() {
     let mut w = World::new("n1:4 n2:4", "a:8");
@@ -417,7 +418,7 @@ fn of_a_gang_only_the_pods_move_that_have_to() {
     assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("g", "n1[z g g z] n2[x x x g]"));
 }
 
-/// The other pod of j4 had started alone, while this one waited for the place of what moves.
+/// The other pod of j4 had started alone, while this one waited for the place of a moving pod.
 #[test]
 fn of_a_gang_that_has_just_got_its_places_no_pod_starts_while_another_moves() {
     let mut w = World::new("n1:4 n2:4 n3:4", "a:12");
@@ -430,7 +431,7 @@ fn of_a_gang_that_has_just_got_its_places_no_pod_starts_while_another_moves() {
     assert_eq!(w.waiting(), "", "{}", w.gpus());
 }
 
-/// Pods placed of each set of a workload.
+/// Number of placed pods of each set of a workload.
 fn placed(w: &World, name: &str) -> Vec<u32> {
     w.cluster.workloads()[w.id(name)].pod_sets.iter().map(|set| set.placed).collect()
 }
@@ -453,8 +454,8 @@ fn so_it_is_with_what_a_workload_grows_by() {
     assert_eq!(placed(&w, "e"), [1, 2], "only q has more than its minimum");
 }
 
-/// `d1` is above its share with `b`, and `c` would need what `a` holds within its own. That used to be
-/// taken, `a` took it back from `b`, then from `c`, and so on for ever.
+/// `d1` is above its share with `b`, and `c` would need resources of `a` within its share. They
+/// used to be reclaimed, `a` took them back from `b`, then from `c`, and so on for ever.
 #[test]
 fn what_a_project_holds_within_its_share_is_no_surplus_of_its_department() {
     let mut w = World::new("n1:4 n2:4 n3:2", "");

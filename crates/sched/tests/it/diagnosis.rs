@@ -1,4 +1,4 @@
-//! The long answer to "why does it wait": nodes, holders, searches.
+//! The diagnosis of a pending workload: nodes, holders, searches.
 
 use expect_test::expect;
 use testkit::World;
@@ -378,7 +378,7 @@ fn cpu() {
     "#]].assert_eq(&w.diagnosed("t2"));
 }
 
-/// The lines about what was not moved and taken, of a diagnosis.
+/// The lines of a diagnosis about the search for moves and evictions.
 fn searches(w: &World, name: &str) -> String {
     let diagnosed = w.diagnosed(name);
     let lines = diagnosed.lines().filter(|line| line.contains("P401"));
@@ -409,10 +409,12 @@ fn a_gang_above_the_share_of_its_project_gives_way_only_as_a_whole() {
     let mut w = World::new("n1:9", "a:3 b:0");
     w.run("submit a/gang --pods 7; submit b/x -g 2; submit b/y");
     expect![[r#"
-    "#]].assert_eq(&holders(&w, "y"));
+    "#]]
+    .assert_eq(&holders(&w, "y"));
     w.run("wait 7200000");
     expect![[r#"
-    "#]].assert_eq(&holders(&w, "y"));
+    "#]]
+    .assert_eq(&holders(&w, "y"));
 }
 
 #[test]
@@ -421,7 +423,8 @@ fn less_important_work_is_the_surplus_of_its_project() {
     w.run("submit a/less -g 4 --priority 30; submit a/more -g 3 --priority 60");
     w.run("submit b/x -g 2; submit b/y -g 2");
     expect![[r#"
-    "#]].assert_eq(&holders(&w, "y"));
+    "#]]
+    .assert_eq(&holders(&w, "y"));
 }
 
 /// The lines about workloads that hold what this one needs.

@@ -16,7 +16,7 @@ fn divide(gpus: usize, lines: &[Line]) -> Vec<u64> {
     divide_by(gpus, lines, &[], &Policy::default())
 }
 
-/// The same under a policy, with past use in parts per million.
+/// The fair shares under a policy, with past use in parts per million.
 fn divide_by(gpus: usize, lines: &[Line], usage: &[u64], policy: &Policy) -> Vec<u64> {
     let mut cluster = Cluster::new();
     cluster.add_node(NodeSpec::new("n", vec![1 << 34; gpus], 0, 0));

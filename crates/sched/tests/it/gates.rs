@@ -1,4 +1,4 @@
-//! Pods that something outside holds back.
+//! Pods with scheduling gates.
 
 use expect_test::expect;
 use testkit::World;

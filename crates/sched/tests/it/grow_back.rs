@@ -1,5 +1,5 @@
-//! Elastic work that was shrunk gets back what it asked for, within its project's quota, from what
-//! others hold above theirs.
+//! Elastic work that was shrunk grows back to its request, within its project's quota, with
+//! resources that others use above theirs.
 
 use proptest::prelude::*;
 use testkit::World;
@@ -11,7 +11,7 @@ fn it_gets_it_back_after_a_while() {
     let mut w = World::new("n1:4", "a:4 b:0");
     w.run("submit a/e -g 4 --elastic; submit a/h -g 2 --priority 80; submit b/w -g 2");
     assert_eq!(w.gpus(), "n1[e e h h]");
-    // h ends, and before e may change its size again w gets its place.
+    // h ends; w gets its place before e may change its size again.
     w.run("delete h");
     assert_eq!(w.gpus(), "n1[e e w w]");
     w.run("wait 9000");
@@ -51,7 +51,7 @@ fn not_from_what_is_within_the_quota_of_others() {
     assert_eq!(w.gpus(), "n1[w w e e] n2[v v . .]");
     w.run("wait 20000; wait 20000");
     assert_eq!(w.gpus(), "n1[w w e e] n2[v v . .]");
-    // Only what is above the quota of b goes, and only on its own node.
+    // Only work above the quota of b is stopped, and only on its own node.
     w.run("quota b 2; wait 1");
     assert_eq!(w.gpus(), "n1[e e e e] n2[v v w w]");
 }
@@ -71,7 +71,7 @@ fn not_from_what_cannot_be_preempted_or_is_guaranteed_its_time() {
 
 #[test]
 fn only_as_much_as_can_be_had() {
-    // Of eight it has two; four come free, and those only where it is.
+    // It has two of eight GPUs; four are freed, and only these four are on its node.
     let mut w = World::new("n1:8", "a:8 b:4 c:0");
     w.run("submit b/x -g 4 --interactive; submit a/e -g 8 --elastic");
     assert_eq!(w.gpus(), "n1[x x x x e e e e]");

@@ -1,9 +1,9 @@
-//! Random histories of a cluster. Owns: what can happen in one, and making it happen.
+//! Random histories of a cluster. Owns: the possible events, and their execution.
 
 use proptest::prelude::*;
 use testkit::World;
 
-/// So many histories for each property, or as many as `PROPTEST_CASES` says.
+/// Number of histories for each property: `usual`, unless `PROPTEST_CASES` is set.
 pub(crate) fn histories(usual: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     let told = std::env::var_os("PROPTEST_CASES").is_some();
@@ -55,7 +55,7 @@ pub(crate) enum Action {
         node: usize,
         pool: bool,
     },
-    /// Nothing of a workload is looked at for so many seconds.
+    /// Back-off of a workload, in seconds.
     NotBefore(usize, u64),
     Share {
         project: usize,
@@ -66,7 +66,7 @@ pub(crate) enum Action {
         dept: bool,
     },
     Precedence(usize, u32, bool),
-    /// Several that are alike.
+    /// Several equal workloads.
     Many(usize, usize, &'static str),
 }
 
@@ -123,7 +123,7 @@ pub(crate) const NODES: &str = "n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3";
 pub(crate) const LABELS: &str = "label n1 rack=1 node-pool=p; label n2 zone=a rack=1; \
                       label n3 zone=a rack=2 node-pool=p !dedicated";
 
-/// What happens in a cluster whose node pools have queues of their own.
+/// Events in a cluster whose node pools have queues of their own.
 pub(crate) fn action_with_pools() -> impl Strategy<Value = Action> {
     prop_oneof![
         12 => action(),
@@ -133,7 +133,7 @@ pub(crate) fn action_with_pools() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// With changes of quotas, limits, weights and priorities, delays, and many workloads that are alike.
+/// Also with changes of quotas, limits, weights and priorities, delays, and many equal workloads.
 pub(crate) fn action_with_settings() -> impl Strategy<Value = Action> {
     prop_oneof![
         20 => action_with_pools(),
@@ -217,7 +217,7 @@ fn change(w: &mut World, alive: &[String], action: &Action) {
     }
 }
 
-/// Applies an action; workloads are numbered as they come.
+/// Applies an action; workloads are numbered in order.
 pub(crate) fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Action) {
     if w.cluster.topologies().is_empty() {
         w.run("topology net rack");

@@ -1,5 +1,5 @@
-//! MIG instances that are given out for parts of GPUs: who gets which, what is said of those who wait,
-//! and who gives way. `/4,2*2` is a GPU of 16 GiB divided into a half and two quarters.
+//! MIG instances used for GPU fractions: their assignment, the reasons of waiting workloads, and
+//! evictions. `/4,2*2` is a GPU of 16 GiB divided into a half and two quarters.
 
 use expect_test::expect;
 use testkit::World;
@@ -30,7 +30,7 @@ fn an_instance_is_chosen_by_size_where_shares_are_spread_too() {
 
 #[test]
 fn bytes_are_held_by_bytes_and_counted_as_a_part_of_the_gpu() {
-    // Of its 4 GiB an instance lacks 64 MiB.
+    // An instance has 64 MiB less than its 4 GiB.
     let w = one("submit a/x --mem 4GiB; submit a/y --mem 3GiB");
     assert_eq!(w.gpus(), "n1[x:0.25 y:0.188 .]");
     assert_eq!((w.size("x").as_str(), w.size("y").as_str()), ("0.25 (0.25)", "0.188 (0.188)"));

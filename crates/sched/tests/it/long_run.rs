@@ -1,4 +1,4 @@
-//! Rules that show only in the long run, or by the shape of what is asked for.
+//! Rules that show only in the long run, or by the shape of requests.
 
 use proptest::prelude::*;
 use testkit::World;
@@ -11,7 +11,7 @@ fn of_equal_losses_the_fewest_workloads_are_stopped() {
     assert_eq!(w.waiting(), "two");
 }
 
-/// Two equal projects ask for four GPUs each, of which only four can be used.
+/// Two equal projects request four GPUs each, of which only four are usable.
 fn four_of_eight(nodes: &str, prepare: &str, queues: &str, flags: &str) -> World {
     let mut w = World::new(nodes, queues);
     w.run(prepare);
@@ -75,7 +75,7 @@ fn departments_share_what_both_can_use() {
     assert_eq!((waits("a"), waits("b"), waits("c")), (2, 2, 1), "{}", w.gpus());
 }
 
-/// Nodes by the taints that they have (bits), with their GPUs.
+/// Nodes by their taints (bits), with their GPUs.
 type Nodes = Vec<(u8, u8)>;
 
 /// Pods by project, and the taints that they tolerate.
@@ -86,7 +86,7 @@ fn tainted() -> impl Strategy<Value = (Nodes, Pods)> {
     (nodes, prop::collection::vec((0u8..3, 0u8..8), 1..14))
 }
 
-/// Slots of GPUs by the taints of their nodes, and who has which.
+/// GPU slots by the taints of their nodes, with the pod in each.
 struct Slots<'a> {
     taints: Vec<u8>,
     pods: &'a [(u8, u8)],
@@ -94,7 +94,7 @@ struct Slots<'a> {
 }
 
 impl Slots<'_> {
-    /// Gives a project one more, by augmenting paths through pods of any project.
+    /// Gives a project one more slot, by augmenting paths through pods of any project.
     fn augment(&mut self, project: u8, seen: &mut [bool]) -> bool {
         for pod in 0..self.pods.len() {
             if self.pods[pod].0 != project || self.taken.contains(&Some(pod)) {
@@ -116,7 +116,7 @@ impl Slots<'_> {
     }
 }
 
-/// As many GPUs as pods can hold together, of each project at most so many.
+/// Maximum number of GPUs that pods can use together, at most `most` of each project.
 fn most_together(nodes: &[(u8, u8)], pods: &[(u8, u8)], most: [u64; 3]) -> u64 {
     let of_node = |&(taints, gpus): &(u8, u8)| vec![taints; usize::from(gpus)];
     let taints: Vec<u8> = nodes.iter().flat_map(of_node).collect();

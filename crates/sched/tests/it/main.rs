@@ -1,4 +1,4 @@
-//! What the scheduler decides, by topic. One binary, because each would link the scheduler again.
+//! Decisions of the scheduler, by topic. One binary, because each would link the scheduler again.
 
 mod advice;
 mod affinity;

@@ -1,4 +1,4 @@
-//! MIG instances: who gets which, what they count for, and who gives way for them.
+//! MIG instances: their assignment, their value in GPUs, and evictions for them.
 
 use expect_test::expect;
 use testkit::World;

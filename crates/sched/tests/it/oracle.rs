@@ -28,7 +28,7 @@ proptest! {
     }
 }
 
-/// What a workload holds on each node, and what it costs to stop it.
+/// GPUs of a workload on each node, and the cost of stopping it.
 #[derive(Debug)]
 struct Held {
     id: WorkloadId,
@@ -47,7 +47,7 @@ fn gpus_of(chosen: &[&Held]) -> u32 {
     chosen.iter().map(|one| one.total()).sum()
 }
 
-/// What the workloads of a project hold, those that may be stopped only.
+/// Resources of the preemptible workloads of a project.
 fn held(w: &World, project: &str, nodes: usize) -> Vec<Held> {
     let mine = w.cluster.workloads().iter().filter(|(_, workload)| {
         let queue = &w.cluster.queues()[workload.spec.queue].name;
@@ -72,8 +72,8 @@ fn free(w: &World) -> Vec<u32> {
     nodes.map(|(_, node)| u32::try_from(free(&node.gpus)).expect("few")).collect()
 }
 
-/// The least that a rule for costs says has to be lost so that so many pods of a size have room, by
-/// trying every set of workloads; none if all of them are not enough.
+/// Minimum loss, by a cost rule, so that `pods` pods of a size fit, over all sets of workloads;
+/// `None` if all of them are not enough.
 fn cheapest<C: Ord>(
     held: &[Held],
     free: &[u32],
@@ -91,7 +91,7 @@ fn cheapest<C: Ord>(
     sets.filter(|chosen| enough(chosen)).map(|chosen| cost(&chosen)).min()
 }
 
-/// Who of these has no place any more, or fewer GPUs.
+/// The workloads of these that have lost their places, or some of their GPUs.
 fn losers<'a>(w: &World, held: &'a [Held]) -> Vec<&'a Held> {
     let now = |one: &Held| {
         let pods = w.cluster.workloads()[one.id].pods.iter();
@@ -101,16 +101,16 @@ fn losers<'a>(w: &World, held: &'a [Held]) -> Vec<&'a Held> {
     held.iter().filter(|one| now(one) < one.total() as usize).collect()
 }
 
-/// Jobs of one pod or two, some of which may not be stopped, and a gang that has a right to all.
+/// Jobs of one or two pods, some of them not preemptible, and a gang within its quota.
 #[derive(Debug, Clone)]
 struct Reclaims {
-    /// GPUs of a pod, pods, whether it may be stopped.
+    /// GPUs of a pod, pods, and `true` if preemptible.
     jobs: Vec<(u32, u32, bool)>,
     pods: u32,
     gpus: u32,
 }
 
-/// What was lost and the least that had to be, in GPUs; none if there could be no room.
+/// GPUs lost, and the minimum; `None` if there could be no room.
 fn reclaim(case: &Reclaims) -> Result<Option<(u32, u32)>, String> {
     let mut w = World::new("n1:4 n2:4 n3:4", "a:0 b:12");
     for (number, (gpus, pods, stoppable)) in case.jobs.iter().enumerate() {
@@ -171,7 +171,7 @@ proptest! {
             w.run(&format!("submit a/j{number} -g {size} --priority {priority}"));
         }
         let (held, free) = (held(&w, "a", 3), free(&w));
-        // Of the most important as little as can be.
+        // As little as possible of the most important work.
         let cost = |chosen: &[&Held]| {
             let most = chosen.iter().map(|one| one.priority).max();
             let lost = |one: &&&Held| (Some(one.priority) == most).then_some(one.lost);
@@ -179,8 +179,8 @@ proptest! {
             (most, lost_of_these, chosen.iter().map(|one| one.lost).sum::<u32>(), chosen.len())
         };
         let least = cheapest(&held, &free, (1, gpus), cost).expect("all may be stopped");
-        // A stopped workload may stop a less important one in turn, and a queue above its share makes
-        // room for itself before.
+        // A stopped workload may evict a less important one in turn, and a queue above its share
+        // makes room for itself first.
         w.only_cycle = true;
         w.policy.actions = vec![Action::Preempt];
         w.run(&format!("submit a/taker -g {gpus} --priority 100"));
@@ -189,7 +189,7 @@ proptest! {
         prop_assert!(cost(&losers) <= least, "{losers:?}, {least:?} would do; {held:?}");
     }
 
-    /// No workload waits for what is free.
+    /// No workload waits while it fits into free resources.
     #[test]
     fn no_pod_waits_that_fits_as_things_are(
         sizes in prop::collection::vec(prop::sample::select(vec![200, 500, 700, 1000, 2000, 3000]), 1..12),

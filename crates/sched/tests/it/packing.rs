@@ -1,4 +1,4 @@
-//! Which node and which device a pod gets: what is left over must still be of use to the others.
+//! Choice of the node and the device of a pod: the rest must still be useful to others.
 
 use expect_test::expect;
 use model::Fill::{self, BinPack, Spread};

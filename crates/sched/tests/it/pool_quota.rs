@@ -1,4 +1,4 @@
-//! Queues of their own for each node pool.
+//! Node pools with queues of their own.
 
 use expect_test::expect;
 use testkit::World;
@@ -69,7 +69,8 @@ fn reasons_name_the_pools_that_can_hold_a_workload_once_each() {
     let why = w.why("x");
     let counts = ["default", "a100", "cpu", "kept"].map(|pool| refused(&why, pool));
     assert_eq!(counts, [1, 1, 0, 0], "no GPU in `cpu`, and a taint on `kept`: {why}");
-    // Where no pool can hold it, the size is the reason, and rights are told all the same.
+    // If no pool can hold it, the size is the reason, and quota and share are reported
+    // nevertheless.
     w.run("submit a/large -g 4 --interactive");
     let why = w.why("large");
     assert!(why.contains("P101") && why.contains("P202"), "{why}");
@@ -80,7 +81,7 @@ fn reclaim_is_within_the_pool() {
     reclaims_within_the_pool(world(""));
 }
 
-/// What the project deserves in one of the two pools it gets there and nowhere else.
+/// A project reclaims its share of each of the two pools in this pool only.
 pub(crate) fn reclaims_within_the_pool(mut w: World) {
     w.run("quota a@a100 2; quota b@a100 0; quota a 0; quota b 2");
     w.run("submit b/x -g 2 --pools a100; submit b/y -g 2 --pools default");

@@ -1,6 +1,6 @@
-//! Invariants under random histories. [`World`] itself checks after every cycle that no account
-//! is wrong, nothing is given out twice, equal input gives an equal plan, no gang starts in part
-//! and every waiting workload has a reason; and that the scheduler comes to rest.
+//! Invariants under random histories. [`World`] itself checks after every cycle that all sums are
+//! consistent, nothing is assigned twice, equal input gives an equal plan, no gang starts in part
+//! and every waiting workload has a reason; and that the scheduler stops deciding.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::histories::{
     histories,
 };
 
-/// Each suggestion for each workload that waits lets it start.
+/// Checks that each suggestion for each waiting workload lets it start.
 fn follow_all(w: &World) -> Result<(), TestCaseError> {
     for name in w.waiting().split_whitespace() {
         let placed = |w: &World| w.cluster.workloads()[w.id(name)].placed;
@@ -35,7 +35,7 @@ fn follow_all(w: &World) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Does what a command does.
+/// Carries out a command.
 fn type_in(w: &mut World, command: &str) {
     match command.split(' ').collect::<Vec<_>>()[..] {
         ["elastane", "node", "uncordon", name] => {
@@ -82,7 +82,8 @@ fn update(w: &mut World, (unit, name, pool): (&str, &str, &str), flag: &str, to:
     });
     let (id, mut share) = queue.map(|(id, queue)| (id, queue.share)).expect("a known project");
     match flag {
-        // As the command reads it: a share may be 7.25 GPUs, which no request may.
+        // In the format of the command: a share may be 7.25 GPUs, which is not allowed in a
+        // request.
         "--gpu-quota" => share.quota.gpu_millis = units::parse_cpu_millis(to).expect("GPUs"),
         "--gpu-limit" => share.limit.gpu_millis = units::parse_cpu_millis(to).expect("GPUs"),
         "--cpu-quota" => share.quota.cpu_millis = units::parse_cpu_millis(to).expect("cores"),
@@ -97,7 +98,7 @@ fn queues(w: &World) -> BTreeMap<String, model::Queue> {
     w.cluster.queues().iter().map(|(_, queue)| (queue.name.clone(), queue.clone())).collect()
 }
 
-/// What elastic workloads of a project hold beyond their request: lent, quota or not.
+/// GPU thousandths of elastic workloads of a project beyond their requests, within quota or not.
 fn lent_millis(w: &World, project: &str) -> u64 {
     let mine = w.cluster.workloads().iter().filter(|(_, workload)| {
         w.cluster.queues()[workload.spec.queue].name == project && workload.spec.elastic
@@ -116,7 +117,7 @@ fn lent_millis(w: &World, project: &str) -> u64 {
 proptest! {
     #![proptest_config(histories(200))]
 
-    /// The cluster of the tests compares each plan with that of a scheduler that remembers nothing.
+    /// The test cluster compares each plan with that of a scheduler without memory.
     #[test]
     fn what_a_decision_remembers_never_changes_the_next(
         actions in prop::collection::vec(action_with_settings(), 1..40),
@@ -147,7 +148,7 @@ proptest! {
         }
     }
 
-    /// Where parts of GPUs are MIG instances: [`World`] checks that each is one pod's.
+    /// With MIG instances for GPU fractions: [`World`] checks that each has one pod.
     #[test]
     fn histories_with_instances_for_parts_keep_every_invariant(
         actions in prop::collection::vec(action(), 1..40),
@@ -215,12 +216,12 @@ proptest! {
         for project in ["a", "b"] {
             let (queue, now) = (&before[project], after[project].allocated.gpu_millis);
             let held = queue.allocated.gpu_millis;
-            // Where the quotas promise more than there is, the fair share takes their place.
+            // Where the quotas exceed the capacity, the fair share replaces them.
             let mut fair = w.cluster.queues().iter().filter(|(_, row)| row.name == project);
             let fair = fair.next().map_or(0, |(id, _)| w.plan.shares[&id].gpu_millis);
             let within = held <= queue.share.quota.gpu_millis.min(fair);
             let lent = lent_millis(&before_world, project);
-            // A queue may stop what it has itself for something more important.
+            // A queue may stop its own work for more important work.
             let of_project = |line: &str| {
                 let name = line.split(' ').next().unwrap_or_default();
                 let queue = w.cluster.workloads()[w.id(name)].spec.queue;
@@ -298,7 +299,8 @@ proptest! {
         w.run("gone");
         let waiting = w.waiting();
         for name in waiting.split_whitespace() {
-            // Who must be with others needs these, too; new nodes are not where its pods are.
+            // A workload with pod affinity needs the other pods, too; new nodes are not those of
+            // its pods.
             let row = &w.cluster.workloads()[w.id(name)];
             let sets = &row.spec.pod_sets;
             if row.placed > 0 && row.spec.has_topology() {
@@ -319,7 +321,7 @@ proptest! {
             then.run("wait 1");
             let waits = then.waiting();
             let waits = waits.split_whitespace().any(|other| other == name);
-            // A part of it that lost pods for good stays behind, whatever room there is.
+            // A part of it that lost pods for good stays incomplete, with any amount of room.
             let torn = || then.plan.pending[&then.id(name)].iter().all(crate::truth::is_torn);
             prop_assert!(!waits || torn(), "{}: {}", name, then.why(name));
         }
@@ -385,7 +387,7 @@ fn tree(shares: &[(u64, u64)], reserve_after_ms: u64, actions: &[Action]) -> Wor
     w
 }
 
-/// The advice is tried beside the room that is kept at once for the gang of the first project.
+/// The advice is tried beside the reservation for the gang of the first project.
 #[test]
 fn advice_beside_room_that_is_kept_lets_work_start() -> Result<(), TestCaseError> {
     let shares = [(4, 0), (0, 0), (0, 0), (1, 0), (0, 0), (0, 0)];

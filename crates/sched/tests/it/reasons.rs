@@ -1,4 +1,4 @@
-//! The short answer: which reasons are given, alone and together, and what each cause says.
+//! Reasons to wait: which are given, alone and together; and the texts of all causes.
 
 use expect_test::{Expect, expect};
 use testkit::World;
@@ -9,7 +9,7 @@ fn check(nodes: &str, projects: &str, script: &str, name: &str, why: &Expect) {
     why.assert_eq(&w.why(name));
 }
 
-/// What the last step of a script stopped.
+/// Checks the pods stopped by the last step of a script.
 fn check_stopped(nodes: &str, projects: &str, script: &str, stopped: &Expect) {
     let mut w = World::new(nodes, projects);
     w.run(script);
@@ -290,7 +290,7 @@ fn preempted() {
     );
 }
 
-/// One that gets a part of what it wants loses that again in the same decision, and keeps the rest.
+/// A workload gets a part of its places, loses some in the same decision, and keeps the rest.
 #[test]
 fn for_a_workload_that_has_the_place_in_the_end() {
     let mut w = World::new("n1:4:16 n2:4:16 n3:2:8", "");
@@ -425,7 +425,7 @@ fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
     .assert_eq(&w.why("y"));
 }
 
-/// With a limit of 0 it could not start, but it has, and what it holds counts.
+/// With a limit of 0 it could not start, but it has, and its used resources count.
 #[test]
 fn what_runs_is_demand_whatever_its_limit_is_now() {
     let mut w = World::new("n1:6", "a:0 b:0");

@@ -1,10 +1,10 @@
-//! Room is kept for who is first in line and cannot start, and small work goes ahead only where it
-//! does no harm.
+//! Reservations for the first workload that cannot start; small work goes ahead only where it does
+//! no harm.
 
 use expect_test::expect;
 use testkit::World;
 
-/// Longer than the first in line waits before room is kept for it.
+/// A wait longer than that of the first workload for a reservation.
 const LONG: &str = "wait 300001";
 
 #[test]
@@ -276,8 +276,8 @@ fn moves_do_not_fill_what_is_kept() {
     assert_eq!(w.waiting(), "", "it moved what was in the way: {}", w.gpus());
 }
 
-/// A stream of small jobs: two come each minute, and run for eight. Says in which round the gang
-/// started, and for how many GPU minutes anything was idle before.
+/// A stream of small jobs: two arrive each minute, and run for eight. Returns the round in which
+/// the gang started, and the idle GPU minutes before.
 fn stream(w: &mut World, from: usize, rounds: usize) -> (Option<usize>, usize) {
     let mut ends: Vec<(usize, String)> = Vec::new();
     let mut idle = 0;
@@ -298,7 +298,7 @@ fn stream(w: &mut World, from: usize, rounds: usize) -> (Option<usize>, usize) {
     (None, idle)
 }
 
-/// Names of what runs.
+/// Names of running workloads.
 fn running(w: &World) -> Vec<String> {
     let rows = w.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
     rows.map(|(_, row)| row.spec.name.clone()).collect()
@@ -314,7 +314,7 @@ fn a_gang_of_everything_starts_against_an_endless_stream() {
         let (started, idle) = stream(&mut w, 12, 60);
         assert_eq!(started.is_some(), starts, "with {max} reservations: {started:?}");
         if let Some(round) = started {
-            // Five minutes until room is kept, and eight until the youngest job is over.
+            // Five minutes until room is reserved, and eight until the youngest job ends.
             assert!(round <= 12 + 5 + 8 + 1, "it started in round {round}");
             assert!(idle <= 16 * 8, "{idle} GPU minutes idle");
         }

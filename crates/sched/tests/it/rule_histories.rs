@@ -1,6 +1,6 @@
 //! The rules of `docs/concepts/decisions.md` under random histories of two departments with limits,
-//! weights and priorities. [`World`] checks after every decision what holds in each: that nothing was
-//! stopped that could have gone on, among others. What holds at rest is checked here.
+//! weights and priorities. [`World`] checks the invariants of each decision: for example, that no
+//! pod was stopped that could have gone on. The invariants at rest are checked here.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const MINUTE_MS: usize = 60_000;
 const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
 const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
 const PROJECTS: [&str; 4] = ["a", "b", "c", "d"];
-/// Queues below each other, with what is above each.
+/// Tree of queues: the parent and the name of each.
 const TREE: [(&str, &str); 10] = [
     ("", "r1"),
     ("", "r2"),
@@ -50,7 +50,7 @@ const SIZES: [&str; 17] = [
     "--set p --pods 2 --set q -g 2 --pods 3 --min 1 --task-priority 5",
 ];
 
-/// A submission: project, size, then priority, node and whether it may be stopped.
+/// A submission has a project, and flags for size, priority, node and preemptibility.
 #[derive(Debug, Clone)]
 enum Event {
     Submit { project: usize, flags: String },
@@ -153,8 +153,8 @@ proptest! {
         }
     }
 
-    /// Workloads of one GPU on one node, so that nothing but shares and limits decides, in queues of two
-    /// levels and of three.
+    /// Workloads of one GPU on one node, so that only shares and limits decide, in queues of two
+    /// and three levels.
     #[test]
     fn every_project_gets_its_share_below_every_limit(
         quotas in prop::collection::vec(0..6_u64, 10),
@@ -193,7 +193,7 @@ proptest! {
         let all: Vec<_> = w.cluster.workloads().iter().map(|(_, row)| row.spec.name.clone()).collect();
         for name in w.waiting().split_whitespace() {
             let mut alone = w.clone();
-            // At once: of those deleted one by one some would stop it for others.
+            // All at once: if they were deleted one by one, some would stop it for others.
             let others: Vec<_> = all.iter().map(String::as_str).filter(|other| *other != name).collect();
             alone.run(&format!("delete {}; wait 100000", others.join(" ")));
             let reasons = w.plan.pending.get(&w.id(name)).into_iter().flat_map(|all| all.iter());
@@ -207,7 +207,7 @@ proptest! {
         }
     }
 
-    /// What would start with everything else gone waits by a rule, and names it.
+    /// A workload that would start on an otherwise empty cluster waits by a rule, and names it.
     #[test]
     fn every_reason_is_so_and_names_a_rule_that_binds(
         quotas in prop::collection::vec(0..6_u64, 6),
@@ -244,7 +244,7 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).expect("few")
 }
 
-/// A workload of so many parts, as many of which as the least are enough, of so many pods each.
+/// A workload of `parts` parts, of which `parts_min` are enough, with `pods` pods each.
 #[derive(Debug)]
 struct Stretch {
     parts: u32,
@@ -263,7 +263,7 @@ impl Stretch {
         format!(" --min {parts_min}{}", (0..*parts).map(part).collect::<String>())
     }
 
-    /// How many pods it can come to give: single ones above the minimum of their set, then parts.
+    /// Possible numbers of optional pods: single ones above the minimum of their set, then parts.
     fn gives(&self) -> Vec<u32> {
         let alone = self.parts * (self.pods - self.pods_min);
         let parts = (1..=self.parts - self.parts_min).map(|parts| alone + parts * self.pods_min);
@@ -271,7 +271,7 @@ impl Stretch {
     }
 }
 
-/// Every choice of some of these.
+/// Every subset.
 fn choices<T: Copy>(of: &[T]) -> impl Iterator<Item = Vec<T>> {
     (0..1_u32 << of.len()).map(move |set| {
         let chosen = (0..).zip(of).filter(|(at, _)| set >> at & 1 == 1);
@@ -279,7 +279,7 @@ fn choices<T: Copy>(of: &[T]) -> impl Iterator<Item = Vec<T>> {
     })
 }
 
-/// True if pods of so many GPUs fit on nodes with so many.
+/// `true` if pods of these GPU counts fit on nodes with these free GPUs.
 fn fit(pods: &[u32], nodes: &mut [u32]) -> bool {
     let Some((&first, rest)) = pods.split_first() else { return true };
     (0..nodes.len()).any(|at| {
@@ -303,9 +303,9 @@ fn places(w: &World) -> Vec<Vec<(usize, u32)>> {
     w.cluster.workloads().iter().map(|(_, workload)| of(workload)).collect()
 }
 
-/// The least that has to be moved so that a pod of so many GPUs has room on three nodes of 4: of all
-/// choices of pods of these workloads, each of which loses so much for each GPU that moves. The fewest
-/// workloads first, then what is lost, then pods.
+/// Minimum of moves so that a pod of `taker` GPUs has room on three nodes of 4, over all choices of
+/// pods of these workloads, each of which loses `lost` for each GPU that moves. The fewest
+/// workloads first, then the least loss, then the fewest pods.
 fn least_moved(
     held: &[Vec<(usize, u32)>],
     lost: &[u64],
@@ -342,7 +342,7 @@ fn least_moved(
     Some((0..all).fold(cost(all), less))
 }
 
-/// The workload, by number, and the GPUs of each pod that does not have the place it had before.
+/// The workload number and the GPUs of each pod that has lost or changed its place.
 fn moved(before: &World, after: &World) -> Vec<(usize, u32)> {
     let place = |w: &World, pod| w.cluster.pods()[pod].binding.effective().cloned();
     let of = |(at, row): (usize, &model::Workload)| {
@@ -358,7 +358,7 @@ fn moved(before: &World, after: &World) -> Vec<(usize, u32)> {
 proptest! {
     #![proptest_config(histories(500))]
 
-    /// Gangs on one node, so that nothing but quotas and shares decides.
+    /// Gangs on one node, so that only quotas and shares decide.
     #[test]
     fn victims_are_found_wherever_there_are_some_and_cost_at_most_one_gpu_too_much(
         quota in 0..5_u64,
@@ -383,7 +383,7 @@ proptest! {
             u32::try_from(w.plan.shares[&queue.expect("a queue").0].gpu_millis / 1000).expect("few")
         };
         let (quota, share, theirs) = (u32::try_from(quota).expect("few"), share("a"), share("b"));
-        // The largest goes last: until then the project holds more than its share.
+        // The largest goes last: until then the project uses more than its share.
         let is_just = |set: &Vec<u32>| {
             let (lost, last) = (set.iter().sum::<u32>(), set.iter().max().copied().unwrap_or(0));
             lost >= taker && all - lost >= quota && all - (lost - last) > share.max(quota)
@@ -395,9 +395,9 @@ proptest! {
         prop_assert!(lost <= least.map_or(0, |least| least as usize + 1), "{lost} {least:?}");
     }
 
-    /// What is free comes together wherever that is possible. The fewest workloads are moved; of equals
-    /// those that lose the least, of each its GPUs that move by the whole minutes that it runs, and by one
-    /// for the restart; then the fewest pods. What need not move stays.
+    /// Fragmentation is removed wherever possible. The fewest workloads are moved; of equals those
+    /// that lose the least: their moved GPUs times the whole minutes of their run, plus one for the
+    /// restart; then the fewest pods. All other pods stay.
     #[test]
     fn no_more_is_moved_than_has_to_be(
         jobs in prop::collection::vec(
@@ -407,7 +407,7 @@ proptest! {
     ) {
         let mut w = World::new("n1:4 n2:4 n3:4", "a:99");
         for (number, &(gpus, parts, pods, min, minutes, _)) in jobs.iter().enumerate() {
-            // The fewest parts are one where the fewest pods of each are more.
+            // If the minimum exceeds the pods of a part, one part is enough.
             let (pods_min, parts_min) = (min.min(pods), if min > pods { 1 } else { parts });
             let job = Stretch { parts, parts_min, pods, pods_min };
             w.run(&format!("submit a/j{number}{}; wait {}", job.flags(gpus), MINUTE_MS * minutes));
@@ -434,8 +434,8 @@ proptest! {
         prop_assert_eq!(cost, least.unwrap_or_default(), "{} {}", w.gpus(), after.stopped());
     }
 
-    /// Of a workload that can do with one pod those of the highest priority run, in whatever order its
-    /// sets come and whatever groups they are in, and as it has fewer GPUs, the lowest goes first.
+    /// If one pod is enough for a workload, those of the highest priority run, in any order and
+    /// grouping of its sets; when it has fewer GPUs, the lowest goes first.
     #[test]
     fn pods_of_the_highest_priority_run(
         priorities in Just((1..7_u32).collect::<Vec<_>>()).prop_shuffle(),
@@ -469,8 +469,8 @@ proptest! {
         }
     }
 
-    /// No workload is stopped as a whole where what all of them can do without is enough, and of that no
-    /// more goes than has to, whatever parts it comes in. Nothing stays idle that a part waits for.
+    /// No workload is stopped as a whole where the optional pods of all of them are enough; no more
+    /// of these go than necessary, in any parts. Nothing that a part waits for stays idle.
     #[test]
     fn what_can_be_done_without_goes_before_all_of_any(
         jobs in prop::collection::vec((1..4_u32, 1..4_u32, 1..4_u32, 0..3_u32), 1..5),
@@ -510,7 +510,7 @@ proptest! {
         }
     }
 
-    /// One GPU costs one spare pod where there is one, and nothing stays idle that a pod waits for.
+    /// One GPU costs one optional pod if there is one, and nothing that a pod waits for stays idle.
     #[test]
     fn spare_pods_go_first_and_alone(
         quotas in (0..9_u64, 0..9_u64),

@@ -1,4 +1,4 @@
-//! Pods above a minimum with a priority of their own: who may take them, and what they may take.
+//! Pods above a minimum with a priority of their own: preemption of them, and by them.
 
 use proptest::prelude::*;
 use testkit::World;
@@ -14,7 +14,7 @@ fn what_is_between_takes_the_pods_above_the_minimum_and_no_others() {
     assert_eq!(w.gpus(), "n1[j j j j]");
     w.run("submit a/x --pods 3 --min 1; wait 0");
     assert_eq!(w.gpus(), "n1[j j x x]", "the third pod of x takes nothing of high priority");
-    // It does not take back what is more important than its lower pods.
+    // It does not take back places of work more important than its lower pods.
     w.run("wait 60000");
     assert_eq!(w.gpus(), "n1[j j x x]");
     w.run("delete x; wait 0");
@@ -27,7 +27,7 @@ fn the_minimum_takes_as_the_high_one_does_and_the_rest_waits() {
     w.run("submit a/x; submit a/y; submit a/z; submit a/v");
     w.run("submit a/j --pods 4 --min 2 --priority 75 --spare-priority 25; wait 0");
     assert_eq!(w.gpus(), "n1[x y j j]", "two for the minimum, none for the rest");
-    // The rest of the job is behind what is more important and waits, too.
+    // The rest of the job is behind more important work and waits, too.
     w.run("delete x; delete y; wait 0");
     assert!(w.has_place("z") && w.has_place("v"), "{}", w.gpus());
 }
@@ -91,7 +91,7 @@ fn event() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(histories(40))]
 
-    /// [`World`] checks the accounts and the causes after each decision, and that it comes to rest.
+    /// [`World`] checks the sums and the causes after each decision, and that decisions stop.
     #[test]
     fn histories_keep_the_rules(
         quotas in prop::collection::vec(0..6_u64, 2),

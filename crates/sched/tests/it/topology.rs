@@ -1,4 +1,4 @@
-//! Pods that belong close together: which domain they go to, and that they never leave it.
+//! Topology constraints: the chosen domain, and that pods never leave it.
 
 use testkit::World;
 
@@ -15,7 +15,7 @@ fn racks(gpus: u32, projects: &str) -> World {
     w
 }
 
-/// The nodes a workload is on, each with its number of pods.
+/// The nodes of a workload, each with its number of pods.
 fn on(w: &World, name: &str) -> String {
     let nodes = w.gpus();
     let count = |node: &str| node.matches(name).count();

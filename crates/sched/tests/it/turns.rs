@@ -1,4 +1,4 @@
-//! Turns: over hours siblings get what they are entitled to, whatever the sizes of their work.
+//! Turns: over hours siblings get their fair shares, for work of any size.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use testkit::World;
 
 const MINUTE: u64 = 60_000;
 
-/// Work that a project has more of than can run.
+/// Work of a project, more than can run.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     project: &'static str,
@@ -25,9 +25,9 @@ struct History {
     minute: u64,
     submitted: u64,
     ends: BTreeMap<String, u64>,
-    /// Workloads that wait, with their streams.
+    /// Pending workloads, with their streams.
     waiting: Vec<(String, usize)>,
-    /// GPU-minutes that each project has had.
+    /// GPU-minutes of each project so far.
     had: BTreeMap<&'static str, u64>,
     stopped: usize,
 }
@@ -83,7 +83,7 @@ impl History {
         self.look();
     }
 
-    /// Takes in which of those that waited run now.
+    /// Records the waiting workloads that run now.
     fn look(&mut self) {
         let (w, minute, streams) = (&self.w, self.minute, &self.streams);
         for (name, at) in self.waiting.extract_if(.., |(name, _)| w.has_place(name)) {

@@ -1,4 +1,4 @@
-//! Which pods are stopped: the order of what counts, and that none is stopped needlessly.
+//! Choice of the pods to stop: the order of the criteria, and that none is stopped needlessly.
 
 use expect_test::expect;
 use model::{Share, Weights};
@@ -194,7 +194,7 @@ fn a_stop_is_counted_once_for_all_pods() {
     assert_eq!(gang.1.restarts, 1);
 }
 
-/// `low` gets what `v2` held, and loses it in the same cycle to `high`, which starts at half its
+/// `low` gets the place of `v2`, and loses it in the same cycle to `high`, which starts at half its
 /// size: `v2` was stopped for `high`.
 #[test]
 fn the_beneficiary_is_who_has_the_place_in_the_end() {
@@ -207,8 +207,8 @@ fn the_beneficiary_is_who_has_the_place_in_the_end() {
     "#]].assert_eq(&w.stopped());
 }
 
-/// `a1` loses its GPU to `b1`, gets that of `a2`, and loses this, too, to `b2`, which grows: `a2` was
-/// stopped for `b2`.
+/// `a1` loses its GPU to `b1`, gets that of `a2`, and loses this, too, to `b2`, which grows: `a2`
+/// was stopped for `b2`.
 #[test]
 fn so_it_is_where_the_first_had_another_place_before() {
     let mut w = World::new("n1:1 n2:2", "a:0 b:4");
@@ -224,8 +224,8 @@ fn so_it_is_where_the_first_had_another_place_before() {
     "#]].assert_eq(&w.stopped());
 }
 
-/// `c` holds more than its share only with `low`, and what `y` lacks are cores: `high`, which has
-/// them, is not the surplus. It used to be taken, came back, and so on for ever.
+/// `c` is above its share only with `low`, and `y` lacks cores, which `high` has; but `high` is not
+/// the surplus. It used to be taken, came back, and so on for ever.
 #[test]
 fn the_surplus_of_a_queue_is_its_least_important_work() {
     let mut w = World::new("n1:3:2 n2:0:100", "");
@@ -240,7 +240,7 @@ fn the_surplus_of_a_queue_is_its_least_important_work() {
     assert_eq!((w.waiting().as_str(), w.stopped().as_str()), ("y", ""));
 }
 
-/// A share of so many GPUs, and of what is left over by this weight.
+/// A share with a quota of `gpus` GPUs, and this weight for the rest.
 fn share(gpus: u64, weight: u64) -> Share {
     let quota = Resources { gpu_millis: gpus * 1000, ..Resources::UNLIMITED };
     Share { over_quota_weight: Weights::all(weight), ..Share::new(quota, Resources::UNLIMITED) }

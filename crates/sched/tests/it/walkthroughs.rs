@@ -1,5 +1,5 @@
-//! The published walk-throughs at the level of the scheduler. Expected states: Run:ai
-//! reference D.12.
+//! The published walk-throughs at the level of the scheduler. Expected states: Run:ai reference
+//! D.12.
 
 use expect_test::expect;
 use testkit::World;

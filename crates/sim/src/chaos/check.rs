@@ -1,5 +1,5 @@
-//! What must hold after each step of a history, and when the storm is over. Owns: saying what does
-//! not.
+//! Invariants that hold after each step of a history, and after the last faults have ended. Owns:
+//! the checks, and the descriptions of violations.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use view::{OrgUnit, Phase, PodState, PodView, PoolView, QueueStatus, View, Workl
 
 use crate::machine::Machine;
 
-/// What must hold of every decision: of the cluster before it, and after it was carried out.
+/// Checks a decision, on the cluster before it and on the cluster after it was carried out.
 pub(super) fn decision(
     old: &Cluster,
     plan: &Plan,
@@ -56,13 +56,14 @@ pub(super) fn decision(
     beneficiaries(&new, plan)
 }
 
-/// A gang starts with all it needs or not at all: a pod comes only where its set, and each group
-/// above, has its minimum. Another part that lost pods, and that they can do without, is no matter.
+/// A gang starts with its minimum or not at all: a pod starts only if its pod set, and each group
+/// above, has its minimum. Other parts that lost pods do not matter if the minimum of their group
+/// holds without them.
 fn gang(old: &Cluster, new: &Cluster, workload: &Workload) -> Result<(), String> {
     let runs = |cluster: &Cluster, pod: &PodId| cluster.pods().get(*pod).is_some_and(Pod::runs);
     let count =
         |cluster, set| workload.pods_of(set).iter().filter(|pod| runs(cluster, pod)).count();
-    // Those that have succeeded have done their part.
+    // Pods that have succeeded count as running.
     let done = |pod: &&PodId| new.pods().get(**pod).is_some_and(|pod| pod.succeeded);
     let spec = &workload.spec;
     let pods = |set| {
@@ -82,7 +83,8 @@ fn gang(old: &Cluster, new: &Cluster, workload: &Workload) -> Result<(), String>
     Ok(())
 }
 
-/// True if a group (none: the workload) has fewer parts with their minimum than it needs.
+/// `true` if a group, or the workload if `group` is `None`, has fewer children with their minimum
+/// than it needs.
 fn lacks(spec: &WorkloadSpec, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> bool {
     let has_minimum = |child: &Child| match *child {
         Child::Group(group) => !lacks(spec, Some(group), pods),
@@ -91,7 +93,7 @@ fn lacks(spec: &WorkloadSpec, group: Option<usize>, pods: &impl Fn(usize) -> u32
     spec.children(group).filter(has_minimum).count() < spec.children_min_of(group)
 }
 
-/// No pod is stopped for a workload that then has no place.
+/// No pod is evicted for a workload that then has no place.
 fn beneficiaries(new: &Cluster, plan: &Plan) -> Result<(), String> {
     for step in &plan.steps {
         let (Step::Evict { pod, cause, .. }
@@ -109,8 +111,8 @@ fn beneficiaries(new: &Cluster, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether
-/// they may be gone.
+/// Checks the state after a batch. `known` are the acknowledged workloads, each with `true` if it
+/// may be gone.
 pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(), String> {
     if let Some(misuse) = machine.misuse() {
         return Err(misuse.to_owned());
@@ -130,7 +132,7 @@ pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(
         if !known.contains_key(&workload.id) {
             return Err(format!("workload {name} is there, and was never acknowledged"));
         }
-        // A place that is being freed for it is reason enough.
+        // A workload with a reserved place needs no reason to wait.
         let is_served = |pod: &PodView| pod.state == PodState::Reserved;
         let waits = workload.phase == Phase::Pending
             && workload.revisions.is_empty()
@@ -142,13 +144,14 @@ pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(
     if machine.written().is_empty() { Ok(()) } else { same_after_a_start(machine, view) }
 }
 
-/// A server that is built from the rows shows what the one that wrote them does.
+/// A server recovered from the rows shows the same view as the server that wrote them.
 fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
     let recovered = machine.recovered();
     let recovered = recovered.map_err(|error| format!("the rows are of no use: {error}"))?;
     let Some((recovered, model)) = recovered else { return Ok(()) };
     if let Some((living, _)) = machine.replica() {
-        // What has ended is not in the model after a start, and before no longer than something of it runs.
+        // Ended workloads are not in the model after a start, and before that only as long as a pod
+        // of them runs.
         let (mut living, recovered) = (pasts(living), pasts(&model));
         living.retain(|seq, _| recovered.contains_key(seq));
         same("pasts", living, recovered)?;
@@ -189,7 +192,7 @@ fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
     same("events", [living.event_seq], [recovered.event_seq])
 }
 
-/// What happened to each workload of the model.
+/// History of each workload of the model, by its sequence number.
 fn pasts(model: &Cluster) -> BTreeMap<u64, WorkloadPast> {
     model.workloads().iter().map(|(_, row)| (row.spec.seq, WorkloadPast::of(row))).collect()
 }
@@ -212,7 +215,8 @@ fn same<T: PartialEq + Debug>(
     }
 }
 
-/// The lines that differ, each with the last one before that is the same and further out.
+/// The lines that differ, each with the last equal line before it that names a field or opens a
+/// list.
 fn differences(living: &str, recovered: &str) -> String {
     let mut text = String::new();
     let mut around = "";
@@ -229,7 +233,7 @@ fn differences(living: &str, recovered: &str) -> String {
     text
 }
 
-/// A workload without what is found again after a start.
+/// A workload without the fields that are recomputed after a start.
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
@@ -252,7 +256,7 @@ fn stored_of_unit(unit: &OrgUnit) -> OrgUnit {
     unit
 }
 
-/// What must hold when nothing happens any more.
+/// Checks the state when nothing is in progress any more.
 pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
     let (Some(view), Some((cluster, policy))) = (machine.view(), machine.replica()) else {
         return Err("the server is down".to_owned());

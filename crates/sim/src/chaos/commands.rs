@@ -1,4 +1,4 @@
-//! What people and parts of the server ask for in a history.
+//! Commands of users and of parts of the server in a history.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::specs::{self, KIND, LEVELS, Named, priority};
 use super::step::{Asked, Kind};
 use crate::rng::Rng;
 
-/// A kind of objects that nothing looks into.
+/// A kind of objects whose content has no meaning to the server.
 const NOTE: &str = "note";
 
 fn by() -> String {
@@ -21,7 +21,7 @@ fn by() -> String {
 }
 
 impl History {
-    /// Sends a command of this kind, where there is something that it can be about.
+    /// Sends a command of this kind, if there is an object that it can be about.
     pub(super) fn ask(&mut self, kind: Kind, rng: &mut Rng) {
         match kind {
             Kind::Submit => self.submit(rng),
@@ -60,7 +60,7 @@ impl History {
             Kind::StopEverything if rng.below(6) == 0 => {
                 self.send(Asked::Other, Command::StopEverything { by: by() });
             }
-            // The rest is not asked for.
+            // The other kinds are no commands.
             _ => {}
         }
     }
@@ -81,7 +81,7 @@ impl History {
         all.into_iter().nth(at)
     }
 
-    /// What there is that can be named.
+    /// Objects that a command can name.
     fn named(&self) -> Named {
         let Some(view) = self.machine.view() else { return Named::default() };
         let pools = view.pools.iter().skip(1).map(|pool| pool.id.clone()).collect();
@@ -94,7 +94,7 @@ impl History {
         let Some(project_id) = Self::any(view.projects.keys().copied(), rng) else { return };
         let pools: Vec<_> = view.pools.iter().skip(1).map(|pool| pool.name.clone()).collect();
         let name = match rng.below(6) {
-            // It may be there already, or may have been.
+            // The name may be in use, or may have been used before.
             0 => format!("w{}", rng.below(20)),
             _ => self.new_name("w"),
         };
@@ -143,7 +143,7 @@ impl History {
         self.send(asked, command);
     }
 
-    /// What the part of the server does that serves inferences.
+    /// Sends a command of the part of the server that serves inferences.
     fn serve(&mut self, rng: &mut Rng) {
         let Some(view) = self.machine.view() else { return };
         let Some(one) = Self::any(view.revisions.values().cloned(), rng) else { return };

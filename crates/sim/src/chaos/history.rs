@@ -1,5 +1,5 @@
-//! A history as it goes: the machine, what was asked and seen and not yet taken, and what people
-//! were told.
+//! A history in progress: the machine, the inputs and observations that the server has not taken,
+//! and the outcomes reported to users.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -17,18 +17,19 @@ use super::{Tally, check};
 use crate::machine::{Cut, Faults, Machine, Outcomes, StartFault};
 use crate::rng::Rng;
 
-/// Most observations that are remembered to come again.
+/// Maximum number of observations that are kept for repetition.
 const REMEMBERED: usize = 64;
-/// Most rounds in which what is under way ends.
+/// Maximum number of rounds until nothing is in progress.
 const ROUNDS_MAX: usize = 3000;
-/// How much time passes when the storm is over, and in how many pieces: longer than every delay.
+/// Number of pieces in which time passes after the last faults, and the milliseconds of each:
+/// longer than every delay.
 const AFTER: (usize, u64) = (12, 400_000);
 
 pub(super) struct History {
     pub(super) machine: Machine,
-    /// What the server was sent and has not taken.
+    /// Inputs sent to the server that it has not taken.
     queue: VecDeque<(Input, Option<Asked>)>,
-    /// Workloads that were acknowledged, and whether they may be gone.
+    /// Acknowledged workloads, each with `true` if it may be gone.
     pub(super) known: BTreeMap<Uuid, bool>,
     pub(super) named: u64,
     seen: VecDeque<Observation>,
@@ -43,7 +44,8 @@ impl History {
         let nodes = specs::nodes(&mut rng);
         let policy = specs::policy(&mut rng, policy);
         let mut machine = Machine::new(nodes, policy, Some(check::decision));
-        // So few that most leave, and commands are about some that did.
+        // One ended workload is kept, so that most are archived and some commands are about
+        // archived ones.
         machine.ended_kept = 1;
         let mut history = Self {
             machine,
@@ -162,7 +164,7 @@ impl History {
         self.say(|| format!("the engine now: {faults:?}"));
     }
 
-    /// Of an attempt at a start that left nothing, nothing is heard any more.
+    /// Forgets observations of failed starts of which no run is left.
     fn forget_attempts(&mut self) {
         let runs = self.machine.engine.runs();
         self.seen.retain(|seen| runs.contains_key(&seen.key));
@@ -182,7 +184,7 @@ impl History {
         }
         let count = 1 + rng.below(6);
         self.batch_of_queue(count, cut(rng))?;
-        // On a quiet machine the decision is there at once.
+        // On a machine without other work the decision is available at once.
         if rng.below(2) == 0 { self.verdict(cut(rng)) } else { Ok(()) }
     }
 
@@ -233,7 +235,7 @@ impl History {
         Ok(outcomes.unwrap_or_default())
     }
 
-    /// Notes what was written.
+    /// Counts the written rows.
     fn wrote(&mut self) {
         self.tally.batches += 1;
         for change in self.machine.written() {
@@ -261,7 +263,7 @@ impl History {
     }
 
     fn hear(&mut self, rng: &mut Rng) {
-        // Of several the newest may come first.
+        // The newest of several observations may come first.
         let newest = (rng.below(4) == 0).then(|| self.machine.newest_seen()).flatten();
         let mut news: Vec<_> = newest.map(Input::Run).into_iter().collect();
         for _ in 0..=rng.below(8) {
@@ -365,7 +367,7 @@ impl History {
             self.machine.engine.reboot(now);
             self.machine.clock.reboot();
         }
-        // A start that was cut short may never have been prepared.
+        // A start that was interrupted may have prepared nothing.
         let starting = |run: &crate::machine::Run| matches!(run.state, RunState::Starting);
         let cut_short = self.machine.engine.alive().find(|(_, run)| starting(run));
         if let Some(key) = cut_short.map(|(key, _)| *key).filter(|_| rng.below(3) == 0) {
@@ -379,8 +381,7 @@ impl History {
         if starts { self.start() } else { Ok(()) }
     }
 
-    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be
-    /// killed.
+    /// Starts an orphaned run on a GPU that no other run has; half of them cannot be killed.
     fn stray(&mut self, rng: &mut Rng) {
         let has = |uuid: &str| {
             let mut alive = self.machine.engine.alive();
@@ -420,8 +421,8 @@ impl History {
         self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
     }
 
-    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end,
-    /// where decisions do not go on for ever.
+    /// Ends the faults, lets all delays pass, and waits until nothing is in progress, unless
+    /// decisions go on for ever.
     pub(super) fn settle(&mut self, rests: bool) -> Result<(), String> {
         self.say(|| "the storm is over".to_owned());
         self.machine.engine.faults = Faults::default();
@@ -462,7 +463,7 @@ impl History {
         }
     }
 
-    /// Lets everything that is under way go on for so many rounds; says whether something is left.
+    /// Continues everything in progress for `rounds` rounds; returns `true` if something is left.
     fn go_on(&mut self, rounds: usize) -> Result<bool, String> {
         for _ in 0..rounds {
             if let Some(plan) = self.machine.decided().cloned() {
@@ -481,7 +482,7 @@ impl History {
     }
 }
 
-/// A command; of specifications only what is likely to matter.
+/// A command as text; of a specification only the fields that are likely to matter.
 fn in_words(command: &Command) -> String {
     let spec = match command {
         Command::Submit { wanted, .. } | Command::UpdateInference { wanted, .. } => &wanted.spec,

@@ -1,8 +1,7 @@
 //! Random histories of the control plane that follow from a seed: commands of every kind, crashes
-//! between any two effects, observations that come late, twice, out of order or never, an engine
-//! that refuses, plans that are stale, nodes and GPUs that fail, clocks that jump. Owns: running
-//! one, with every invariant checked after each step, and making one that breaks an invariant as
-//! short as it can be.
+//! between any two effects, observations that are late, repeated, out of order or lost, an engine
+//! that refuses, stale plans, failures of nodes and GPUs, clocks that jump. Owns: running a history
+//! with all invariants checked after each step, and minimizing a history that violates one.
 
 mod check;
 mod commands;
@@ -18,21 +17,21 @@ use crate::rng::Rng;
 use history::History;
 use step::Step;
 
-/// Most histories that are tried to find a shorter one.
+/// Maximum number of histories tried to find a shorter one.
 const SHORTER_TRIES_MAX: usize = 2000;
 
-/// What histories came to.
+/// Counts over histories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Batches that were written.
+    /// Number of batches written.
     pub batches: u64,
-    /// Ends of a server in the middle of something.
+    /// Number of crashes of a server.
     pub crashes: u64,
-    /// Runs that began.
+    /// Number of runs started.
     pub starts: u64,
-    /// What was written, in one number: equal histories have equal ones.
+    /// Hash of the written events: equal histories have equal digests.
     pub digest: u64,
 }
 
@@ -46,22 +45,22 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// An invariant that was broken.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// After which step; the last number is that of the end of the storm.
+    /// Step after which the invariant was violated, from 1; the number after the last step is that
+    /// of the end of the faults.
     pub step: usize,
-    /// What was wrong.
+    /// Description of the violation.
     pub fault: String,
-    /// The shortest history that was found in which something is wrong, in words, a line for each
-    /// step.
+    /// The shortest history found that violates an invariant, one line for each step.
     pub history: String,
 }
 
 /// Runs the history of a seed.
 ///
 /// # Errors
-/// An invariant was broken.
+/// An invariant was violated.
 pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>> {
     let mut rng = Rng::new(seed);
     let start = rng.next();
@@ -73,7 +72,7 @@ pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>>
     })
 }
 
-/// The machine in the middle of the history of a seed.
+/// The machine after the steps of the history of a seed.
 #[cfg(test)]
 pub(crate) fn after(seed: u64, steps: u32, policy: &Policy) -> crate::machine::Machine {
     let mut rng = Rng::new(seed);
@@ -84,8 +83,8 @@ pub(crate) fn after(seed: u64, steps: u32, policy: &Policy) -> crate::machine::M
     history.machine
 }
 
-/// Runs these steps, and waits until the storm is over. Where they are told, a fault has their
-/// words.
+/// Runs these steps, and waits until nothing is in progress. With `is_told`, the history of a
+/// violation is returned as text.
 fn play(start: u64, steps: &[Step], policy: &Policy, is_told: bool) -> Result<Tally, Broken> {
     let mut history = History::new(start, policy.clone(), is_told);
     let mut at = 0;
@@ -109,7 +108,7 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     format!("panicked: {}", words.unwrap_or("without words"))
 }
 
-/// Steps without which nothing is wrong, left out piece by piece.
+/// The shortest subset of the steps that still violates an invariant, found by leaving out pieces.
 fn shortest(start: u64, steps: &[Step], policy: &Policy) -> Vec<Step> {
     let (mut steps, mut size, mut tries) = (steps.to_vec(), steps.len().div_ceil(2), 0);
     while size > 0 && tries < SHORTER_TRIES_MAX {

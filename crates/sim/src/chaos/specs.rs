@@ -1,5 +1,5 @@
-//! What is asked for in a history: workloads of every kind, projects, node pools. Owns: how likely
-//! each shape is.
+//! Random specifications for histories: workloads of every kind, projects, node pools. Owns: the
+//! probability of each shape.
 
 use std::collections::BTreeMap;
 
@@ -20,22 +20,23 @@ use uuid::Uuid;
 
 use crate::rng::Rng;
 
-/// The label of nodes whose values make node pools.
+/// The label of nodes whose values define node pools.
 pub(super) const KIND: &str = "kind";
-/// The labels of nodes that are close together, from far to near.
+/// The labels of the topology levels of nodes, from the widest to the narrowest.
 pub(super) const LEVELS: [&str; 2] = ["zone", "rack"];
 
-/// The key of the taint that nodes are given.
+/// The key of the taint set on nodes.
 const TAINT: &str = "odd";
 
 pub(super) const GIB: u64 = 1 << 30;
 
-/// One to four nodes, some of them with GPUs that are real.
+/// One to four nodes, some of them with real GPUs.
 pub(super) fn nodes(rng: &mut Rng) -> NodeList {
     let real = rng.below(4) == 0;
     let count = 1 + below(rng, 4);
     let nodes = (1..=count).map(|number| node(number, real, rng)).collect();
-    // The same one time in so many: then nodes that came and went while it ran are kept.
+    // The origin stays equal for one start in three: then nodes added and removed at run time are
+    // kept.
     NodeList { nodes, origin: rng.below(3).to_string() }
 }
 
@@ -57,7 +58,7 @@ pub(super) fn node(number: u32, real: bool, rng: &mut Rng) -> NodeSpec {
     }
 }
 
-/// What is given to a node.
+/// A change of a node.
 pub(super) fn node_change(rng: &mut Rng) -> NodeChange {
     let labels = labels(rng).into_iter().map(|(key, value)| (key, Some(value))).collect();
     let effect = [Effect::NoSchedule, Effect::NoExecute, Effect::PreferNoSchedule][rng.below(3)];
@@ -87,7 +88,7 @@ pub(super) fn labels(rng: &mut Rng) -> BTreeMap<String, String> {
     labels
 }
 
-/// The policy, with other knobs where it has the usual ones.
+/// The policy; parameters that have default values are drawn at random.
 pub(super) fn policy(rng: &mut Rng, mut policy: Policy) -> Policy {
     let usual = Policy::default();
     let mut draw = |knob: &mut u64, usual: u64, of: [u64; 2]| {
@@ -114,7 +115,7 @@ pub(super) fn policy(rng: &mut Rng, mut policy: Policy) -> Policy {
     policy
 }
 
-/// What there is that can be named.
+/// Objects that a specification can name.
 #[derive(Default)]
 pub(super) struct Named {
     /// Ids of node pools.
@@ -123,7 +124,7 @@ pub(super) struct Named {
     pub(super) topologies: Vec<String>,
 }
 
-/// What a project or department has.
+/// The shares of a project or department.
 pub(super) fn given(rng: &mut Rng, name: Option<String>, named: &Named) -> OrgChange {
     let mut shares = BTreeMap::from([(POOL_DEFAULT_ID.to_owned(), share(rng))]);
     if let Some(pool) = named.pools.get(rng.below(4)) {
@@ -143,7 +144,8 @@ pub(super) fn given(rng: &mut Rng, name: Option<String>, named: &Named) -> OrgCh
     }
 }
 
-/// A number of steps up to `most`, one time in so many.
+/// A random multiple of `step`, up to `most` steps, with a probability of 1 in `one_in`; else
+/// `None`.
 fn some(rng: &mut Rng, one_in: usize, step: u64, most: usize) -> Option<u64> {
     let value = step * (1 + rng.below(most) as u64);
     (rng.below(one_in) == 0).then_some(value)
@@ -197,7 +199,7 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String, named: &Named)
     spec
 }
 
-/// Several sets of pods, some of them in groups.
+/// Several pod sets, some of them in groups.
 fn sets(rng: &mut Rng, spec: &mut WorkloadSpec, named: &Named) {
     let groups = rng.below(3);
     let count = groups.max(1) + rng.below(3);
@@ -217,7 +219,7 @@ fn sets(rng: &mut Rng, spec: &mut WorkloadSpec, named: &Named) {
         .collect();
     let group = |number: usize| Group {
         name: format!("g{number}"),
-        // The second may be in the first.
+        // The second group may be in the first.
         parent: (number == 1 && rng.below(2) == 0).then(|| "g0".to_owned()),
         children_min: (rng.below(2) == 0).then_some(1),
         topology: together(rng, 4, named),
@@ -229,7 +231,7 @@ fn sets(rng: &mut Rng, spec: &mut WorkloadSpec, named: &Named) {
     spec.more = sets;
 }
 
-/// Close together, one time in so many.
+/// A topology constraint, with a probability of 1 in `one_in`; else `None`.
 fn together(rng: &mut Rng, one_in: usize, named: &Named) -> Option<TopologyUse> {
     let id = named.topologies.get(rng.below(named.topologies.len()))?.clone();
     let level = |at: usize| Some(LEVELS[at].to_owned());
@@ -242,7 +244,7 @@ fn together(rng: &mut Rng, one_in: usize, named: &Named) -> Option<TopologyUse> 
     Some(TopologyUse { id, required, preferred })
 }
 
-/// Which nodes will do: not all of them, one time in so many.
+/// Node constraints of a pod set, for some sets.
 fn place(rng: &mut Rng) -> Place {
     let mut place = Place::default();
     if rng.below(8) == 0 {
@@ -287,7 +289,7 @@ pub(super) fn stray(rng: &mut Rng, node: String, gpu: &NodeGpu) -> RunSpec {
     }
 }
 
-/// The specification of an inference again, with another image.
+/// The specification of an inference, with another image.
 pub(super) fn changed(spec: &WorkloadSpec, rng: &mut Rng) -> WorkloadSpec {
     let mut spec = spec.clone();
     spec.pods.pod.image = format!("image-{}", rng.below(3));
@@ -300,7 +302,7 @@ fn gpus(rng: &mut Rng) -> GpuRequest {
         2..=4 => GpuRequest::share(1, [300, 500, 700][rng.below(3)]),
         5 => GpuRequest::share(2, [300, 500][rng.below(2)]),
         6..=8 => GpuRequest::memory(1 + below(rng, 2), [4, 20][rng.below(2)] * GIB),
-        // No node has instances: it waits.
+        // No node has instances: the workload waits.
         9 => {
             let instances = "1g.5gb".parse().ok().map(|profile| (profile, 1));
             MigRequest::new(instances).map_or(GpuRequest::Whole(1), GpuRequest::Mig)
@@ -355,7 +357,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
     }
 }
 
-/// A few pods that are alike, which may take turns.
+/// Several equal pods, which may run one after the other.
 fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
     spec.pods.pods = 2 + below(rng, 3);
     match rng.below(3) {
@@ -369,7 +371,7 @@ fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
 fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
     let pods = 1 + below(rng, 2);
     let framework = [Framework::PyTorch, Framework::Tf, Framework::Mpi][rng.below(3)];
-    // Only PyTorch can do with fewer, and only MPI has a launcher that may wait.
+    // Only PyTorch can run with fewer workers, and only MPI has a launcher that may wait.
     let is_elastic = framework == Framework::PyTorch && rng.below(2) == 0;
     let first_waits = framework == Framework::Mpi && rng.below(2) == 0;
     let pods_min = if is_elastic { 1 } else { pods };
@@ -384,7 +386,7 @@ fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
     }
 }
 
-/// Groups of a leader and a worker or two.
+/// Groups of a leader and one or two workers.
 fn of_groups(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
     let (number, workers) = (1 + below(rng, 3), 1 + below(rng, 2));
     let recreate = rng.below(2) == 0;

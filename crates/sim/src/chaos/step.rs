@@ -1,11 +1,11 @@
-//! What can happen next, and what may be answered. Owns: how likely each thing is. Each step has
-//! chance of its own, so that it means the same, or nothing, when others are left out.
+//! The steps of a history. Owns: the probability of each step. Each step has its own random seed,
+//! so that it means the same, or nothing, when other steps are left out.
 
 use uuid::Uuid;
 
 use crate::rng::Rng;
 
-/// One thing that happens.
+/// One step of a history.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub(super) kind: Kind,
@@ -30,21 +30,21 @@ pub(super) enum Kind {
     HealGpu,
     Object,
     StopEverything,
-    /// Commands and observations are taken, as one batch.
+    /// The server takes commands and observations as one batch.
     Batch,
-    /// The decision comes.
+    /// The server takes the decision.
     Verdict,
-    /// The engine is asked the next thing about some pods.
+    /// The executor sends the engine the next action of some pods.
     Ask,
-    /// Runs go on: they begin, or end as they were told.
+    /// Runs proceed: they begin, or stop after a request.
     GoOn,
-    /// A run ends of its own accord.
+    /// A run exits by itself.
     Exit,
-    /// A run says something else.
+    /// A run reports another state.
     Tell,
-    /// What the engine has seen comes.
+    /// The server receives observations of the engine.
     Hear,
-    /// Something that was seen before comes again.
+    /// The server receives an earlier observation again.
     HearAgain,
     EngineFault,
     Time,
@@ -58,13 +58,13 @@ pub(super) enum Kind {
     SchedulerFails,
 }
 
-/// What was asked, as far as the answer matters.
+/// A command sent to the server, as far as its outcome matters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asked {
     Submit {
         may_go: bool,
     },
-    /// Once it is granted, this workload may be gone.
+    /// Once the command succeeds, this workload may be gone.
     MayGo(Uuid),
     Other,
 }

@@ -1,13 +1,12 @@
-//! The clocks of a machine that is simulated: that on the wall, which may be set, and the time
-//! since the start, which may not. Owns: the line of time as `control` keeps it, and the seeds of
-//! ids.
+//! The clocks of a simulated machine: the wall clock, which can be set, and the monotonic time
+//! since boot. Owns: the virtual time as `control` keeps it, and the seeds of ids.
 
 use orchestrator::{Moment, STEP_MS_MIN, Settled, Step, settle};
 use records::ClockRow;
 use units::Instant;
 use uuid::Uuid;
 
-/// What the wall clock says first.
+/// Initial time of the wall clock.
 const START_MS: u64 = 1_700_000_000_000;
 
 /// Clocks.
@@ -16,7 +15,7 @@ pub struct Clock {
     wall: Instant,
     up_ms: u64,
     boots: u128,
-    /// By how much the line of time is ahead of the time since the start of the machine.
+    /// Offset of the virtual time from the monotonic time, in milliseconds.
     ahead_ms: i64,
     /// Random bits of the last seed of ids.
     last_seed: u64,
@@ -29,7 +28,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Those of a machine that was started a second ago, at this time.
+    /// The clocks of a machine that booted one second before `wall`.
     #[must_use]
     pub const fn at(wall: Instant) -> Self {
         let up_ms = 1000_u64;
@@ -37,30 +36,30 @@ impl Clock {
         Self { wall, up_ms, boots: 1, ahead_ms, last_seed: 0 }
     }
 
-    /// Time passes.
+    /// Lets time pass on both clocks.
     pub const fn advance_ms(&mut self, ms: u64) {
         self.wall = Instant(self.wall.0 + ms);
         self.up_ms += ms;
     }
 
-    /// The wall clock is set.
+    /// Sets the wall clock by an offset.
     pub const fn set_by_ms(&mut self, ms: i64) {
         self.wall = Instant(self.wall.0.saturating_add_signed(ms));
     }
 
-    /// The machine starts again.
+    /// Restarts the machine.
     pub const fn reboot(&mut self) {
         self.boots += 1;
         self.up_ms = 0;
     }
 
-    /// What the wall clock says.
+    /// Time of the wall clock.
     #[must_use]
     pub const fn wall(&self) -> Instant {
         self.wall
     }
 
-    /// Now, on the line of time.
+    /// Virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         Instant(self.up_ms.saturating_add_signed(self.ahead_ms))
@@ -70,14 +69,15 @@ impl Clock {
         self.wall.0.cast_signed().saturating_sub(self.up_ms.cast_signed())
     }
 
-    /// True if the wall clock was put forward, so that the state has to be dated again.
+    /// `true` if the wall clock was set forward, so that the state has to be rebuilt with new
+    /// dates.
     #[must_use]
     pub const fn is_behind(&self) -> bool {
         let behind_ms = self.wall_ahead_ms().saturating_sub(self.ahead_ms);
         behind_ms > 0 && behind_ms.unsigned_abs() >= STEP_MS_MIN
     }
 
-    /// This moment, with a seed that no other had.
+    /// The present moment, with a unique seed.
     pub fn moment(&mut self) -> Moment {
         self.last_seed += 1;
         // The lower bits are for the ids that follow from the seed.
@@ -87,7 +87,7 @@ impl Clock {
         Moment { now: self.now(), clock: self.wall, seed }
     }
 
-    /// Sets the line by the wall clock.
+    /// Sets the virtual time by the wall clock.
     pub fn settle(&mut self, kept: Option<ClockRow>) -> Settled {
         let (clock, step_ms) = settle(kept, Uuid::from_u128(self.boots), self.wall_ahead_ms());
         self.ahead_ms = clock.ahead_ms;

@@ -1,6 +1,6 @@
-//! A simulated engine. Owns: runs, from their start to their end, with the devices that they hold;
-//! which of its verbs fail is set from outside. It draws no chance: what happens next, the caller
-//! says.
+//! A simulated engine. Owns: runs, from their start to their end, with the devices that they hold.
+//! The caller sets which operations fail, and decides what happens next; the engine uses no
+//! randomness.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,46 +8,46 @@ use spec::{Exit, ListedRun, MountSource, Observation, RunKey, RunPlace, RunSpec,
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
-/// A run that exists, dead ones included until they are removed.
+/// An existing run; a dead run exists until it is removed.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What it was started from.
+    /// Specification that it was started from.
     pub spec: RunSpec,
-    /// As it was seen last.
+    /// Last observed state.
     pub state: RunState,
-    /// It was told to stop.
+    /// `true` after a request to stop.
     pub is_stopping: bool,
 }
 
 impl Run {
-    /// True if it has processes.
+    /// `true` if it has processes.
     #[must_use]
     pub const fn is_alive(&self) -> bool {
         !matches!(self.state, RunState::Exited { .. })
     }
 }
 
-/// How a start fails.
+/// Kind of a failure to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartFault {
-    /// It can never run here.
+    /// The run can never start on this machine.
     Never,
-    /// It cannot be started now.
+    /// The run cannot start now.
     NotNow,
-    /// It says so, and yet a process began.
+    /// The start reports a failure although a process has begun.
     Half,
 }
 
-/// Which verbs fail.
+/// Operations that fail.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// Starts fail like this.
+    /// Failure of starts; `None` if they succeed.
     pub start: Option<StartFault>,
-    /// The request to stop cannot be handed on.
+    /// Requests to stop fail.
     pub stop: bool,
-    /// Runs do not end when they are stopped.
+    /// Runs go on after a request to stop.
     pub stubborn: bool,
-    /// What runs left cannot be removed.
+    /// Remains of runs cannot be removed.
     pub remove: bool,
     /// Volumes cannot be deleted.
     pub volume: bool,
@@ -55,32 +55,32 @@ pub struct Faults {
     pub ports: bool,
 }
 
-/// Why a verb failed.
+/// Reason why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     Never(String),
     NotNow(String),
 }
 
-/// The engine.
+/// The simulated engine.
 #[derive(Debug, Clone, Default)]
 pub struct Engine {
     runs: BTreeMap<RunKey, Run>,
-    /// What was seen and not yet told, the oldest first.
+    /// Observations that the server has not received, the oldest first.
     pub(super) seen: VecDeque<Observation>,
-    /// Which verbs fail.
+    /// Operations that fail.
     pub faults: Faults,
     /// Runs whose processes cannot be killed.
     pub unkillable: BTreeSet<RunKey>,
     volumes: BTreeSet<String>,
     /// Pods that have files.
     pods: BTreeSet<Uuid>,
-    /// A request against its rules.
+    /// Description of the first request that violates the rules of the engine.
     pub(super) misuse: Option<String>,
 }
 
 impl Engine {
-    /// Its runs.
+    /// All existing runs.
     #[must_use]
     pub const fn runs(&self) -> &BTreeMap<RunKey, Run> {
         &self.runs
@@ -91,7 +91,7 @@ impl Engine {
         self.runs.iter().filter(|(_, run)| run.is_alive())
     }
 
-    /// All runs as they are.
+    /// All runs with their states.
     #[must_use]
     pub fn list(&self) -> Vec<ListedRun> {
         let listed = |(key, run): (&RunKey, &Run)| {
@@ -101,7 +101,7 @@ impl Engine {
         self.runs.iter().map(listed).collect()
     }
 
-    /// A run is there that was started before.
+    /// Adds a run that was started before.
     pub(super) fn adopt(&mut self, spec: RunSpec, state: RunState) {
         self.pods.insert(spec.key.pod);
         self.runs.insert(spec.key, Run { spec, state, is_stopping: false });
@@ -115,7 +115,7 @@ impl Engine {
             Some(StartFault::NotNow) => return Err(Refusal::NotNow("too busy".to_owned())),
             Some(StartFault::Half) | None => {}
         }
-        // To start again what is there already changes nothing.
+        // A start of an existing run changes nothing.
         if !self.runs.contains_key(&key) {
             let mounts = spec.container.mounts.iter();
             self.volumes.extend(mounts.filter_map(|mount| match &mount.from {
@@ -133,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// No device is given to more runs than fit.
+    /// Records a misuse if the runs of a device need more than the device.
     fn check_devices(&mut self, key: RunKey) {
         for device in &self.runs[&key].spec.devices {
             let of = |run: &Run| {
@@ -142,7 +142,7 @@ impl Engine {
             };
             let used: u64 = self.alive().map(|(_, run)| of(run)).sum();
             let users: Vec<_> = self.alive().filter(|(_, run)| of(run) > 0).collect();
-            // One alone may have a MIG instance that counts for more than a GPU.
+            // A single run may have a MIG instance that counts for more than a GPU.
             if used > GPU_MILLIS && users.len() > 1 {
                 let names: Vec<_> =
                     users.iter().map(|(_, run)| run.spec.pod_name.as_str()).collect();
@@ -197,14 +197,14 @@ impl Engine {
         Ok(())
     }
 
-    /// True if a run has begun, or is to end, and goes on by itself.
+    /// `true` if the next step of a run follows by itself: it begins, or it stops.
     #[must_use]
     pub fn moves(&self, key: RunKey, run: &Run) -> bool {
         let ends = run.is_stopping && !self.faults.stubborn && !self.unkillable.contains(&key);
         ends || !matches!(run.state, RunState::Running { .. })
     }
 
-    /// What a run that has begun, or is to end, comes to next.
+    /// Makes the next step of a run that begins or stops.
     pub fn go_on(&mut self, key: RunKey, now: Instant) {
         let Some(run) = self.runs.get(&key) else { return };
         match (&run.state, run.is_stopping) {
@@ -217,7 +217,7 @@ impl Engine {
         }
     }
 
-    /// A run ends.
+    /// Ends a run.
     pub fn end(&mut self, key: RunKey, exit: Exit, at: Instant) {
         self.unkillable.remove(&key);
         if self.runs.get(&key).is_some_and(Run::is_alive) {
@@ -225,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// A run is in another state, or says something.
+    /// Sets the state of a run, and records it as an observation.
     pub fn tell(&mut self, key: RunKey, state: RunState) {
         let Some(run) = self.runs.get_mut(&key) else { return };
         let goes_on = matches!(
@@ -241,18 +241,18 @@ impl Engine {
         self.seen.push_back(Observation { key, state });
     }
 
-    /// Puts a run there that no server asked for, on GPUs that no run has.
+    /// Adds an orphaned run on GPUs that no other run has.
     pub fn plant(&mut self, spec: RunSpec, now: Instant) {
         let (key, state) = (spec.key, RunState::Running { pid: Some(1), started_at: now });
         self.runs.insert(key, Run { spec, state, is_stopping: false });
     }
 
-    /// A run that was never prepared: nothing of it is there.
+    /// Removes a run that was never prepared, with no observation.
     pub fn lose(&mut self, key: RunKey) {
         self.runs.remove(&key);
     }
 
-    /// The machine stops with everything on it.
+    /// Restarts the machine: all runs end.
     pub fn reboot(&mut self, at: Instant) {
         let alive: Vec<_> = self.alive().map(|(key, _)| *key).collect();
         alive.into_iter().for_each(|key| self.end(key, Exit::Lost, at));

@@ -1,5 +1,5 @@
-//! What asks the engine for actions. Owns: their order, for each pod one after the other, trying
-//! again, and their outcomes. Ends with the server, as tasks of a process do.
+//! The executor of actions on the engine. Owns: their order for each pod, retries, and their
+//! outcomes. It ends with the server, like the tasks of a process.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,22 +10,23 @@ use uuid::Uuid;
 
 use super::engine::{Engine, Refusal, Run};
 
-/// Tries to remove what a run left, and to delete a volume before it is reported that it stays.
+/// Maximum number of attempts to remove the remains of a run, or to delete a volume, before the
+/// failure is reported.
 const TRIES: u32 = 4;
 
 #[derive(Debug)]
 enum Task {
     Do(Action),
-    /// What a start that failed may have left is stopped; then the failure is reported.
+    /// Stops the remains of a failed start, then reports the failure.
     Undo(RunKey, Exit),
 }
 
-/// Actions that are to be carried out.
+/// Actions to be carried out.
 #[derive(Debug, Default)]
 pub(super) struct Executor {
-    /// In order, with how often the first was tried.
+    /// Tasks of each pod, workload or volume, in order, with the number of attempts at the first.
     chains: BTreeMap<Uuid, (u32, VecDeque<Task>)>,
-    /// What is to be told.
+    /// Outcomes that the server has not received.
     pub(super) told: VecDeque<Input>,
 }
 
@@ -42,12 +43,12 @@ impl Executor {
         self.chains.entry(chain).or_default().1.push_back(Task::Do(action));
     }
 
-    /// How many pods have actions.
+    /// Number of pods, workloads and volumes with actions.
     pub(super) fn len(&self) -> usize {
         self.chains.len()
     }
 
-    /// Carries out the next action of one of the pods.
+    /// Carries out the next action of the chain with this number.
     pub(super) fn step(&mut self, number: usize, engine: &mut Engine, wall: Instant) {
         let Some((&chain, (tries, tasks))) = self.chains.iter_mut().nth(number) else { return };
         *tries += 1;
@@ -84,7 +85,7 @@ fn undo(
     if engine.stop(key).is_err() || engine.runs().get(&key).is_some_and(Run::is_alive) {
         return Next::Again;
     }
-    // What it left does not matter here.
+    // Remains of the run do not matter here.
     let _ = engine.remove(key);
     let state = RunState::Exited { exit: exit.clone(), at };
     told.push_back(Input::Run(Observation { key, state }));
@@ -99,7 +100,7 @@ fn carry_out(action: &Action, tries: u32, engine: &mut Engine, told: &mut VecDeq
             Err(Refusal::Never(why)) => Next::Undo(start.spec.key, Exit::CannotRun(why)),
             Err(Refusal::NotNow(why)) => Next::Undo(start.spec.key, Exit::NotStarted(why)),
         },
-        // No program is there that could hold memory.
+        // No program of a simulated run uses GPU memory.
         Action::LimitGpus(..) => Next::Done,
         Action::Stop(run, _) | Action::Evict { run, .. } => again(engine.stop(*run)),
         Action::Remove(_) if tries > TRIES => Next::Done,

@@ -1,6 +1,6 @@
-//! The control plane on a machine that is simulated: the state machine of the product, rows that
-//! outlive it, the scheduler on a replica, and an engine. Owns: one step at a time, in the order of
-//! the dispatcher: apply, write, show, act, decide. Uses no thread, clock or randomness.
+//! The control plane on a simulated machine: the state machine of the product, rows that outlive
+//! it, the scheduler on a replica, and an engine. Owns: the execution of single steps, in the order
+//! of the dispatcher: apply, write, show, act, decide. Uses no thread, clock or randomness.
 
 mod clock;
 mod engine;
@@ -26,51 +26,51 @@ pub use engine::{Engine, Faults, Run, StartFault};
 pub use rows::Rows;
 use server::{Server, Taken};
 
-/// Where a batch is cut off.
+/// Point at which a batch is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// The rows are not written, and the server goes on without the batch.
+    /// The rows are not written, and the server continues without the batch.
     WriteFails,
     /// The server ends before the rows are written.
     BeforeRows,
-    /// It ends when they are, and so many actions were carried out.
+    /// The server ends after the rows are written and this number of actions is carried out.
     AfterActions(usize),
 }
 
-/// What is to hold of a decision about a cluster, with a policy, at a time; or what does not.
+/// Check of a decision on a cluster, with a policy, at a time; the error describes the violation.
 pub type Check = fn(&model::Cluster, &Plan, &Policy, Instant) -> Result<(), String>;
 
-/// What commands came to.
+/// Results of commands.
 pub type Outcomes = Vec<Result<Subject, Error>>;
 
 /// A server with its database, on a machine.
 pub struct Machine {
-    /// What is stored.
+    /// Stored rows.
     pub rows: Rows,
-    /// What runs.
+    /// The engine with its runs.
     pub engine: Engine,
-    /// What time it is.
+    /// Clocks of the machine.
     pub clock: Clock,
-    /// The nodes that the next server starts with.
+    /// Nodes that the next server starts with.
     pub nodes: NodeList,
-    /// How many ended workloads stay in the memory of the server.
+    /// Maximum number of ended workloads in the memory of the server.
     pub ended_kept: usize,
-    /// What is to hold of every decision.
+    /// Check of every decision; `None` for no check.
     check: Option<Check>,
     policy: Policy,
-    /// True if the scheduler decides only when it is asked to.
+    /// `true` if the scheduler decides only on request of the caller.
     by_hand: bool,
-    /// None while it is down.
+    /// The running server; `None` while it is down.
     server: Option<Server>,
-    /// What is the matter with real GPUs, as a look at them would say.
+    /// Faults of real GPUs that the next inspection finds.
     pub gpus: GpuFaults,
-    /// Since when workloads have been idle, as a look would say.
+    /// Start of the idle time of workloads that the next inspection finds.
     pub idle: IdleSince,
-    /// What was written last, for those who follow.
+    /// Rows of the last batch, for subscribers.
     written: Vec<Change>,
-    /// How often the state was built again.
+    /// Number of times the state was rebuilt.
     rebuilds: u64,
-    /// What a database would have refused.
+    /// Description of the first change that a database would refuse.
     refused: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Machine {
 }
 
 impl Machine {
-    /// A machine with a new database, on which no server was started yet.
+    /// A machine with a new database, on which no server has run.
     #[must_use]
     pub fn new(nodes: NodeList, policy: Policy, check: Option<Check>) -> Self {
         let clock = Clock::default();
@@ -106,7 +106,7 @@ impl Machine {
     /// Starts the server, if it is down.
     ///
     /// # Errors
-    /// It cannot be built from the rows.
+    /// No state can be built from the rows.
     pub fn start(&mut self) -> Result<(), Error> {
         if self.server.is_some() {
             return Ok(());
@@ -132,12 +132,12 @@ impl Machine {
         self.commit(taken, None).map(drop)
     }
 
-    /// The server ends in the middle of whatever it does.
+    /// Ends the server without any cleanup.
     pub fn crash(&mut self) {
         self.server = None;
     }
 
-    /// Builds the state again from the rows, as after a failure to write.
+    /// Rebuilds the state from the rows, as after a failure to write.
     fn rebuild(&mut self) -> Result<(), Error> {
         let Some(before) = self.server.take() else { return Ok(()) };
         self.rebuilds += 1;
@@ -146,11 +146,11 @@ impl Machine {
         self.reconcile(server)
     }
 
-    /// Takes inputs as one batch. None if none of it counts; what is written counts, also if the
-    /// server then ended.
+    /// Takes inputs as one batch. Returns `None` if the batch has no effect; a batch that is
+    /// written has an effect even if the server ends after that.
     ///
     /// # Errors
-    /// The server could not be built again.
+    /// The server could not be rebuilt.
     pub fn take(
         &mut self,
         mut inputs: Vec<Input>,
@@ -158,7 +158,7 @@ impl Machine {
     ) -> Result<Option<Outcomes>, Error> {
         if self.server.is_some() && self.clock.is_behind() {
             self.rebuild()?;
-            // What was seen and decided before is not about the new state.
+            // Observations and decisions from before do not apply to the new state.
             inputs.retain(|input| matches!(input, Input::Command(..)));
         }
         let Some(server) = &mut self.server else { return Ok(None) };
@@ -194,10 +194,10 @@ impl Machine {
         Ok(Some(outcomes))
     }
 
-    /// Carries out one command, and says what came of it.
+    /// Carries out one command, and returns its result.
     ///
     /// # Errors
-    /// It is refused, or the server is down.
+    /// The command is refused, or the server is down.
     pub fn command(&mut self, command: Command) -> Result<Subject, Error> {
         let input = Input::Command(Box::new(command), Default::default());
         let outcomes = self.take(vec![input], None)?;
@@ -205,12 +205,12 @@ impl Machine {
         outcomes.and_then(|mut outcomes| outcomes.pop()).unwrap_or_else(|| Err(down()))
     }
 
-    /// What the scheduler has decided, to be taken as an input.
+    /// The decision of the scheduler, to be taken as an input; `None` if there is none.
     pub fn verdict(&mut self) -> Option<Input> {
         self.server.as_mut()?.verdict.take()
     }
 
-    /// What the scheduler has decided, if that was not taken.
+    /// The plan of the last decision, if no input has taken it.
     #[must_use]
     pub fn decided(&self) -> Option<&Plan> {
         match self.server.as_ref()?.verdict.as_ref()? {
@@ -219,19 +219,19 @@ impl Machine {
         }
     }
 
-    /// Has the scheduler decide by itself, with these actions instead of those of its policy.
-    /// Answers the plan and what queues are entitled to; the plan is carried out, and nothing is
-    /// asked of the engine yet.
+    /// Makes a decision at once, with these actions instead of those of the policy. Returns the
+    /// plan and the fair shares of queues; the plan is applied to the state, and its actions are
+    /// not carried out yet.
     ///
     /// # Errors
-    /// The server could not be built again.
+    /// The server could not be rebuilt.
     pub fn decide(
         &mut self,
         actions: Option<&[Action]>,
     ) -> Result<(Arc<Plan>, BTreeMap<QueueId, Resources>), Error> {
         let now = self.clock.now();
-        // What was decided about an older state is nothing; and what is so because of the time
-        // comes first.
+        // An empty decision replaces one about an older state, and applies the changes due by now
+        // first.
         let nothing = Decision { now, ..Decision::default() };
         self.take(vec![Input::Decided(Box::new(nothing))], None)?;
         let Some(server) = &mut self.server else { return Ok(Default::default()) };
@@ -241,16 +241,16 @@ impl Machine {
         Ok(told)
     }
 
-    /// True if something happened that the scheduler has not seen.
+    /// `true` if the scheduler has not seen the latest changes.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         self.server.as_ref().is_some_and(|server| !server.state.is_decided())
     }
 
-    /// Lets all go on that is under way, but for decisions, until nothing is that needs no time.
+    /// Continues everything in progress except decisions, until nothing is left that takes no time.
     ///
     /// # Errors
-    /// The server could not be built again.
+    /// The server could not be rebuilt.
     pub fn settle(&mut self) -> Result<(), Error> {
         loop {
             (0..self.asking()).rev().for_each(|number| self.ask(number));
@@ -269,43 +269,43 @@ impl Machine {
         }
     }
 
-    /// The scheduler fails instead of deciding; the input that says so.
+    /// Lets the scheduler fail instead of deciding; returns the input that reports it.
     pub fn fail_scheduler(&mut self, all: bool) -> Option<Input> {
         self.server.as_mut()?.fail_scheduler(all)
     }
 
-    /// True if inputs but the verdict have to wait.
+    /// `true` if inputs other than the decision have to wait.
     #[must_use]
     pub fn waits_for_verdict(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.state.waits_for_decision())
     }
 
-    /// For how many pods and volumes there is something to ask of the engine.
+    /// Number of pods, workloads and volumes with actions on the engine.
     #[must_use]
     pub fn asking(&self) -> usize {
         self.server.as_ref().map_or(0, |server| server.executor.len())
     }
 
-    /// Asks the engine the next thing about one of them.
+    /// Carries out the next action of one of them.
     pub fn ask(&mut self, number: usize) {
         if let Some(server) = &mut self.server {
             server.executor.step(number, &mut self.engine, self.clock.wall());
         }
     }
 
-    /// What the engine and the executor have to tell; none while the server is down.
+    /// The next report of the executor or the engine; `None` if there is none, or while the server
+    /// is down.
     pub fn news(&mut self) -> Option<Input> {
         let server = self.server.as_mut()?;
         let told = server.executor.told.pop_front();
         told.or_else(|| self.engine.seen.pop_front().map(Input::Run))
     }
 
-    /// Lets everything that is under way go on: the decision is taken, what the engine has to tell
-    /// is taken, actions are carried out, and runs begin, or end as they were told. Answers whether
-    /// anything is left.
+    /// Continues everything in progress: takes the decision, takes the reports of the engine,
+    /// carries out actions, and lets runs begin or stop. Returns `true` if anything is left.
     ///
     /// # Errors
-    /// The server could not be built again.
+    /// The server could not be rebuilt.
     pub fn go_on(&mut self) -> Result<bool, Error> {
         if let Some(verdict) = self.verdict() {
             self.take(vec![verdict], None)?;
@@ -326,47 +326,46 @@ impl Machine {
         Ok(is_due || !self.is_quiet())
     }
 
-    /// The newest thing that the engine has to tell, before all others.
+    /// The newest observation of the engine, ahead of all others.
     pub fn newest_seen(&mut self) -> Option<Observation> {
         self.server.as_ref()?;
         self.engine.seen.pop_back()
     }
 
-    /// What people see.
+    /// The view published to users.
     #[must_use]
     pub fn view(&self) -> Option<&View> {
         self.server.as_ref().map(|server| &server.view)
     }
 
-    /// What the scheduler sees, as of the last batch, and how it decides.
+    /// The scheduler's replica of the cluster as of the last batch, and its policy.
     #[must_use]
     pub fn replica(&self) -> Option<(&model::Cluster, &Policy)> {
         self.server.as_ref().map(|server| (&server.replica, server.policy()))
     }
 
-    /// When something is due that no input is needed for.
+    /// Time of the next change that needs no input.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.server.as_ref()?.state.due()
     }
 
-    /// The rows that were written last.
+    /// Rows of the last batch.
     #[must_use]
     pub fn written(&self) -> &[Change] {
         &self.written
     }
 
-    /// What people, and the scheduler, would see of a server that is built from the rows now; none
-    /// if it is down, or a difference is right: the wall clock was set, or runs exist that should
-    /// not.
+    /// The view and the model of a server recovered from the rows; `None` if the server is down, or
+    /// if they may rightly differ: the wall clock was set, or orphaned runs exist.
     ///
     /// # Errors
-    /// It cannot be built.
+    /// The server cannot be built.
     pub fn recovered(&self) -> Result<Option<(View, model::Cluster)>, Error> {
         let Some(living) = &self.server else { return Ok(None) };
         let snapshot = self.rows.snapshot();
         let at = self.clock.clone().settle(snapshot.clock);
-        // What is held up by runs that should not be is known only by comparing with the engine.
+        // Resources held by orphaned runs are known only after comparison with the engine.
         if at.step.is_some() || living.state.has_orphans() {
             return Ok(None);
         }
@@ -377,27 +376,27 @@ impl Machine {
         Ok(Some((view, state.replica())))
     }
 
-    /// A request against the rules of the database or the engine, or what did not hold of a
-    /// decision.
+    /// Description of the first request that violates the rules of the database or the engine, or
+    /// of the first decision that fails its check.
     #[must_use]
     pub fn misuse(&self) -> Option<&str> {
         let broken = self.server.as_ref().and_then(|server| server.broken.as_deref());
         self.refused.as_deref().or(self.engine.misuse.as_deref()).or(broken)
     }
 
-    /// How often the state was built again: what was seen before that is to be forgotten.
+    /// Number of times the state was rebuilt: observations from before a rebuild are void.
     #[must_use]
     pub const fn rebuilds(&self) -> u64 {
         self.rebuilds
     }
 
-    /// True if everything is being stopped.
+    /// `true` if everything is being stopped.
     #[must_use]
     pub fn is_halted(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.is_halted)
     }
 
-    /// True if nothing is left to decide, to ask of the engine, or to be told of it.
+    /// `true` if no decision, action or report is outstanding.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let idle = |server: &Server| {

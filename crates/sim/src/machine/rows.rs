@@ -1,5 +1,5 @@
-//! The rows of a database, in memory. Owns: what of them is there after changes, and refusing what
-//! a database would refuse. Keeps nothing that is read only by people: events, audit rows, samples.
+//! The rows of a database, in memory. Owns: the effect of changes, and the refusal of changes that
+//! a database would refuse. Does not keep rows that only users read: events, audit rows, samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use spec::WorkloadPast;
 use units::Instant;
 use uuid::Uuid;
 
-/// What is stored.
+/// Stored rows.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     cluster: ClusterRow,
@@ -20,11 +20,11 @@ pub struct Rows {
     departments: BTreeMap<u64, DepartmentRow>,
     projects: BTreeMap<u64, ProjectRow>,
     workloads: BTreeMap<Uuid, WorkloadRow>,
-    /// Ended workloads that left memory.
+    /// Ended workloads that are no longer in memory.
     archived: BTreeSet<Uuid>,
-    /// Workloads that were deleted.
+    /// Deleted workloads.
     deleted: BTreeSet<Uuid>,
-    /// Their pods.
+    /// Pods of deleted workloads.
     deleted_pods: BTreeSet<Uuid>,
     pods: BTreeMap<(Uuid, u32), PodRow>,
     objects: BTreeMap<u64, ObjectRow>,
@@ -32,9 +32,9 @@ pub struct Rows {
     lags: BTreeMap<(LagUnit, String), LagRow>,
     allocations: BTreeMap<(Uuid, Instant), AllocationRow>,
     pasts: BTreeMap<Uuid, WorkloadPast>,
-    /// Names of what lives, each in what it is unique in.
+    /// Id of the owner of each name, by scope and name.
     names: BTreeMap<(String, String), String>,
-    /// The name of each, by what it is unique in and its id.
+    /// Name of each object, by scope and id.
     named: BTreeMap<(String, String), String>,
     last_department_id: u64,
     last_project_id: u64,
@@ -44,16 +44,16 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Those of a new database.
+    /// The rows of a new database.
     #[must_use]
     pub fn new(uuid: Uuid, created_at: Instant) -> Self {
         Self { cluster: ClusterRow { uuid, created_at }, ..Self::default() }
     }
 
-    /// Those that were read from a database; archived workloads are not among them.
+    /// Rows read from a database; archived workloads are not among them.
     ///
     /// # Errors
-    /// No database has such rows.
+    /// No database can have such rows.
     pub fn of(stored: Snapshot) -> Result<Self, String> {
         let Snapshot { cluster, clock, departments, projects, workloads, pods, objects, .. } =
             stored;
@@ -83,8 +83,8 @@ impl Rows {
     /// Writes changes as one transaction would.
     ///
     /// # Errors
-    /// A database would refuse one. What came before it is written: such rows are of no use any
-    /// more.
+    /// A database would refuse a change. The changes before it are written: the rows must not be
+    /// used any more.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
         let (pods, others): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| matches!(change, Change::Pod(_)));
@@ -188,7 +188,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Notes that a workload left memory, or is in it again.
+    /// Records that a workload was archived, or restored.
     fn archive(&mut self, id: Uuid, leaves: bool) -> Result<(), String> {
         self.workload(id, if leaves { "WorkloadArchived" } else { "WorkloadRestored" })?;
         match if leaves { self.archived.insert(id) } else { self.archived.remove(&id) } {
@@ -211,7 +211,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Notes that a name is taken by `id`, or given back.
+    /// Records that `id` takes a name, or gives it up.
     fn name(&mut self, room: &str, id: &str, name: &str, lives: bool) -> Result<(), String> {
         let of = |what: &str| (room.to_owned(), what.to_owned());
         if let Some(before) = self.named.remove(&of(id)) {
@@ -227,7 +227,7 @@ impl Rows {
         }
     }
 
-    /// The archived workloads that are looked for.
+    /// The archived workloads that match the lookups.
     #[must_use]
     pub fn archived(&self, lookups: &[ArchivedLookup]) -> Archived {
         let has_pod = |id: Uuid, pod: Uuid| {
@@ -270,7 +270,7 @@ impl Rows {
         &self.archived
     }
 
-    /// How many workloads are archived, by project, kind and phase.
+    /// Number of archived workloads, by project, kind and phase.
     fn archived_counts(&self) -> Vec<(ArchivedKey, u64)> {
         let mut counts = BTreeMap::new();
         for row in self.archived.iter().filter_map(|id| self.workloads.get(id)) {
@@ -281,7 +281,7 @@ impl Rows {
         counts.into_iter().collect()
     }
 
-    /// Everything that is needed to go on after a restart.
+    /// All rows needed to continue after a restart.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let in_memory = |id: &Uuid| !self.archived.contains(id);

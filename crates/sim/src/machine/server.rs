@@ -1,5 +1,5 @@
-//! What a server has in memory, and what ends with it: the state machine, the scheduler's replica,
-//! and what is still to be asked of the engine.
+//! The memory of a server, which is lost when it ends: the state machine, the scheduler's replica,
+//! and the actions to be carried out.
 
 use model::Cluster;
 use orchestrator::{
@@ -16,9 +16,9 @@ use super::engine::Engine;
 use super::executor::Executor;
 use super::{Check, Rows};
 
-/// What inputs came to, to be written before anything else.
+/// The outcome of inputs, to be written before anything else.
 pub(super) struct Taken {
-    /// Of the commands, in order.
+    /// Results of the commands, in order.
     pub(super) outcomes: Vec<Result<Subject, Error>>,
     pub(super) batch: Batch,
 }
@@ -29,26 +29,26 @@ pub(super) struct Server {
     pub(super) replica: Cluster,
     memory: Memory,
     policy: Policy,
-    /// It decides only when it is asked to.
+    /// `true` if the scheduler decides only on request of the caller.
     pub(super) by_hand: bool,
-    /// The nodes that it started with.
+    /// Nodes that it started with.
     pub(super) nodes: NodeList,
-    /// What the scheduler decided, and when that was requested; the state does not know it yet.
+    /// Decision of the scheduler, with the time when it was requested, until the state takes it.
     pub(super) verdict: Option<Input>,
-    /// The replica is to begin again.
+    /// The replica is to be rebuilt.
     renews: bool,
     pub(super) executor: Executor,
-    /// What is to hold of every decision, and what did not.
+    /// Check of every decision, and the description of the first violation.
     pub(super) check: Option<Check>,
     pub(super) broken: Option<String>,
-    /// Everything is being stopped, as far as that is written.
+    /// `true` if the written state stops everything.
     pub(super) is_halted: bool,
-    /// What it knows of real GPUs, as far as that is written.
+    /// Faults of real GPUs in the written state.
     pub(super) gpus_told: GpuFaults,
 }
 
 impl Server {
-    /// The server after a start; what it has to write, say and do comes with its first inputs.
+    /// The server after a start; its first rows, events and actions follow from its first inputs.
     pub(super) fn recover(
         snapshot: Snapshot,
         nodes: &NodeList,
@@ -77,7 +77,7 @@ impl Server {
         })
     }
 
-    /// Compares with the engine: the first inputs of a state.
+    /// Compares the state with the engine: the first inputs of a state.
     pub(super) fn reconcile(
         &mut self,
         engine: &Engine,
@@ -93,13 +93,13 @@ impl Server {
         self.apply(inputs.collect(), rows)
     }
 
-    /// Takes inputs. Nothing of them counts before it is written.
+    /// Takes inputs. They have no effect before they are written.
     pub(super) fn take(&mut self, at: Moment, inputs: Vec<Input>, rows: &Rows) -> Taken {
         self.state.begin(at);
         self.apply(inputs, rows)
     }
 
-    /// Applies inputs, after the archived workloads that they have to do with.
+    /// Applies inputs, after the archived workloads that they refer to.
     fn apply(&mut self, inputs: Vec<Input>, rows: &Rows) -> Taken {
         let lookups: Vec<_> = inputs.iter().flat_map(|input| self.state.lookups(input)).collect();
         let archived = Input::Archived(rows.archived(&lookups));
@@ -118,8 +118,8 @@ impl Server {
         Taken { outcomes, batch: self.state.finish(&self.view) }
     }
 
-    /// Goes on after a batch was written: shows it and has the scheduler decide. Its actions are
-    /// left to the caller.
+    /// Continues after a batch was written: publishes the view and requests the decision. The
+    /// caller carries out the actions.
     pub(super) fn written(&mut self, batch: &mut Batch, now: Instant) {
         self.view = std::mem::take(&mut batch.view);
         self.is_halted = self.state.is_halted();
@@ -152,7 +152,7 @@ impl Server {
         self.verdict = Some(Input::Decided(Box::new(decision)));
     }
 
-    /// A decision of a scheduler that remembers nothing, with these actions if any are given.
+    /// A decision of a scheduler without memory, with these actions if any are given.
     pub(super) fn decide_anew(&mut self, now: Instant, actions: Option<&[Action]>) -> Decision {
         let mut policy = self.policy.clone();
         policy.actions = actions.map_or(policy.actions, <[Action]>::to_vec);
@@ -160,7 +160,7 @@ impl Server {
         Decision::made(&mut memory, &mut self.replica, now, &policy)
     }
 
-    /// The scheduler fails on what it is deciding about, and then on nothing that it can name.
+    /// The scheduler fails on a pending workload, or with `all` on none that it can name.
     pub(super) fn fail_scheduler(&mut self, all: bool) -> Option<Input> {
         self.verdict.take()?;
         (self.replica, self.memory) = (self.state.replica(), Memory::default());
@@ -169,7 +169,7 @@ impl Server {
         Some(Input::DecisionFailed)
     }
 
-    /// The policy with the placement of each node pool.
+    /// The policy with the placement strategy of each node pool.
     pub(super) const fn policy(&self) -> &Policy {
         &self.policy
     }

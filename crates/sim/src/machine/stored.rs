@@ -1,5 +1,5 @@
-//! A machine that goes on from what another server has stored. Owns: that its engine has the runs
-//! that hold places.
+//! A machine that continues from the stored state of another server. Owns: the runs in its engine,
+//! one for each pod that holds a place.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use units::Instant;
 use super::{Clock, Machine, Rows};
 
 impl Machine {
-    /// A machine on which such a server was started, whose runs go on.
+    /// A machine with a server started from such a state; the runs continue.
     ///
     /// # Errors
-    /// No state can be built of it.
+    /// No state can be built from the rows.
     pub fn of(stored: StoredState) -> Result<Self, Error> {
         Self::started(stored, false)
     }
 
-    /// The same, where the scheduler decides only when it is asked to.
+    /// As [`Machine::of`], but the scheduler decides only on request of the caller.
     ///
     /// # Errors
-    /// No state can be built of it.
+    /// No state can be built from the rows.
     pub fn by_hand(stored: StoredState) -> Result<Self, Error> {
         Self::started(stored, true)
     }
@@ -30,12 +30,12 @@ impl Machine {
     fn started(stored: StoredState, by_hand: bool) -> Result<Self, Error> {
         let StoredState { rows, nodes, gpus, policy, now } = stored;
         let runs = runs(&rows);
-        // Its line of time says what the other one says now.
+        // Its virtual time equals that of the other server.
         let rows = Rows::of(Snapshot { clock: None, ..rows });
         let rows = rows.map_err(|message| Error::Internal { message })?;
         let clock = Clock::at(now);
         let mut machine = Self { rows, gpus, clock, by_hand, ..Self::new(nodes, policy, None) };
-        // How one ended is read from the view, where an archived one is not.
+        // The outcome of an ended workload is read from the view, which has no archived ones.
         machine.ended_kept = usize::MAX;
         runs.into_iter().for_each(|(spec, state)| machine.engine.adopt(spec, state));
         machine.start()?;
@@ -43,8 +43,8 @@ impl Machine {
     }
 }
 
-/// The runs of pods that hold places, but for those that wait there without one. They have no
-/// devices: who holds which is in the rows.
+/// The runs of pods that hold places, except of pods that wait there for a restart or for other
+/// pods. They have no devices, which are in the rows.
 fn runs(rows: &Snapshot) -> Vec<(RunSpec, RunState)> {
     let specs: BTreeMap<_, _> = rows.workloads.iter().map(|row| (row.id, &row.spec)).collect();
     let has_run = |row: &&PodRow| {

@@ -1,5 +1,5 @@
-//! Wire types to the model's. Owns: what a key of a scenario means to the scheduler. Does not know
-//! about: names and where an object stood.
+//! Conversion of wire types to those of the model. Owns: the meaning of the keys of a scenario to
+//! the scheduler. Does not know about: names and positions of objects.
 
 use model::Fill;
 use model::{Constraints, Effect, SliceValue, Taint, Toleration};
@@ -10,10 +10,10 @@ use units::Instant;
 use super::ranks::Ranks;
 use crate::scenario::{self as wire, Amounts, PodSet, QuotaChange, Strategy};
 
-/// The knobs: what is not given has the profile's own default.
+/// The policy: parameters that are not given have the default of the profile.
 ///
 /// # Errors
-/// A knob that the profile does not have.
+/// The profile does not have a parameter.
 pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
     let mut policy = match wire.profile {
         Some(wire::Profile::Kai) => built(Policy::kai())?,
@@ -78,7 +78,7 @@ fn built(kai: Option<Policy>) -> Result<Policy, String> {
     })
 }
 
-/// Which places are taken.
+/// The placement strategy.
 pub(super) fn placement(wire: wire::Placement) -> sched::Placement {
     let fill = |strategy| match strategy {
         Strategy::BinPack => Fill::BinPack,
@@ -87,7 +87,7 @@ pub(super) fn placement(wire: wire::Placement) -> sched::Placement {
     sched::Placement { gpu: fill(wire.gpu), cpu: fill(wire.cpu), devices: fill(wire.devices) }
 }
 
-/// The knobs that only one profile has.
+/// The parameters that only one profile has.
 fn profile(wire: &wire::Policy, profile: Profile) -> Result<Profile, String> {
     let Profile::Kai(mut kai) = profile else {
         let given = [
@@ -118,10 +118,10 @@ fn profile(wire: &wire::Policy, profile: Profile) -> Result<Profile, String> {
     Ok(Profile::Kai(kai))
 }
 
-/// What a decision is made of.
+/// The actions of a decision.
 ///
 /// # Errors
-/// An action that the profile does not have.
+/// The profile does not have an action.
 pub(crate) fn actions(profile: Profile, wire: &[wire::Action]) -> Result<Vec<Action>, String> {
     let kai = matches!(profile, Profile::Kai(_));
     if kai && wire.contains(&wire::Action::Promote) {
@@ -142,10 +142,10 @@ pub(crate) fn actions(profile: Profile, wire: &[wire::Action]) -> Result<Vec<Act
     Ok(wire.iter().map(action).collect())
 }
 
-/// The past that counts as use.
+/// The window of past usage that counts for fairness.
 ///
 /// # Errors
-/// A span that is not allowed.
+/// A length that is not allowed.
 pub(crate) fn usage_window(
     wire: &wire::UsageWindow,
     now: Instant,
@@ -168,7 +168,7 @@ pub(crate) fn usage_window(
         .map_err(|error| format!("`usage`: {error}"))
 }
 
-/// What a project or a department is given in a node pool.
+/// The share of a project or department in a node pool.
 pub(super) fn share(wire: &wire::QueueShare, ranks: &Ranks) -> Result<ShareChange, String> {
     let given = QuotaChange {
         quota: wire.quota,
@@ -189,7 +189,7 @@ pub(super) fn share(wire: &wire::QueueShare, ranks: &Ranks) -> Result<ShareChang
     })
 }
 
-/// What a project or a department is given instead.
+/// The change of the share of a project or department.
 pub(super) fn share_change(change: &QuotaChange, ranks: &Ranks) -> Result<ShareChange, String> {
     let limit = |amount: u64| (amount < u64::MAX).then_some(amount);
     let Amounts { gpu, cpu, memory } = change.quota;
@@ -209,7 +209,7 @@ pub(super) fn share_change(change: &QuotaChange, ranks: &Ranks) -> Result<ShareC
     })
 }
 
-/// What a MIG slice counts for.
+/// The amount that a MIG slice counts for.
 pub(crate) const fn slice_value(profile: Profile) -> SliceValue {
     match profile {
         Profile::Default => SliceValue::Seventh,
@@ -235,10 +235,10 @@ pub(crate) fn taints(wire: &[wire::Taint]) -> Vec<Taint> {
     wire.iter().map(taint).collect()
 }
 
-/// Which nodes the pods of a set may go to.
+/// The node constraints of a pod set.
 ///
 /// # Errors
-/// An affinity that cannot be.
+/// An affinity that is not possible.
 pub(super) fn constraints(wire: &PodSet) -> Result<Constraints, String> {
     let toleration = |wire: &wire::Toleration| Toleration {
         key: wire.key.clone(),

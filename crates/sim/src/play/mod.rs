@@ -1,10 +1,10 @@
-//! A scenario played on a machine: the server it begins with, its steps, and virtual time. Owns:
-//! who is called what, and when the scheduler decides. Does not know about: where a scenario comes
-//! from and how an outcome is shown.
+//! A scenario played on a machine: the initial server, the steps, and virtual time. Owns: the names
+//! of objects, and the times of decisions. Does not know about: the source of a scenario, and the
+//! output of results.
 //!
 //! ```text
-//!  nodes, queues, workloads, tasks --> rows of a server (start, org, nodes, parts, place) --> machine
-//!  steps, questions to a server    --> inputs (steps) ---------------------------------------^
+//! nodes, queues, workloads, tasks -> rows of a server (start, org, nodes, parts, place) -> machine
+//! steps, questions to a server    -> inputs (steps) --------------------------------------^
 //! ```
 
 mod convert;
@@ -43,25 +43,25 @@ pub use parts::PODS_MAX;
 pub use run::{CYCLES_TO_REST_MAX, Failure, Outcome, Record, run};
 pub(crate) use steps::Asking;
 
-/// Start of the virtual clock: late enough for things to have happened before.
+/// Start of the virtual clock: late enough for events before it.
 const START: Instant = Instant(1 << 42);
 /// Virtual time from one decision to the next, in milliseconds.
 const CYCLE_MS: u64 = 1;
 
-/// A workload, as long as the simulation lasts.
+/// A workload; it is kept after its end.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) project: String,
     pub(crate) name: String,
     id: Uuid,
-    /// Its place in the model, until it has ended.
+    /// Its id in the model, until it has ended.
     pub(crate) model: Option<WorkloadId>,
-    /// How it ended.
+    /// Its final state; `None` until it has ended.
     pub(crate) ended: Option<State>,
     until: Until,
 }
 
-/// A queue as the scenario names it.
+/// A queue with its name in the scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedQueue {
     pub(crate) name: String,
@@ -73,22 +73,22 @@ pub(crate) struct NamedQueue {
 pub struct Simulation {
     asking: Asking,
     world: World,
-    /// The last decision, and why whatever waits does so.
+    /// The last plan, with the reasons why workloads wait.
     plan: Arc<Plan>,
-    /// What queues are entitled to, as of the last decision.
+    /// Fair shares of queues as of the last decision.
     shares: BTreeMap<QueueId, Resources>,
     pub(crate) queues: Vec<NamedQueue>,
     pub(crate) jobs: Vec<Job>,
     /// The newest job of each project and name.
     by_name: BTreeMap<(String, String), usize>,
-    /// In which projects a name was used: where it is one, the name alone will do.
+    /// Projects in which a name was used: if there is one, the name alone is unique.
     projects_of: BTreeMap<String, Vec<String>>,
     pub(crate) by_model: BTreeMap<WorkloadId, usize>,
     by_id: BTreeMap<Uuid, usize>,
-    /// Up to when the work of workloads was counted.
+    /// Time up to which the work of workloads was counted.
     worked_until: Instant,
     pods_added: u64,
-    /// Sum of everything ever asked for: kept below what can be counted.
+    /// Sum of all resource requests so far, which is kept below the range of the counters.
     asked: [u128; 3],
 }
 
@@ -99,10 +99,10 @@ impl std::fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// The state a scenario begins with.
+    /// The initial state of a scenario.
     ///
     /// # Errors
-    /// The first object that cannot be, with its position.
+    /// The first invalid object, with its position.
     pub fn new(scenario: &Scenario) -> Result<Self, Error> {
         let start = Start::of(scenario)?;
         let failed = |message: String| At::from(()).fault(message);
@@ -166,7 +166,7 @@ impl Simulation {
         self.jobs.push(Job { project, name, id, model: None, ended: None, until });
     }
 
-    /// Sees what became of the workloads.
+    /// Updates the states of the workloads from the view.
     fn look(&mut self) {
         let Some(view) = self.asking.machine.view() else { return };
         for (number, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.ended.is_none())
@@ -190,11 +190,11 @@ impl Simulation {
     /// The cluster as the scheduler sees it.
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
-        // It was started, and nothing takes it down.
+        // It was started, and nothing stops it.
         self.asking.machine.replica().map(|(cluster, _)| cluster).expect("a server that runs")
     }
 
-    /// How decisions are made.
+    /// The policy of the scheduler.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         self.asking.machine.replica().map(|(_, policy)| policy).expect("a server that runs")
@@ -206,12 +206,12 @@ impl Simulation {
         &self.plan
     }
 
-    /// What a queue was entitled to at the last decision.
+    /// The fair share of a queue at the last decision.
     pub(crate) fn fair_share(&self, queue: QueueId) -> Resources {
         self.shares.get(&queue).copied().unwrap_or_default()
     }
 
-    /// What time it is there.
+    /// Virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.asking.machine.clock.now()
@@ -223,7 +223,7 @@ impl Simulation {
         self.now().since_ms(START)
     }
 
-    /// What people call a job: its name, with its project where the name alone is not enough.
+    /// The label of a job: its name, with its project where the name alone is not unique.
     pub(crate) fn label(&self, job: &Job) -> String {
         match self.projects_of.get(&job.name) {
             Some(projects) if projects.len() > 1 => format!("{}/{}", job.project, job.name),
@@ -234,7 +234,7 @@ impl Simulation {
     /// The newest job with this name, or `project/name`.
     ///
     /// # Errors
-    /// There is none, or the name alone is not enough.
+    /// There is no such job, or the name alone is not unique.
     pub(crate) fn job(&self, name: &str) -> Result<usize, String> {
         if let Some((project, name)) = name.split_once('/') {
             let found = self.by_name.get(&(project.to_owned(), name.to_owned()));
@@ -257,7 +257,7 @@ impl Simulation {
     /// A node by its name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such node.
     pub(crate) fn node(&self, name: &str) -> Result<model::NodeId, String> {
         let nodes = self.cluster().nodes();
         let found = nodes.iter().find(|(_, node)| node.name == name).map(|(id, _)| id);
@@ -270,7 +270,7 @@ impl Simulation {
     /// A queue by its name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such queue.
     pub(crate) fn queue(&self, name: &str) -> Result<QueueId, String> {
         let found = self.queues.iter().find(|queue| queue.name == name);
         found.map(|queue| queue.id).ok_or_else(|| {
@@ -282,7 +282,7 @@ impl Simulation {
     /// A node pool by its name.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such node pool.
     pub(crate) fn pool(&self, name: &str) -> Result<PoolId, String> {
         self.cluster().pool_named(name).ok_or_else(|| {
             let view = self.asking.machine.view().map(|view| view.pools.as_slice());
@@ -306,7 +306,7 @@ impl Simulation {
     }
 }
 
-/// The places of workloads in the model.
+/// The ids of workloads in the model.
 fn models(machine: &crate::machine::Machine) -> BTreeMap<Uuid, WorkloadId> {
     let all = machine.view().into_iter().flat_map(|view| view.workloads.values());
     all.filter_map(|workload| Some((workload.id, workload.model?))).collect()

@@ -1,17 +1,16 @@
-//! What things of a scenario are called, and how many there are. Owns: which names and counts are
-//! allowed.
+//! Names and counts of the objects of a scenario. Owns: the names and counts that are allowed.
 
 use model::POOL_DEFAULT;
 use orchestrator::POOL_DEFAULT_ID;
 
-/// Most nodes of a scenario.
+/// Maximum number of nodes of a scenario.
 pub const NODES_MAX: usize = 100_000;
-/// Most queues of a scenario.
+/// Maximum number of queues of a scenario.
 pub const QUEUES_MAX: usize = 100_000;
-/// Most GPUs of one node.
+/// Maximum number of GPUs of one node.
 pub const GPUS_PER_NODE_MAX: u32 = 1024;
 
-/// A name people and reports can live with.
+/// Checks that a name has no whitespace, control characters or `/`, and is of allowed length.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
     if name.is_empty() || name.chars().count() > 253 || name.contains(bad) {
@@ -22,7 +21,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Names of an object, or of several that are alike.
+/// Names of an object, or of several equal objects.
 pub(crate) fn names(name: &str, count: Option<u32>) -> impl Iterator<Item = String> {
     let one = count.is_none().then(|| name.to_owned());
     let name = name.to_owned();

@@ -1,4 +1,4 @@
-//! Nodes of a scenario in the words of the product.
+//! Conversion of the nodes of a scenario to those of the product.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::convert;
 use super::names::{GPUS_PER_NODE_MAX, NODES_MAX, check_count, check_name};
 use crate::scenario::{Mig, Node, OneOrMany};
 
-/// What a node, or each of several that are alike, is made of; its name and its labels are to come.
+/// The specification of a node, or of each of several equal nodes, without name and labels.
 pub(super) fn node(wire: &Node, profile: Profile) -> Result<NodeSpec, String> {
     check_name(&wire.name)?;
     check_count(wire.count, NODES_MAX as u64)?;
@@ -40,7 +40,7 @@ pub(super) fn node(wire: &Node, profile: Profile) -> Result<NodeSpec, String> {
     })
 }
 
-/// The same node under its own name.
+/// The specification of a node with its own name and labels.
 pub(super) fn named(node: &NodeSpec, name: &str, labels: BTreeMap<String, String>) -> NodeSpec {
     let mut node = NodeSpec { name: name.to_owned(), labels, ..node.clone() };
     for (at, gpu) in node.gpus.iter_mut().enumerate() {
@@ -49,7 +49,7 @@ pub(super) fn named(node: &NodeSpec, name: &str, labels: BTreeMap<String, String
     node
 }
 
-/// GPUs, and the instances of those that are divided.
+/// GPUs, and the instances of partitioned GPUs.
 fn devices(sizes: Vec<u64>, mig: &[Vec<MigProfile>]) -> Vec<NodeGpu> {
     let mut devices = Vec::with_capacity(sizes.len());
     for (gpu, size) in (0..).zip(sizes) {

@@ -1,5 +1,5 @@
-//! The queues of a scenario as departments and projects. Owns: who is in which department, and the
-//! rows of both.
+//! The queues of a scenario as departments and projects. Owns: the assignment of projects to
+//! departments, and the rows of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use crate::Error;
 use crate::scenario::{At, Queue, QueueShare};
 use crate::suggest::hint;
 
-/// Before the names of departments among the queues that the scheduler sees.
+/// Prefix of the names of departments among the queues of the scheduler.
 pub(crate) const DEPARTMENT: &str = "department:";
-/// The department of projects that are in no other, which is always there.
+/// The department of projects that are in no other, which always exists.
 const DEFAULT: &str = "default";
 const DEFAULT_ID: u64 = 1;
 
-/// What a queue of a scenario is called among people.
+/// The name of a queue of the scheduler in the scenario.
 pub(crate) fn own_name(queue: &str) -> &str {
     queue.strip_prefix(DEPARTMENT).unwrap_or(queue)
 }
@@ -34,7 +34,7 @@ pub(super) struct Org {
 }
 
 impl Org {
-    /// Those of a scenario with these node pools.
+    /// The departments and projects of a scenario with these node pools.
     pub(super) fn of(queues: &[At<Queue>], pools: &[String], ranks: &Ranks) -> Result<Self, Error> {
         if let Some(first) = queues.get(QUEUES_MAX) {
             return Err(first.fault(format!("a scenario has at most {QUEUES_MAX} queues")));
@@ -80,8 +80,8 @@ impl Org {
         Ok(org)
     }
 
-    /// The department that is always there. Where the scenario does not have it, it weighs as much
-    /// as the projects in it.
+    /// Adds the default department. Where the scenario does not define it, its weight is the sum of
+    /// those of its projects.
     fn add_default(
         &mut self,
         queues: &[At<Queue>],
@@ -130,7 +130,7 @@ fn by_name(queues: &[At<Queue>]) -> Result<BTreeMap<&str, &At<Queue>>, Error> {
     Ok(by_name)
 }
 
-/// The department of a queue, if it is in one.
+/// The department of a queue; `None` if it is in none.
 fn above_of<'a>(
     queue: &At<Queue>,
     by_name: &BTreeMap<&str, &'a At<Queue>>,
@@ -158,7 +158,7 @@ fn above_of<'a>(
     Ok(Some(found))
 }
 
-/// What a queue is given in every node pool.
+/// The shares of a queue in every node pool.
 fn shares(
     queue: &At<Queue>,
     pools: &[String],
@@ -181,7 +181,7 @@ fn shares(
     pools.iter().map(share).collect()
 }
 
-/// What a queue says that it has in a node pool.
+/// The share of a queue in a node pool, as the scenario gives it.
 fn in_pool(queue: &Queue, pool: &str) -> QueueShare {
     let own = || if pool == POOL_DEFAULT { queue.share() } else { QueueShare::default() };
     queue.pools.get(pool).copied().unwrap_or_else(own)

@@ -1,6 +1,6 @@
 //! A workload of a scenario as it would be submitted: its pod sets, groups and topologies. Owns:
-//! the checks that make them a tree, each with the place of the part that is wrong. Does not know
-//! about: what only a workload has that is there at the start.
+//! the checks that they form a tree, each with the position of the invalid part. Does not know
+//! about: fields that only initial workloads have.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,32 +19,32 @@ use crate::Error;
 use crate::scenario::{self as wire, At, Evicted, PodSet, Workload};
 use crate::suggest::nearest;
 
-/// Most pods of a scenario, over its whole length.
+/// Maximum number of pods of a scenario, over its whole length.
 pub const PODS_MAX: u64 = 1_000_000;
-/// Most pod sets of a workload, and most groups.
+/// Maximum number of pod sets of a workload, and of its groups.
 const PARTS_MAX: usize = 256;
-/// Most pods that begin together, as on a server.
+/// Maximum number of pods that start together, as on a server.
 const GANG_MAX: u32 = 1000;
-/// What holds back a workload of a scenario that is gated.
+/// Name of the scheduling gate of a gated workload.
 const GATE: &str = "scenario";
 
-/// What a workload may name, and how what it does not say follows.
+/// Objects that a workload may name, and the defaults of its fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     /// Topologies by name: the id and the labels of the levels of each.
     pub(crate) topologies: BTreeMap<String, (String, Vec<String>)>,
     pub(crate) profile: Profile,
-    /// What becomes of evicted pods of a workload that does not say.
+    /// Default treatment of evicted pods.
     pub(crate) evicted: Evicted,
-    /// What priorities of queues are.
+    /// Mapping of the priorities of queues.
     pub(crate) ranks: Ranks,
 }
 
 impl Known {
-    /// The specification of a workload; its name is that of the first of several that are alike.
+    /// The specification of a workload; its name is that of the first of several equal workloads.
     ///
     /// # Errors
-    /// A part that cannot be, with its position, or a name of what is not there.
+    /// An invalid part, with its position, or a name of an object that does not exist.
     pub(crate) fn specification(&self, wire: &At<Workload>) -> Result<WorkloadSpec, Error> {
         let fault = |fault: String| wire.fault(format!("workload `{}`: {fault}", wire.name));
         if wire.work.is_some() && (wire.runs_for.is_some() || wire.completions.is_some()) {
@@ -111,8 +111,8 @@ impl Known {
         Ok(spec)
     }
 
-    /// Whether a workload is preemptible, and its priority: each profile derives what is not given
-    /// from the other in its own way.
+    /// Preemptibility and priority of a workload: each profile derives a missing value from the
+    /// other in its own way.
     fn precedence(&self, wire: &Workload) -> (bool, u32) {
         if let Profile::Kai(_) = self.profile {
             let priority = wire.priority.unwrap_or(50);
@@ -149,10 +149,10 @@ impl Known {
         if set.pods == 0 {
             return Err("`pods` is 0; at least 1 is allowed".into());
         }
-        // Of those that end one by one, each makes sense alone.
+        // Pods that complete one by one are each useful alone.
         let usual = if wire.completions.is_some() { 1 } else { set.pods };
         let pods_min = set.pods_min.unwrap_or(usual);
-        // A set among several may be one that the others can do without.
+        // A set among several may have a minimum of 0.
         let least = u32::from(wire.pod_sets.is_empty());
         if !(least..=set.pods).contains(&pods_min) {
             let pods = set.pods;
@@ -228,7 +228,7 @@ impl Known {
     }
 }
 
-/// How pods work together of which none can be missing: where one fails, all begin again.
+/// The distributed specification of a workload whose pods must all run: if one fails, all restart.
 fn gang(sets: &[spec::PodSet], wire: &Workload) -> Option<DistributedSpec> {
     let pods: u32 = sets.iter().map(|set| set.pods).sum();
     let groups = wire.groups.iter().map(|group| group.children_min);
@@ -244,7 +244,7 @@ fn gang(sets: &[spec::PodSet], wire: &Workload) -> Option<DistributedSpec> {
     })
 }
 
-/// Where pods of a set may go, but for node pools, which are a matter of the workload.
+/// Node constraints of a pod set, without node pools, which belong to the workload.
 fn place(set: &PodSet) -> Result<Place, String> {
     let said = constraints(set)?;
     let mut affinity = said.required;
@@ -270,7 +270,7 @@ fn place(set: &PodSet) -> Result<Place, String> {
     })
 }
 
-/// The pod sets listed, or the one that the workload's own keys describe.
+/// The listed pod sets, or one made of the workload's own keys.
 fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
     let given = wire.own_keys();
     if !wire.pod_sets.is_empty() {
@@ -314,12 +314,12 @@ fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
     Ok(Cow::Owned(vec![At { value: only, line: wire.line, column: wire.column }]))
 }
 
-/// True if its pods are alike but for what some tasks say.
+/// `true` if it has no pod sets, and some of its tasks have requests of their own.
 fn is_mixed(wire: &Workload) -> bool {
     wire.pod_sets.is_empty() && wire.tasks.iter().any(|task| task.is_unlike())
 }
 
-/// A pod set for each pod: what the workload says, and what its task says instead.
+/// A pod set for each pod: the workload's keys, overridden by those of its task.
 fn each_its_own(wire: &At<Workload>, all: &PodSet) -> Result<Vec<At<PodSet>>, String> {
     if wire.completions.is_some() || wire.elastic {
         return Err("a task asks for something of its own; that is not for `completions` and \
@@ -354,7 +354,7 @@ fn each_its_own(wire: &At<Workload>, all: &PodSet) -> Result<Vec<At<PodSet>>, St
     Ok((0..all.pods as usize).map(own).collect())
 }
 
-/// A fault of a part: where the part stands, if it stood in a file.
+/// An error about a part, with the position of the part.
 fn in_part<T>(of: &At<Workload>, part: &At<T>, what: &str, name: &str, fault: &str) -> Error {
     let of_part = if name.is_empty() && of.pod_sets.is_empty() {
         String::new()
@@ -375,7 +375,8 @@ fn is_group(what: &str, name: Option<&String>, groups: &[spec::Group]) -> Result
     name.filter(is_there).map_or(Ok(()), |name| Err(unknown(what, name, known())))
 }
 
-/// Whether a group (none: the workload) has parts, and as many as its minimum.
+/// Checks that a group, or the workload if `group` is `None`, has children, and at least its
+/// minimum.
 fn check_minimum(
     spec: &WorkloadSpec,
     group: Option<&String>,

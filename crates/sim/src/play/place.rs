@@ -1,5 +1,5 @@
-//! Where pods are at the start. Owns: putting them there only if there is room, and saying who
-//! is in the way if not.
+//! Initial places of pods. Owns: the check that there is room for them, and the errors that name
+//! the pods in the way.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ use crate::Error;
 use crate::scenario::{At, Place, Task, TaskState, Workload};
 use crate::suggest::hint;
 
-/// Where everything is put, to see whether there is room.
+/// A copy of the cluster in which all pods are placed, to check that there is room.
 struct Room {
     cluster: Cluster,
     nodes: BTreeMap<String, NodeId>,
 }
 
-/// The rows of the pods of a scenario where they are at the start; none if all of them wait.
+/// The rows of the pods of a scenario in their initial places; `None` if all of them wait.
 ///
 /// # Errors
-/// A place that is not there, or taken, with its position.
+/// A place that does not exist, or is taken, with its position.
 pub(super) fn places(
     start: &Start<'_>,
     cluster: &Cluster,
@@ -50,7 +50,7 @@ pub(super) fn places(
 }
 
 impl Room {
-    /// Puts the pods of a workload where its tasks say.
+    /// Places the pods of a workload as its tasks say.
     fn put_tasks(
         &mut self,
         begun: &Begun<'_>,
@@ -115,7 +115,7 @@ impl Room {
         Ok(())
     }
 
-    /// The place on a node with these devices; the first that have room if none are named.
+    /// The place on a node with these devices, or with the first that have room if none are named.
     fn placement(
         &self,
         pod: PodId,
@@ -187,7 +187,7 @@ impl Room {
         if stays { self.check_future_room(pod, place) } else { Ok(()) }
     }
 
-    /// Whether there is room once everything that is being stopped is gone.
+    /// Checks that there is room once all pods that are being stopped have terminated.
     fn check_future_room(&self, pod: PodId, place: &Placement) -> Result<(), String> {
         let node = &self.cluster.nodes()[place.node];
         self.check_devices(place.node, place, |gpu| gpu.unused_millis(false))?;
@@ -225,7 +225,8 @@ impl Room {
     }
 }
 
-/// What became of a pod so far; answers whether it is to run, or to run again.
+/// Writes the state of a task into the row of its pod; returns `true` if the pod is to run, or to
+/// run again.
 fn begin(wire: &At<Workload>, task: &Task, row: &mut PodRow) -> bool {
     let holds = matches!(task.state, TaskState::Running | TaskState::Releasing);
     let ended = match task.state {
@@ -248,8 +249,8 @@ fn no_room(node: &Node) -> String {
     format!("node `{}` has not that much CPU, memory or room for pods left", node.name)
 }
 
-/// The first devices with room for one part of a request; as many as there are if they are too
-/// few, which fails later.
+/// The first devices with room for one part of a request, and then others if these are too few, on
+/// which placing fails later.
 fn first_fitting(node: &Node, part: GpuRequest, now: bool) -> Vec<DeviceShare> {
     let free = |share: &DeviceShare| node.gpus[share.gpu as usize].free_millis(now) >= share.millis;
     let share =

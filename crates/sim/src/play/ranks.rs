@@ -1,4 +1,5 @@
-//! Priorities of queues, which a scenario gives as numbers, as ranks. Owns: that their order stays.
+//! Priorities of queues, which a scenario gives as numbers, as ranks. Owns: that the mapping keeps
+//! their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +7,11 @@ use spec::Rank;
 
 use crate::scenario::{Queue, Scenario};
 
-/// The rank that each priority is.
+/// The rank of each priority.
 #[derive(Debug, Clone)]
 pub(crate) struct Ranks(BTreeMap<u32, Rank>);
 
-/// Each rank by its own number.
+/// Maps the number of each rank to the rank.
 impl Default for Ranks {
     fn default() -> Self {
         Self(Rank::ALL.into_iter().map(|rank| (rank.value(), rank)).collect())
@@ -18,11 +19,11 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    /// Those of the priorities that a scenario gives. Numbers that are none of a rank are the next
-    /// ranks below or above the usual one.
+    /// The ranks of the priorities that a scenario gives. Numbers that are not those of a rank are
+    /// mapped to the next ranks below or above the default one.
     ///
     /// # Errors
-    /// There are more of them than ranks.
+    /// The scenario has more priorities than there are ranks.
     pub(super) fn of_scenario(scenario: &Scenario) -> Result<Self, String> {
         let own = |queue: &Queue| {
             let pools = queue.pools.values().map(|share| share.priority);

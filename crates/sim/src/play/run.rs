@@ -1,5 +1,5 @@
-//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes,
-//! and what is recorded. Does not know about: how it is shown.
+//! Execution of a scenario from its first step to its last. Owns: the times of decisions, the
+//! passing of time, and the recording of frames. Does not know about: output.
 
 use model::WorkloadId;
 use sched::Action;
@@ -15,17 +15,18 @@ use crate::expect::{self, Decided};
 use crate::report::Frame;
 use crate::scenario::{At, Gone, Scenario, Schedule, Step};
 
-/// Most decisions after one step before it is said that the scheduler does not come to rest.
+/// Maximum number of decisions after one step before the run fails, because the scheduler does not
+/// stop deciding.
 pub const CYCLES_TO_REST_MAX: u32 = 1000;
-/// Most times the scheduler is woken while time passes in one step.
+/// Maximum number of wake-ups of the scheduler while time passes in one step.
 const WAKES_MAX: u32 = 100_000;
 
-/// How much is kept of each decision.
+/// Level of detail of the record of each decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// Nothing but the state at the end.
+    /// Only the state at the end.
     End,
-    /// What was decided; tasks and queues only after the last decision.
+    /// Decisions; tasks and queues only after the last decision.
     Decisions,
     /// The whole state after each decision.
     Everything,
@@ -34,15 +35,15 @@ pub enum Record {
 /// An expectation that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Line of the expectation; 0 if it did not come from a file.
+    /// Line of the expectation, from 1; 0 if it did not come from a file.
     pub line: u64,
     /// Column.
     pub column: u64,
-    /// What was expected and what was found.
+    /// The difference between the expectation and the state.
     pub message: String,
 }
 
-/// What came of a scenario.
+/// Result of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
     /// Each decision that changed something or that a step requests, in order, and the state at the
@@ -50,15 +51,15 @@ pub struct Outcome {
     pub frames: Vec<Frame>,
     /// Expectations that did not hold.
     pub failures: Vec<Failure>,
-    /// How many expectations there were.
+    /// Number of expectations.
     pub expectations: usize,
-    /// The world at the end.
+    /// The simulation in its final state.
     pub simulation: Simulation,
 }
 
 impl Outcome {
-    /// Diagnoses the workloads that wait in the last frame, of those that are alike the first, at
-    /// most so many.
+    /// Diagnoses at most `max` workloads that wait in the last frame, the first of each class of
+    /// equal ones.
     pub fn diagnose(&mut self, max: usize) {
         let Some(frame) = self.frames.last_mut() else { return };
         let simulation = &self.simulation;
@@ -83,7 +84,7 @@ impl Outcome {
 /// Runs a scenario.
 ///
 /// # Errors
-/// An object cannot be, or a step names what is not there.
+/// An invalid object, or a step that names an object that does not exist.
 pub fn run(scenario: &Scenario, record: Record) -> Result<Outcome, Error> {
     let mut run = Run::new(scenario, record)?;
     for step in &scenario.steps {
@@ -92,14 +93,14 @@ pub fn run(scenario: &Scenario, record: Record) -> Result<Outcome, Error> {
     run.end()
 }
 
-/// A scenario under way.
+/// A scenario in progress.
 struct Run {
     simulation: Simulation,
     record: Record,
     frames: Vec<Frame>,
     /// Number of the step; 0 before the first.
     step: u32,
-    /// What was decided since the last action.
+    /// Decisions since the last action.
     decided: Decided,
     failures: Vec<Failure>,
     expectations: usize,
@@ -107,7 +108,7 @@ struct Run {
 }
 
 impl Run {
-    /// The state at the start, and the first decisions.
+    /// Builds the initial state, and makes the first decisions.
     fn new(scenario: &Scenario, record: Record) -> Result<Self, Error> {
         let mut run = Self {
             simulation: Simulation::new(scenario)?,
@@ -123,7 +124,7 @@ impl Run {
         Ok(run)
     }
 
-    /// One step, what follows from it, and what is expected then.
+    /// Executes one step and the decisions that follow, and checks its expectations.
     fn take(&mut self, step: &At<Step>) -> Result<(), Error> {
         self.step += 1;
         if one_action(step).map_err(|fault| step.fault(fault))?.is_some() {
@@ -200,12 +201,12 @@ impl Run {
                 Record::Everything => self.frames.push(Frame::whole(simulation, cycles, step)),
             }
         }
-        // What was stopped is gone before the scheduler looks again, or not until told.
+        // Stopped pods terminate before the next decision, unless the scenario ends them itself.
         self.simulation.settle()
     }
 
-    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler
-    /// is woken when it asked for it.
+    /// Lets time pass: runs end after their run time, limits are enforced, and the scheduler is
+    /// woken at the time that it requested.
     fn pass(&mut self, end: Instant) -> Result<(), String> {
         for _ in 0..WAKES_MAX {
             let soonest = self.simulation.next_event().unwrap_or(end).min(end);
@@ -232,7 +233,7 @@ impl Run {
 }
 
 impl Simulation {
-    /// One decision.
+    /// Makes one decision.
     pub(crate) fn decide(&mut self, actions: Option<&[Action]>) -> Result<(), String> {
         self.asking.machine.clock.advance_ms(CYCLE_MS);
         self.end_due();
@@ -243,14 +244,14 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets everything go on that needs neither time nor a decision.
+    /// Continues everything that takes no time and no decision.
     fn settle(&mut self) -> Result<(), String> {
         self.asking.machine.settle().map_err(|error| error.to_string())?;
         self.look();
         Ok(())
     }
 
-    /// The workloads of a step.
+    /// Submits the workloads of a step.
     fn submit(&mut self, step: &At<Step>) -> Result<(), Error> {
         for workload in step.submitted().iter().flatten() {
             let spec = self.asking.known.specification(workload)?;
@@ -267,10 +268,10 @@ impl Simulation {
         self.settle().map_err(|fault| step.fault(fault))
     }
 
-    /// Any other step but those that take time.
+    /// Executes a step that neither submits nor takes time.
     fn change(&mut self, step: &Step) -> Result<(), String> {
         self.are_alive(step)?;
-        // The engine first hears what is to be stopped.
+        // The engine first receives the pending stops.
         self.settle()?;
         match &step.gone {
             Some(Gone::All) => self.end_stopped(None),
@@ -285,7 +286,7 @@ impl Simulation {
         self.settle()
     }
 
-    /// What is being stopped is gone, as far as it is of one of these jobs.
+    /// Ends the runs that are being stopped, of these jobs or of all if `of` is `None`.
     fn end_stopped(&mut self, of: Option<&[usize]>) {
         let machine = &mut self.asking.machine;
         let is_meant = |run: &crate::machine::Run| {
@@ -299,7 +300,7 @@ impl Simulation {
         }
     }
 
-    /// When something is due by itself.
+    /// Time of the next event that needs no input.
     fn next_event(&self) -> Option<Instant> {
         let by_hand = self.world.schedule == Schedule::ByHand;
         let wake = self.plan.wake_at.filter(|_| !by_hand);

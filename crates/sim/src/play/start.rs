@@ -1,5 +1,5 @@
-//! The server that a scenario begins with: what it would have stored. Owns: every check of an
-//! object against the others, and which rows it becomes.
+//! The initial server of a scenario, as stored rows. Owns: every check of an object against the
+//! others, and the conversion of objects to rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use crate::machine::Machine;
 use crate::scenario::{self as wire, At, Queue, Scenario, TaskState, Workload};
 use crate::suggest::hint;
 
-/// The largest sum that is counted with.
+/// The largest sum of resources that is allowed.
 const SUM_MAX: u128 = 1 << 62;
-/// Most topologies, and most levels of one.
+/// Maximum number of topologies, and of levels of one.
 const TOPOLOGIES_MAX: usize = 16;
-/// The label by which the nodes of a scenario are in their pools.
+/// The label that assigns the nodes of a scenario to node pools.
 pub(crate) const IN_POOL: &str = "scenario/node-pool";
 
-/// What names of nodes are unique in; ids of projects begin with 1.
+/// Scope of the names of nodes in `taken`; ids of projects begin with 1.
 const NODES: u64 = 0;
 
-/// The past that figures of usage are of where nothing is said.
+/// The usage window if a scenario gives none.
 const WEEK: wire::UsageWindow = wire::UsageWindow {
     window: wire::amount::Span::new(7 * 86_400_000),
     kind: wire::WindowKind::Sliding,
@@ -45,7 +45,7 @@ const WEEK: wire::UsageWindow = wire::UsageWindow {
     began: None,
 };
 
-/// The labels of a node of a scenario, with the one by which it is in its pool.
+/// The labels of a node of a scenario, with its node pool under `IN_POOL`.
 pub(super) fn labels(wire: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut labels = wire.clone();
     if let Some(pool) = labels.remove(POOL_LABEL) {
@@ -61,18 +61,18 @@ pub(super) fn pool_settings(name: &str, placement: sched::Placement) -> PoolSett
     PoolSettings { gpu, cpu, devices: Some(devices), ..PoolSettings::new(label) }
 }
 
-/// A workload of the start.
+/// An initial workload.
 pub(super) struct Begun<'a> {
     pub(super) wire: &'a At<Workload>,
     pub(super) name: String,
     pub(super) id: Uuid,
 }
 
-/// What a scenario begins with.
+/// The initial state of a scenario.
 pub(super) struct Start<'a> {
     pub(super) known: Known,
     pub(super) workloads: Vec<Begun<'a>>,
-    /// How many pods there are, and all that they ask for.
+    /// Number of pods, and sum of their requests.
     pub(super) pods: u64,
     pub(super) asked: [u128; 3],
     /// Node pools, in the order in which they were named.
@@ -89,7 +89,7 @@ impl<'a> Start<'a> {
     /// Reads the objects of a scenario.
     ///
     /// # Errors
-    /// The first object that cannot be, with its position.
+    /// The first invalid object, with its position.
     pub(super) fn of(scenario: &'a Scenario) -> Result<Self, Error> {
         let policy = &scenario.policy;
         let mut knobs = convert::policy(policy).map_err(|fault| policy.fault(fault))?;
@@ -136,10 +136,10 @@ impl<'a> Start<'a> {
         Ok(start)
     }
 
-    /// Starts the server, whose scheduler decides only when it is asked to.
+    /// Starts the server, whose scheduler decides only on request of the caller.
     ///
     /// # Errors
-    /// No state can be built of it.
+    /// No state can be built from the rows.
     pub(super) fn machine(&self, pods: Option<Vec<PodRow>>) -> Result<Machine, String> {
         let mut rows = self.rows.clone();
         rows.pods = pods.unwrap_or(rows.pods);
@@ -153,7 +153,7 @@ impl<'a> Start<'a> {
         Machine::by_hand(stored).map_err(|error| error.to_string())
     }
 
-    /// The rows of the pods, each in no place.
+    /// The rows of the pods, none of them placed.
     pub(super) fn pods(&self) -> Vec<PodRow> {
         self.rows.pods.clone()
     }
@@ -249,12 +249,12 @@ impl<'a> Start<'a> {
         });
     }
 
-    /// Figures of usage that are given are taken for those of an even past.
+    /// Writes given figures of usage as a constant usage over the window.
     fn add_usage(&mut self, queues: &[At<Queue>]) {
         let mut held = Vec::new();
         for queue in queues {
             let project = self.rows.projects.iter().find(|project| project.name == queue.name);
-            // What a department used is what its projects did.
+            // The usage of a department is that of its projects.
             let Some(id) = project.map(|project| project.id) else { continue };
             held.extend(used(queue).map(|(pool, ppm)| (id, pool.to_owned(), ppm)));
         }
@@ -286,7 +286,7 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// Lags that are given are those of the start.
+    /// Writes given lags as those of the initial state.
     fn add_lags(&mut self, queues: &[At<Queue>]) {
         for queue in queues {
             let project = self.rows.projects.iter().find(|row| row.name == queue.name);
@@ -303,7 +303,7 @@ impl<'a> Start<'a> {
                 pool: kept_as(pool),
                 value: lag.gpu_ms.saturating_mul(units::GPU_MILLIS.cast_signed()),
                 since: START,
-                // More than it can hold, so that nothing that runs at the start begins a turn.
+                // More than the queue can use, so that no initial pod begins a turn.
                 fair_millis: u64::MAX,
                 held_millis: u64::MAX,
                 turn_since: lag.turn.map(|ago| Instant(START.0.saturating_sub(ago.0))),
@@ -404,12 +404,12 @@ impl<'a> Start<'a> {
     }
 }
 
-/// So long before the start.
+/// The time this span before the start.
 pub(super) fn ago(span: wire::amount::Span) -> Instant {
     Instant(START.0.saturating_sub(span.0))
 }
 
-/// What happened to a workload before the start.
+/// History of a workload before the start.
 fn past(wire: &Workload) -> WorkloadPast {
     WorkloadPast {
         last_start: wire.started.map(ago),
@@ -421,7 +421,7 @@ fn past(wire: &Workload) -> WorkloadPast {
     }
 }
 
-/// So many pods and what they ask for, with so many workloads more.
+/// The number of pods and the sum of their requests after adding `count` workloads.
 pub(super) fn with_more(
     (pods, mut asked): (u64, [u128; 3]),
     spec: &WorkloadSpec,
@@ -447,7 +447,7 @@ pub(super) fn with_more(
     Ok((pods, asked))
 }
 
-/// What is the matter with GPUs that get no new pods while those that are there stay.
+/// Faults of GPUs that accept no new pods while their present pods stay.
 pub(super) fn out_of_service(
     node: &NodeSpec,
     gpus: &[u32],
@@ -462,12 +462,12 @@ pub(super) fn out_of_service(
     gpus.iter().map(fault).collect()
 }
 
-/// The id under which rows of a node pool are kept.
+/// The id of a node pool in stored rows.
 fn kept_as(pool: &str) -> String {
     if pool == POOL_DEFAULT { String::new() } else { pool_id(pool) }
 }
 
-/// What a queue says that it used, by node pool.
+/// Usage of a queue that the scenario gives, by node pool.
 fn used(queue: &Queue) -> impl Iterator<Item = (&str, wire::UsagePpm)> {
     let own = [(POOL_DEFAULT, queue.share().usage_ppm)];
     let pools = queue.pools.iter().map(|(pool, share)| (pool.as_str(), share.usage_ppm));
@@ -478,7 +478,7 @@ fn uses_any(queues: &[At<Queue>]) -> bool {
     queues.iter().any(|queue| used(queue).next().is_some())
 }
 
-/// What a node offers.
+/// Capacity of a node without the faulty GPUs.
 fn capacity(node: &NodeSpec, faults: &GpuFaults) -> Resources {
     let works = node.gpus.iter().filter(|gpu| !faults.contains_key(&gpu.uuid));
     let millis = works.map(|gpu| gpu.mig.map_or(units::GPU_MILLIS, |part| part.profile.millis()));
@@ -489,7 +489,7 @@ fn capacity(node: &NodeSpec, faults: &GpuFaults) -> Resources {
     }
 }
 
-/// Millionths of what there is.
+/// Millionths of an amount.
 fn part(of: Resources, ppm: wire::UsagePpm) -> Resources {
     let mut part = Resources::ZERO;
     for (kind, ppm) in Kind::ALL.into_iter().zip([ppm.gpu, ppm.cpu, ppm.memory]) {

@@ -1,6 +1,6 @@
-//! From the steps of a scenario to the inputs of a machine. Owns: what each does, and finding by
-//! their names what it is about. The only way from a step to what happens: for scenario files,
-//! snapshots and questions to a server.
+//! Conversion of the steps of a scenario to inputs of a machine. Owns: the effect of each step, and
+//! finding the objects that it names. All steps take this way: those of scenario files, of
+//! snapshots and of questions to a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,16 +33,16 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::invalid("steps", message)
 }
 
-/// A machine that is asked in the words of scenarios.
+/// A machine that executes steps of scenarios.
 pub(crate) struct Asking {
     pub(crate) machine: Machine,
     pub(crate) known: Known,
-    /// True if a node may come in a node pool that is not there yet.
+    /// `true` if a node may name a node pool that does not exist, which is then created.
     pub(crate) makes_pools: bool,
 }
 
 impl Asking {
-    /// A server, whatever it was started from.
+    /// Wraps a server; the topologies and node pools are read from its view.
     pub(crate) fn of(machine: Machine) -> Self {
         let view = machine.view();
         let all = view.into_iter().flat_map(|view| view.objects.all(TOPOLOGY).to_vec());
@@ -58,7 +58,7 @@ impl Asking {
         self.machine.view().ok_or_else(|| wrong("the server is down"))
     }
 
-    /// Takes inputs as one batch; the first of them that is refused is an error.
+    /// Takes inputs as one batch; the first refusal is returned as an error.
     fn take(&mut self, inputs: Vec<Input>) -> Result<Vec<Subject>, Error> {
         let outcomes = self.machine.take(inputs, None)?;
         outcomes.into_iter().flatten().collect()
@@ -68,7 +68,7 @@ impl Asking {
         self.machine.command(command)
     }
 
-    /// Carries out a step, but for what takes time; answers which workloads it submits.
+    /// Executes a step that takes no time; returns the ids of the workloads it submits.
     pub(crate) fn step(&mut self, step: &Step) -> Result<Vec<Uuid>, Error> {
         one_action(step).map_err(wrong)?;
         let mut submitted = Vec::new();
@@ -130,7 +130,7 @@ impl Asking {
 
 /// Workloads and projects.
 impl Asking {
-    /// Submits a workload, or several that are alike; answers their names and ids.
+    /// Submits a workload, or several equal ones; returns their names and ids.
     pub(crate) fn submit_all(
         &mut self,
         wire: &At<Workload>,
@@ -170,7 +170,7 @@ impl Asking {
         Ok(Some(id))
     }
 
-    /// Changes an inference, and stops one replica of the revision that it had; answers the new revision.
+    /// Changes an inference, and stops one replica of its last revision; returns the new revision.
     pub(crate) fn replace(
         &mut self,
         id: Uuid,
@@ -210,7 +210,7 @@ impl Asking {
         self.command(Command::UpdateWorkload { by: by(), id, change: Box::new(change) }).map(drop)
     }
 
-    /// The runs of a workload end well.
+    /// Ends the runs of a workload with success.
     fn finish(&mut self, name: &str) -> Result<(), Error> {
         for run in self.runs(name)? {
             self.machine.engine.end(run, Exit::Code(0), self.machine.clock.wall());
@@ -218,7 +218,7 @@ impl Asking {
         Ok(())
     }
 
-    /// The first run of a workload fails.
+    /// Ends the first run of a workload with a failure.
     fn fail(&mut self, name: &str) -> Result<(), Error> {
         for run in self.runs(name)?.into_iter().take(1) {
             self.machine.engine.end(run, Exit::Code(1), self.machine.clock.wall());
@@ -241,8 +241,8 @@ impl Asking {
         Ok(keys)
     }
 
-    /// The id of a department: by its name among the queues of a snapshot, or its own where no
-    /// project is called like that.
+    /// The id of a department: by its name among the queues of a snapshot, or its own name if no
+    /// project has this name.
     fn department(&self, name: &str) -> Option<u64> {
         if name == own_name(name) && self.project(name).is_ok() {
             return None;
@@ -300,7 +300,7 @@ impl Asking {
         Ok(())
     }
 
-    /// The id of a node pool; of the first one where none is named.
+    /// The id of a node pool; of the first one if no name is given.
     fn pool(&self, name: Option<&str>) -> Result<String, Error> {
         let pools = &self.view()?.pools;
         let found = pools.iter().find(|pool| name.is_none_or(|name| pool.name == name));
@@ -357,7 +357,7 @@ impl Asking {
             Arc::make_mut(&mut self.machine.gpus).extend(out);
             let seen = self.machine.gpus.clone();
             self.take(vec![Input::Gpus(seen), Input::Node(NodeEvent::Applied(spec))])?;
-            // It is new, whatever one of this name was given before.
+            // A node added again starts with the settings of this step.
             self.schedule(
                 &name,
                 match (wire.cordoned, wire.draining) {
@@ -370,7 +370,7 @@ impl Asking {
         Ok(())
     }
 
-    /// The labels of a new node. A server says by a label of its own which nodes are in a pool.
+    /// The labels of a new node. The server assigns nodes to pools by labels of its own.
     fn labels(&mut self, wire: &Node) -> Result<BTreeMap<String, String>, Error> {
         let mut labels = wire.labels.clone();
         let Some(name) = labels.remove(POOL_LABEL) else { return Ok(labels) };
@@ -386,7 +386,7 @@ impl Asking {
         Ok(labels)
     }
 
-    /// What the driver calls these GPUs.
+    /// UUIDs that the driver gives these GPUs.
     fn uuids(&self, of: &Place) -> Result<Vec<String>, Error> {
         let node = self.node(&of.node)?;
         let uuid = |&gpu: &u32| {
@@ -419,7 +419,7 @@ impl Asking {
     }
 }
 
-/// Refuses what only a workload has that is there already.
+/// Refuses fields that only an initial workload can have.
 fn is_new(wire: &Workload) -> Result<(), String> {
     let of_the_start = [
         ("age", wire.age.is_some()),
@@ -440,7 +440,7 @@ fn is_new(wire: &Workload) -> Result<(), String> {
     }
 }
 
-/// The action of a step, if it has one.
+/// The action of a step; `None` if it has none.
 pub(super) fn one_action(step: &Step) -> Result<Option<&'static str>, String> {
     let given = [
         ("submit", step.submit.is_some()),

@@ -1,5 +1,5 @@
-//! How long workloads go on in a scenario. Owns: when runs end by themselves, and how much of a
-//! common work is done. Does not know about: what else happens.
+//! Run times of workloads in a scenario. Owns: the time when runs end by themselves, and the
+//! progress of joint work. Does not know about: other events.
 
 use spec::{Exit, RunKey, RunState};
 use units::Instant;
@@ -8,14 +8,15 @@ use super::Simulation;
 use crate::machine::Run;
 use crate::scenario::Workload;
 
-/// When the runs of a workload end by themselves.
+/// Condition for the runs of a workload to end by themselves.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Until {
-    /// They do not.
+    /// Runs do not end by themselves.
     Told,
-    /// Each so long after its start.
+    /// Each run ends this many milliseconds after its start.
     Each { ms: u64 },
-    /// All when they have worked so long together, each from a while after its start.
+    /// All runs end when they have done the joint work; each run works after a warm-up from its
+    /// start.
     Together { left_ms: u64, warm_up_ms: u64 },
 }
 
@@ -32,7 +33,7 @@ impl Until {
     }
 }
 
-/// When a run began, if it runs and is not being stopped.
+/// Start of a run; `None` if it does not run, or is being stopped.
 fn began(run: &Run) -> Option<Instant> {
     match run.state {
         RunState::Running { started_at, .. } if !run.is_stopping => Some(started_at),
@@ -41,14 +42,14 @@ fn began(run: &Run) -> Option<Instant> {
 }
 
 impl Simulation {
-    /// The runs of workloads that end by themselves, by workload and since when.
+    /// The runs of workloads in progress: the workload, the run and its start.
     fn going(&self) -> impl Iterator<Item = (usize, RunKey, Instant)> + '_ {
         self.asking.machine.engine.alive().filter_map(|(key, run)| {
             Some((*self.by_id.get(&run.spec.workload_id)?, *key, began(run)?))
         })
     }
 
-    /// When a run is next due to end, or to begin with its work.
+    /// Time of the next end of a run by itself, or of the next end of a warm-up.
     pub(super) fn next_turn(&self) -> Option<Instant> {
         let now = self.now();
         let mut at_work = vec![0_u64; self.jobs.len()];
@@ -76,7 +77,7 @@ impl Simulation {
         soonest
     }
 
-    /// What was worked since the last time is done, and the runs end that are due.
+    /// Counts the work since the last call, and ends the runs that are due.
     pub(super) fn end_due(&mut self) {
         let now = self.now();
         let before = std::mem::replace(&mut self.worked_until, now);

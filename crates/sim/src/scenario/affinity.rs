@@ -1,60 +1,60 @@
-//! Which nodes a workload may go to, and which it would rather have, in the words of Kubernetes.
-//! Owns: names of keys, and what values each operator takes. Does not know about: nodes.
+//! Node affinity of a workload, required and preferred, in the words of Kubernetes. Owns: names of
+//! keys, and the number of values that each operator takes. Does not know about: nodes.
 
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
 use super::list::OneOrMany;
 
-/// Demands on the labels of nodes.
+/// Requirements on the labels of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeAffinity {
-    /// Terms of which one must hold; of a term all requirements must.
+    /// Terms of which one must hold; a term holds if all its requirements do.
     #[serde(default, skip_serializing_if = "is_default")]
     pub required: Vec<Vec<Requirement>>,
-    /// Terms that make a node better.
+    /// Terms that make a node preferred.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preferred: Vec<Preference>,
 }
 
-/// A term that is better kept than not.
+/// A weighted preference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preference {
-    /// How much better, 1 to 100.
+    /// Weight, 1 to 100.
     pub weight: u32,
-    /// What should hold, all of it.
+    /// Requirements, all of which should hold.
     pub term: Vec<Requirement>,
 }
 
-/// A demand on one label.
+/// A requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
     /// Name of the label.
     pub key: String,
-    /// How it is compared.
+    /// Comparison operator.
     pub operator: Operator,
-    /// With what; nothing for `Exists` and `DoesNotExist`, one number for `Gt` and `Lt`.
+    /// Values to compare with; none for `Exists` and `DoesNotExist`, one number for `Gt` and `Lt`.
     #[serde(default = "none", skip_serializing_if = "is_empty")]
     pub values: OneOrMany<String>,
 }
 
-/// How a label is compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operator {
-    /// One of the values.
+    /// The label has one of the values.
     In,
-    /// None of the values; a missing label is fine.
+    /// The label has none of the values, or is missing.
     NotIn,
-    /// There.
+    /// The label exists.
     Exists,
-    /// Not there.
+    /// The label is missing.
     DoesNotExist,
-    /// A number above the value.
+    /// The label is a number above the value.
     Gt,
-    /// A number below the value.
+    /// The label is a number below the value.
     Lt,
 }
 
@@ -67,7 +67,7 @@ fn is_empty(values: &OneOrMany<String>) -> bool {
 }
 
 impl NodeAffinity {
-    /// The model's terms.
+    /// The terms of the model.
     ///
     /// # Errors
     /// A weight or a number of values that is not allowed.
@@ -83,7 +83,7 @@ impl NodeAffinity {
         Ok((required.collect::<Result<_, _>>()?, preferred.collect::<Result<_, _>>()?))
     }
 
-    /// As written.
+    /// The written form of constraints.
     pub(crate) fn of(constraints: &model::Constraints) -> Self {
         let preference = |preference: &model::Preference| Preference {
             weight: preference.weight,

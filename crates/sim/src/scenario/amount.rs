@@ -1,6 +1,6 @@
-//! Amounts as people write them in a scenario: `0.5`, `2`, `16GiB`, `500m`, `10s`, `unlimited`.
-//! Owns: one type per unit, read exactly and written so that it reads back the same. Does not know
-//! about: what the amounts are of.
+//! Amounts as written in a scenario: `0.5`, `2`, `16GiB`, `500m`, `10s`, `unlimited`. Owns: one
+//! type per unit, read exactly and written so that it reads back equal. Does not know about: the
+//! meaning of the amounts.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,24 +9,24 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use units::{format_millis, parse_bytes, parse_cpu_millis};
 
-/// How an amount is read and written.
+/// Text form of a unit.
 pub trait Unit {
-    /// What is allowed, for error texts.
+    /// Description of the allowed texts, for errors.
     const ALLOWED: &'static str;
     /// Reads an amount.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// The text is not an allowed amount; the error gives the reason.
     fn read(text: &str) -> Result<u64, String>;
-    /// Writes an amount so that it reads back the same.
+    /// Writes an amount so that it reads back equal.
     fn write(amount: u64) -> String;
 }
 
-/// An amount in a unit, kept as the integer the model counts in.
+/// An amount in a unit, kept as the integer of the model.
 pub struct Amount<U>(pub u64, PhantomData<fn() -> U>);
 
 impl<U> Amount<U> {
-    /// An amount of so many thousandths, bytes or milliseconds.
+    /// An amount in thousandths, bytes or milliseconds.
     #[must_use]
     pub const fn new(amount: u64) -> Self {
         Self(amount, PhantomData)
@@ -85,7 +85,7 @@ impl<'de, U: Unit> Deserialize<'de> for Amount<U> {
                 self.visit_str(&number.to_string())
             }
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<Amount<U>, E> {
-                // The shortest text that means this number: 0.3 is read as `0.3`, exactly.
+                // The shortest text of this number: 0.3 is read as `0.3`, exactly.
                 self.visit_str(&number.to_string())
             }
         }
@@ -96,7 +96,7 @@ impl<'de, U: Unit> Deserialize<'de> for Amount<U> {
 /// Thousandths of a GPU or of a core.
 #[derive(Debug)]
 pub enum Thousandths {}
-/// The same, or `unlimited`.
+/// Thousandths of a GPU or of a core, or `unlimited`.
 #[derive(Debug)]
 pub enum ThousandthsOrUnlimited {}
 /// Bytes.

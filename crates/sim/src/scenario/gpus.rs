@@ -1,5 +1,5 @@
-//! What a pod asks for in GPUs, as written: `2`, `0.5`, `{memory: 8GiB}`, `{mig: {1g.10gb: 1}}`.
-//! Owns: its four shapes.
+//! The GPU request of a pod, as written: `2`, `0.5`, `{memory: 8GiB}`, `{mig: {1g.10gb: 1}}`. Owns:
+//! its four forms.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use units::{GPU_MILLIS, format_millis, parse_gpu_millis};
 use super::amount::{Count, Size, Unit as _};
 use super::mig::Mig;
 
-/// Most devices one pod may ask for.
+/// Maximum number of devices of one pod.
 pub const DEVICES_MAX: u32 = 1024;
 
 /// GPUs of one pod.
@@ -33,10 +33,10 @@ struct Parts {
     /// Number of devices.
     #[serde(default)]
     devices: Option<u32>,
-    /// The same part of each.
+    /// Fraction of each device.
     #[serde(default)]
     share: Option<Count>,
-    /// The same amount of memory on each.
+    /// Memory on each device.
     #[serde(default)]
     memory: Option<Size>,
     /// MIG instances.

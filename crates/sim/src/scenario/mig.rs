@@ -1,5 +1,5 @@
 //! MIG instances as written: `{1g.10gb: 4, 3g.40gb: 1}`. Owns: reading and writing profiles and
-//! their counts. Does not know about: what a slice counts for; that depends on the policy.
+//! their counts. Does not know about: the value of a slice, which depends on the policy.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProfileName(pub MigProfile);
 
-/// How many instances of each profile.
+/// Number of instances of each profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Mig(pub BTreeMap<ProfileName, u32>);
@@ -27,10 +27,10 @@ impl Mig {
         Self(counts)
     }
 
-    /// The instances one GPU is divided into; none if it stays whole.
+    /// The instances that one GPU is partitioned into; empty if it stays whole.
     ///
     /// # Errors
-    /// More slices than a GPU has.
+    /// The instances have more slices than a GPU.
     pub fn of_one_gpu(&self) -> Result<Vec<MigProfile>, String> {
         let slices = |(profile, count): (&ProfileName, &u32)| {
             u64::from(profile.0.slices()) * u64::from(*count)

@@ -1,5 +1,5 @@
 //! Scenario files: the wire types, reading and writing. Owns: the format and its version. Does not
-//! know about: the model and the scheduler; `build` and `run` give the words their meaning.
+//! know about: the model and the scheduler; `build` and `run` interpret the keys.
 
 mod affinity;
 pub mod amount;
@@ -51,19 +51,19 @@ pub const VERSION: u32 = 1;
 pub struct Scenario {
     /// Version of this format.
     pub version: At<u32>,
-    /// What it shows, for people.
+    /// Description for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The knobs of the scheduler.
+    /// Parameters of the scheduler.
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: At<Policy>,
-    /// How the world around the scheduler behaves.
+    /// Behaviour of the environment of the scheduler.
     #[serde(default, skip_serializing_if = "is_default")]
     pub world: World,
-    /// Where machines are.
+    /// Network topologies of nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topologies: Vec<At<Topology>>,
-    /// Node pools in which there is no node at the moment.
+    /// Node pools that have no node at present.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub empty_pools: Vec<String>,
     /// Machines.
@@ -72,10 +72,10 @@ pub struct Scenario {
     /// The queue tree: departments and projects, in order of creation.
     #[serde(default)]
     pub queues: Vec<At<Queue>>,
-    /// Workloads that are there at the start, in order of creation.
+    /// Initial workloads, in order of creation.
     #[serde(default)]
     pub workloads: Vec<At<Workload>>,
-    /// What happens.
+    /// Steps, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<At<Step>>,
 }
@@ -88,7 +88,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Holds its place; of a workload: all its pods do.
+    /// Holds its place; a workload is running if all its pods are.
     Running,
     /// Some of its pods hold a place, others do not.
     Partly,
@@ -98,18 +98,18 @@ pub enum State {
     Releasing,
     /// Waits for a place.
     Pending,
-    /// Wants no place.
+    /// Does not want a place.
     Suspended,
-    /// Has ended well.
+    /// Has ended with success.
     Finished,
-    /// Was given up after too many failures.
+    /// Has failed, after too many failures.
     Failed,
     /// Was deleted, or evicted for good.
     Gone,
 }
 
 impl State {
-    /// The word for it.
+    /// The keyword of the state.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl Step {
     /// Reads one step, YAML or JSON.
     ///
     /// # Errors
-    /// The first fault.
+    /// The first error.
     pub fn read(text: &str) -> Result<Self, Error> {
         read::read(text)
     }
@@ -140,10 +140,10 @@ impl Submit {
     /// Reads a workload, or a list of workloads, as a scenario has them.
     ///
     /// # Errors
-    /// The first fault with its position.
+    /// The first error, with its position.
     pub fn read(text: &str) -> Result<Self, Error> {
         let mut submit: Self = read::read(text)?;
-        // Where they stood is no place in the scenario that they become part of.
+        // The positions are not positions in the scenario that the workloads become part of.
         for workload in &mut submit.0 {
             workload.line = 0;
             workload.value.pod_sets.iter_mut().for_each(|set| set.line = 0);
@@ -153,7 +153,7 @@ impl Submit {
         Ok(submit)
     }
 
-    /// What each of the workloads is called, and in which project.
+    /// The project and the name of each of the workloads.
     pub fn names(&self) -> impl Iterator<Item = (String, String)> + use<'_> {
         self.0.iter().flat_map(|workload| {
             let names = crate::play::names(&workload.name, workload.count);
@@ -166,7 +166,7 @@ impl Scenario {
     /// Reads a scenario, YAML or JSON.
     ///
     /// # Errors
-    /// The first fault with its position.
+    /// The first error, with its position.
     pub fn read(text: &str) -> Result<Self, Error> {
         let scenario: Self = read::read(text)?;
         if scenario.version.value != VERSION {
@@ -175,10 +175,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Writes it as JSON, which is YAML too. Keys are in a fixed order.
+    /// Writes the scenario as JSON, which is YAML too. Keys are in a fixed order.
     ///
     /// # Errors
-    /// None that a scenario can cause.
+    /// A scenario causes none.
     pub fn to_json(&self) -> Result<String, Error> {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::Write { message: error.to_string() })?;
@@ -186,7 +186,7 @@ impl Scenario {
         Ok(text)
     }
 
-    /// Changes knobs of the scheduler, each given as `key=value`.
+    /// Changes parameters of the scheduler, each given as `key=value`.
     ///
     /// # Errors
     /// An unknown key or a wrong value.
@@ -197,7 +197,7 @@ impl Scenario {
             let (key, value) = pair
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("policy `{pair}` is not of the form KEY=VALUE")))?;
-            // A string is read like what was typed without quotes; a map is one as it stands.
+            // A string is read as text typed without quotes; a map is read as YAML.
             let quoted = Value::from(value);
             let plain = if value.bytes().all(|b| b.is_ascii_digit()) || value.starts_with('{') {
                 value.into()
@@ -208,7 +208,7 @@ impl Scenario {
                 .map_err(|error| wrong(format!("policy `{pair}`: {}", error.message())))?;
             let mut pools = std::mem::take(&mut self.policy.value.pool_placement);
             pools.append(&mut read.pool_placement);
-            // What is not given is not written, so it keeps the value that it has.
+            // Values that are not given are not written, so they keep their old value.
             let given = [&self.policy.value, &read].map(serde_json::to_value);
             let given = given.into_iter().collect::<Result<Vec<_>, _>>().map_err(internal)?;
             let given = given.iter().filter_map(Value::as_object).flatten();
@@ -219,7 +219,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// One without objects.
+    /// A scenario without objects.
     #[must_use]
     pub fn empty() -> Self {
         Self { version: VERSION.into(), ..Self::default() }

@@ -1,5 +1,5 @@
-//! Workloads with parts, as written: pod sets, groups of them, and topologies that say where nodes
-//! are. Owns: names of keys and their defaults. Does not know about: whether the parts make a tree.
+//! Parts of workloads, as written: pod sets, groups of them, and topologies. Owns: names of keys
+//! and their defaults. Does not know about: the check that the parts form a tree.
 
 use std::collections::BTreeMap;
 
@@ -12,40 +12,40 @@ use super::is_default;
 use super::pod_affinity::PodAffinity;
 use super::taint::{Effect, Toleration};
 
-/// Where nodes are: labels of nodes from coarse to fine.
+/// A topology: labels of nodes from the widest level to the narrowest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
     /// Name, unique.
     pub name: String,
-    /// Labels, coarse to fine.
+    /// Labels of the levels, from the widest to the narrowest.
     pub levels: Vec<String>,
 }
 
-/// How close together pods belong.
+/// A topology constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyConstraint {
-    /// Of which topology.
+    /// Name of the topology.
     pub name: String,
-    /// They start in one domain of this level.
+    /// Level of which one domain must hold all pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<String>,
-    /// They start in one domain of this level if they can, or else of one as fine as possible.
+    /// Level of which one domain should hold all pods; otherwise a domain as narrow as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferred: Option<String>,
 }
 
-/// Pods of a workload that are alike.
+/// A set of equal pods.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PodSet {
     /// Name, unique in the workload.
     pub name: String,
-    /// Pods.
+    /// Number of pods.
     #[serde(default = "one")]
     pub pods: u32,
-    /// Fewest pods that make sense; all of them if not given.
+    /// Minimum number of pods; all of them if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods_min: Option<u32>,
     /// GPUs of each pod.
@@ -57,31 +57,31 @@ pub struct PodSet {
     /// Main memory of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Labels a node must have.
+    /// Labels that a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub selector: BTreeMap<String, String>,
-    /// More that a node's labels must be, or should be.
+    /// Further required or preferred labels of nodes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub affinity: NodeAffinity,
-    /// Taints that do not matter.
+    /// Taints that the pods tolerate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// Labels of its pods, by which others ask for them.
+    /// Labels of its pods, to which pod affinity refers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Pods that its pods belong with.
+    /// Pods near which its pods are placed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pod_affinity: PodAffinity,
-    /// Pods that its pods keep away from.
+    /// Pods away from which its pods are placed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pod_anti_affinity: PodAffinity,
-    /// Pods of a higher one are placed before those of other sets.
+    /// Pods of a higher priority are placed before those of other sets.
     #[serde(default, skip_serializing_if = "is_default")]
     pub task_priority: u32,
-    /// The group it is in; none if it is directly in the workload.
+    /// The group it is in; `None` if it is directly in the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// How close together its pods belong.
+    /// Topology constraint on its pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyConstraint>,
 }
@@ -90,31 +90,31 @@ pub(super) const fn one() -> u32 {
     1
 }
 
-/// Pod sets and groups that belong together.
+/// A group of pod sets and groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// Name, unique in the workload.
     pub name: String,
-    /// The group it is in, listed before it; none if it is directly in the workload.
+    /// The group it is in, listed before it; `None` if it is directly in the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Fewest of its groups and sets that make sense together; all of them if not given.
+    /// Minimum number of its groups and sets; all of them if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children_min: Option<u32>,
-    /// How close together its pods belong.
+    /// Topology constraint on its pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyConstraint>,
 }
 
 impl PodSet {
-    /// One pod without GPUs that may go anywhere.
+    /// A set of one pod without GPUs and without constraints.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), pods: one(), ..Self::default() }
     }
 
-    /// Says where its pods may go, but for node pools, which are a matter of the workload.
+    /// Sets the constraints of its pods except node pools, which belong to the workload.
     pub fn confine(&mut self, constraints: &model::Constraints) {
         let toleration = |toleration: &model::Toleration| Toleration {
             key: toleration.key.clone(),

@@ -1,5 +1,5 @@
-//! Which place is taken, as a scenario says it: one word for everything, or a word for each kind of
-//! place. Owns: reading and writing both forms.
+//! Placement strategy in a scenario: one word for everything, or a word for each kind of place.
+//! Owns: reading and writing both forms.
 
 use std::fmt;
 
@@ -7,25 +7,25 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-/// In which order nodes, or the GPUs of a node, fill up.
+/// Order in which nodes, or the GPUs of a node, are filled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Full ones first.
+    /// Fullest first.
     #[default]
     BinPack,
-    /// Empty ones first.
+    /// Emptiest first.
     Spread,
 }
 
-/// Which of the places that fit is taken.
+/// Strategy for the choice among the places that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
-    /// Nodes, for pods with GPUs.
+    /// Strategy for nodes, for pods with GPUs.
     pub gpu: Strategy,
-    /// Nodes, for pods without.
+    /// Strategy for nodes, for pods without GPUs.
     pub cpu: Strategy,
-    /// The GPUs of a node, for shares of them.
+    /// Strategy for the GPUs of a node, for GPU fractions.
     pub devices: Strategy,
 }
 
@@ -35,7 +35,7 @@ impl Placement {
     }
 }
 
-/// The form with a word for each.
+/// The form with a word for each kind.
 #[derive(Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Each {
@@ -43,7 +43,7 @@ struct Each {
     gpu: Strategy,
     #[serde(default)]
     cpu: Strategy,
-    /// As `gpu` if not given.
+    /// Equal to `gpu` if not given.
     #[serde(default)]
     devices: Option<Strategy>,
 }

@@ -1,5 +1,5 @@
-//! Which pods a workload's pods belong with, and which they keep away from, in the words of
-//! Kubernetes. Owns: names of keys. Does not know about: where pods are.
+//! Pod affinity and anti-affinity of a workload, in the words of Kubernetes. Owns: names of keys.
+//! Does not know about: places of pods.
 
 use std::collections::BTreeMap;
 
@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 
 use super::is_default;
 
-/// Pods with these labels, on nodes with the same value of a label.
+/// Pods with these labels, on nodes with an equal value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PodTerm {
     /// Labels that a pod must have, all of them.
     pub labels: BTreeMap<String, String>,
-    /// The label of nodes; `hostname` is each node on its own.
+    /// The label of nodes; with `hostname` each node is a domain.
     pub topology_key: String,
 }
 
-/// A term that is better kept than not.
+/// A weighted preference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedPodTerm {
-    /// How much better, 1 to 100.
+    /// Weight, 1 to 100.
     pub weight: u32,
-    /// Which pods.
+    /// The term.
     pub term: PodTerm,
 }
 
-/// Demands on the pods that are in the same place.
+/// Requirements on other pods in a domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PodAffinity {
     /// Terms that must all hold.
     #[serde(default, skip_serializing_if = "is_default")]
     pub required: Vec<PodTerm>,
-    /// Terms that make a node better.
+    /// Terms that make a node preferred.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preferred: Vec<WeightedPodTerm>,
 }
 
 impl PodAffinity {
-    /// True if nothing is asked for.
+    /// `true` if there are no terms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.required.is_empty() && self.preferred.is_empty()
     }
 
-    /// The model's terms, of affinity or of anti-affinity.
+    /// The terms of the model, for affinity or anti-affinity.
     ///
     /// # Errors
-    /// A weight that is not allowed, a term about every pod.
+    /// A weight that is not allowed, or a term without labels.
     pub(crate) fn terms(
         &self,
         anti: bool,
@@ -79,7 +79,7 @@ impl PodAffinity {
         Ok((required, self.preferred.iter().map(preference).collect::<Result<_, _>>()?))
     }
 
-    /// As written.
+    /// The written form of the terms of the model.
     pub(crate) fn of(
         required: &[model::PodTerm],
         all: &[model::PodPreference],

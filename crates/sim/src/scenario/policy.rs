@@ -1,4 +1,4 @@
-//! The knobs of the scheduler as a scenario says them. Owns: their words.
+//! Parameters of the scheduler in a scenario. Owns: their names and values.
 
 use std::collections::BTreeMap;
 
@@ -8,150 +8,153 @@ use super::amount::{Count, Span};
 use super::list::OneOrMany;
 use super::placement::Placement;
 
-/// Knobs of the scheduler; what is not given has the scheduler's own default.
+/// Parameters of the scheduler; a value that is not given has the scheduler's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// Whose decisions are made.
+    /// Scheduler whose decisions are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// What is done in each cycle, in order.
+    /// Actions of each cycle, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<OneOrMany<Action>>,
-    /// How much further above its fair share than the taker a queue must be; profile `kai` only.
+    /// Factor by which the saturation of a queue must exceed that of the reclaimer; profile `kai`
+    /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturation_multiplier: Option<Count>,
-    /// True if reclaim may move workloads without counting them as taken; profile `kai` only.
+    /// `true` if reclaim may move workloads without counting them as reclaimed; profile `kai` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consolidating_reclaim: Option<bool>,
-    /// Most workloads of one queue that an action looks at; profile `kai` only.
+    /// Maximum number of workloads of one queue in an action; profile `kai` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<usize>,
-    /// Which queue says how long a victim of reclaim runs at least; profile `kai` only.
+    /// Queue whose minimum run time protects a victim of reclaim; profile `kai` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_runtime: Option<RuntimeFrom>,
-    /// Which of the nodes that fit is taken.
+    /// Placement strategy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// The same for the nodes of single pools.
+    /// Placement strategy of single node pools.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pool_placement: BTreeMap<String, Placement>,
-    /// How capacity that no quota claims is divided.
+    /// Division of capacity that no quota claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_quota: Option<OverQuota>,
-    /// How strongly past use lowers a queue's weight; 1 is full strength.
+    /// Factor by which past usage lowers a queue's weight; 1 is full strength.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_weight: Option<Count>,
-    /// Which past counts as use; none if not given.
+    /// Window of past usage; past usage does not count if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageWindow>,
-    /// Most workloads moved to make room for one.
+    /// Maximum number of workloads moved to make room for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consolidation_moves_max: Option<usize>,
-    /// Least time between two resizes of a workload.
+    /// Minimum time between two resizes of a workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grow_interval: Option<Span>,
-    /// How long a restart takes: so long, and after each shrink twice as long, growth beyond a request waits.
+    /// Duration of a restart: growth beyond a request waits this long, and twice as long after each
+    /// shrink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Span>,
-    /// How long work that started on its queue's lag is not stopped for another's share.
+    /// Time in which work that started on its queue's lag is not stopped for another's share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Span>,
-    /// How long workloads run before another queue may take from them, where no queue says it.
+    /// Minimum run time of workloads before reclaim by another queue, where no queue sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime: Option<Span>,
-    /// The same before a higher priority of their own queue may stop them.
+    /// Minimum run time of workloads before preemption by a higher priority of their queue, where
+    /// no queue sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,
-    /// How long a gang may run with fewer pods than its minimum.
+    /// Maximum time for which a gang may run with fewer pods than its minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_grace: Option<Span>,
-    /// How long the first in line waits before room is kept for it.
+    /// Time that the first workload in the queue waits before room is reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve_after: Option<Span>,
-    /// Most workloads that room is kept for; 0 is none.
+    /// Maximum number of workloads with a reservation; 0 for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservations_max: Option<usize>,
-    /// Most trial placements of one action in one cycle.
+    /// Maximum number of trial placements of one action in one cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_max: Option<u64>,
 }
 
-/// Whose decisions are made.
+/// A scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// Our own.
+    /// The scheduler of Elastane.
     Default,
-    /// Those of KAI-Scheduler.
+    /// KAI-Scheduler.
     Kai,
 }
 
-/// What a decision is made of; the words of KAI are understood too.
+/// An action of a cycle; the names of KAI are accepted too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Start what waited for a place that is free now; profile `default` only.
+    /// Start workloads whose reserved place is free now; profile `default` only.
     Promote,
-    /// Give free resources to the neediest.
+    /// Give free resources to the queues furthest below their share.
     Allocate,
-    /// Shrink elastic pods that hold more than they asked for.
+    /// Shrink elastic pods that hold more than they requested.
     GiveBack,
-    /// Move pods so that free resources come together.
+    /// Move pods to reduce fragmentation.
     #[serde(alias = "consolidation")]
     Consolidate,
-    /// Take from other queues what they hold above their share.
+    /// Reclaim resources that other queues use above their share.
     Reclaim,
-    /// Take from lower priorities of the same queue.
+    /// Preempt lower priorities of the queue.
     Preempt,
-    /// Stop what is left of gangs that lost too many pods.
+    /// Stop the rest of gangs that lost too many pods.
     #[serde(alias = "stalegangeviction")]
     Stale,
-    /// Start elastic pods smaller than they asked for.
+    /// Start elastic pods smaller than requested.
     Fit,
-    /// Double elastic pods into what no other workload wants.
+    /// Double elastic pods into resources that no other workload wants.
     Grow,
 }
 
-/// Which queue says how long a victim of reclaim runs at least.
+/// Queue whose minimum run time protects a victim of reclaim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuntimeFrom {
-    /// The victim's ancestor just below the point where its path and the taker's part.
+    /// The victim's ancestor just below the lowest common ancestor of victim and reclaimer.
     Lca,
-    /// The victim's own.
+    /// The victim's own queue.
     Queue,
 }
 
-/// The past that counts as use.
+/// A window of past usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageWindow {
-    /// Its length.
+    /// Length of the window.
     pub window: Span,
-    /// How it moves.
+    /// Kind of the window.
     #[serde(default)]
     pub kind: WindowKind,
-    /// What is that old counts half.
+    /// Age at which usage counts half; all usage counts fully if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life: Option<Span>,
-    /// How long ago the present one began, if it tumbles.
+    /// Time since the start of the present window, for tumbling windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Span>,
 }
 
-/// How a window moves.
+/// Kind of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowKind {
-    /// It always ends now.
+    /// The window always ends now.
     #[default]
     Sliding,
-    /// One follows the other; each begins with a clean sheet.
+    /// Windows follow one another; each begins with no usage.
     Tumbling,
 }
 
-/// How capacity that no quota claims is divided.
+/// Division of capacity that no quota claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverQuota {

@@ -1,5 +1,5 @@
-//! Queues as a scenario file has them: a department or a project, and what it is entitled to.
-//! Does not know about: the model; `build` converts.
+//! Queues in a scenario file: departments and projects with their shares. Does not know about: the
+//! model; `build` converts.
 
 use std::collections::BTreeMap;
 
@@ -15,97 +15,97 @@ use super::types::{Amounts, Weights};
 pub struct Queue {
     /// Name, unique.
     pub name: String,
-    /// The queue above; none for one directly under the root.
+    /// Name of the parent queue; `None` for one directly under the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// What it is entitled to.
+    /// Quota.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quota: Amounts,
-    /// Most it may hold.
+    /// Limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Amounts,
-    /// Its weights when left-over capacity is divided.
+    /// Weights for the division of capacity above quotas.
     #[serde(default, skip_serializing_if = "is_default")]
     pub weight: Weights,
     /// Queues of higher priority are served first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// What it used in the recent past.
+    /// Recent usage.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage_ppm: UsagePpm,
-    /// How far it is behind its fair share over time.
+    /// Lag behind its fair share over time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lag: Lag,
-    /// How long its workloads run before a higher priority of the same queue may stop them.
+    /// Minimum run time of its workloads before preemption by a higher priority of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,
-    /// How long its workloads run before another queue may take from them.
+    /// Minimum run time of its workloads before reclaim by another queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime: Option<Span>,
-    /// What it is entitled to in each node pool, if every pool has queues of its own.
+    /// Share in each node pool, if every pool has queues of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<String, QueueShare>,
 }
 
-/// What a queue is entitled to in one node pool.
+/// Share of a queue in one node pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueShare {
-    /// What it is entitled to.
+    /// Quota.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quota: Amounts,
-    /// Most it may hold.
+    /// Limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Amounts,
-    /// Its weights when left-over capacity is divided.
+    /// Weights for the division of capacity above quotas.
     #[serde(default, skip_serializing_if = "is_default")]
     pub weight: Weights,
     /// Queues of higher priority are served first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// What it used in the recent past.
+    /// Recent usage.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage_ppm: UsagePpm,
-    /// How far it is behind its fair share over time.
+    /// Lag behind its fair share over time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lag: Lag,
-    /// How long its workloads run before a higher priority of the same queue may stop them.
+    /// Minimum run time of its workloads before preemption by a higher priority of the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preempt_min_runtime: Option<Span>,
-    /// How long its workloads run before another queue may take from them.
+    /// Minimum run time of its workloads before reclaim by another queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_min_runtime: Option<Span>,
 }
 
-/// Millionths of the cluster per resource.
+/// Usage in millionths of the cluster, per resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsagePpm {
-    /// Of its GPUs.
+    /// Usage of GPUs.
     #[serde(skip_serializing_if = "is_default")]
     pub gpu: u32,
-    /// Of its cores.
+    /// Usage of cores.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu: u32,
-    /// Of its memory.
+    /// Usage of memory.
     #[serde(skip_serializing_if = "is_default")]
     pub memory: u32,
 }
 
-/// How far a queue is behind its fair share of the GPUs over time.
+/// Lag of a queue behind its fair share of the GPUs over time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lag {
-    /// GPU-milliseconds; negative where it has had more than its share.
+    /// Lag in GPU-milliseconds; negative if it has had more than its share.
     #[serde(skip_serializing_if = "is_default")]
     pub gpu_ms: i64,
-    /// How long ago its turn began; none while it has none.
+    /// Time since its turn began; `None` if it has no turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Span>,
 }
 
 impl Queue {
-    /// A queue under the root with the usual numbers.
+    /// A queue under the root with default values.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl Queue {
         }
     }
 
-    /// What it is entitled to, as far as that is not said for each pool.
+    /// The share in the default node pool, and in the others unless given there.
     #[must_use]
     pub const fn share(&self) -> QueueShare {
         QueueShare {
@@ -138,7 +138,7 @@ impl Queue {
         }
     }
 
-    /// A queue that is entitled to this.
+    /// A queue with this share.
     #[must_use]
     pub fn with(name: &str, share: QueueShare) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Reading: YAML or JSON (which is YAML) to scenario types, with the position of every fault.
-//! Owns: the one use of the YAML library. Does not know about: what a scenario means.
+//! Reading: YAML or JSON (which is YAML) to scenario types, with the position of every error. Owns:
+//! the one use of the YAML library. Does not know about: the meaning of a scenario.
 
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::VERSION;
 use crate::Error;
 
-/// A value and where it stood. The position is not part of the value.
+/// A value and its position. The position is not part of the value.
 #[derive(Debug, Clone, Default)]
 pub struct At<T> {
     /// The value.
@@ -31,7 +31,7 @@ impl<T: PartialEq> PartialEq for At<T> {
 }
 
 impl<T> At<T> {
-    /// A fault at this place.
+    /// An error at this position.
     pub(crate) fn fault(&self, message: impl Into<String>) -> Error {
         Error::Scenario { line: self.line, column: self.column, message: message.into() }
     }
@@ -58,7 +58,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
     }
 }
 
-/// What is read when the rest cannot be: the version says whether the file is ours at all.
+/// The part that is read if the rest is invalid: the version shows whether the file is a scenario.
 #[derive(Deserialize)]
 struct Version {
     version: Option<At<u32>>,
@@ -67,7 +67,7 @@ struct Version {
 /// Reads a document.
 ///
 /// # Errors
-/// The first fault, with its position; for an unknown key the nearest known one.
+/// The first error, with its position; for an unknown key also the nearest known one.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let wrong = match parse::<T>(text) {
         Ok(value) => return Ok(value),
@@ -90,7 +90,7 @@ pub(crate) fn wrong_version(version: &At<u32>) -> Error {
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
-    // The size of a scenario is bounded by its own limits, with texts that name them.
+    // The size of a scenario is bounded by its own limits, whose errors name them.
     let options =
         serde_saphyr::options! { budget: None, with_snippet: false, strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options)

@@ -1,4 +1,4 @@
-//! What happens in a scenario, and what is expected after it. Owns: names of keys.
+//! Steps of a scenario, and expectations after them. Owns: names of keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,59 +13,59 @@ use super::policy::Action;
 use super::read::At;
 use super::types::{Amounts, Node, Place, Weights, Workload};
 
-/// One thing that happens, and what is expected then. At most one of the actions is given.
+/// A step and the expectation after it. At most one of the actions is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// New workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<At<Submit>>,
-    /// Workloads that are taken away, with what is left of them.
+    /// Workloads to delete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete: Option<OneOrMany<String>>,
-    /// Workloads whose processes end well.
+    /// Workloads whose processes end with success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<OneOrMany<String>>,
-    /// Workloads that are stopped and kept.
+    /// Workloads to suspend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<OneOrMany<String>>,
-    /// Suspended workloads that want to run again.
+    /// Suspended workloads to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<OneOrMany<String>>,
-    /// Workloads that are no longer held back.
+    /// Gated workloads to release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ungate: Option<OneOrMany<String>>,
-    /// Workloads of which the first pod that runs fails.
+    /// Workloads whose first running pod fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail: Option<OneOrMany<String>>,
-    /// New numbers of a queue; what is not given stays.
+    /// New values of a queue; values that are not given stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaChange>,
-    /// Time passes; the scheduler runs whenever it asked to be woken.
+    /// Time that passes; the scheduler runs whenever it requested to be woken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advance: Option<Span>,
-    /// So many decisions, and no more.
+    /// Exact number of decisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<At<Cycles>>,
-    /// What was being stopped is gone.
+    /// Stopping pods that terminate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<Gone>,
-    /// A new machine.
+    /// A new node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub add_node: Option<At<Node>>,
-    /// Machines to which no new pods may come.
+    /// Nodes that accept no new pods from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon: Option<OneOrMany<String>>,
-    /// Machines to which pods may come again.
+    /// Nodes that accept new pods again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncordon: Option<OneOrMany<String>>,
-    /// Machines to which no new pods may come and whose pods are to leave.
+    /// Nodes to drain: they accept no new pods, and their pods leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<OneOrMany<String>>,
-    /// Machines that are taken away; nothing may be on them.
+    /// Nodes to remove, which must have no pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remove_node: Option<OneOrMany<String>>,
-    /// Machines that are lost, with all that runs on them.
+    /// Nodes that are lost, with all that runs on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lose_node: Option<OneOrMany<String>>,
     /// GPUs that are lost, with all that runs on them.
@@ -74,7 +74,7 @@ pub struct Step {
     /// GPUs that are in service again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_gpu: Option<Place>,
-    /// What is expected now.
+    /// Expected state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<At<Expect>>,
 }
@@ -110,7 +110,7 @@ impl<'de> Deserialize<'de> for Submit {
 }
 
 impl Step {
-    /// The new workloads; a single one stands where the step says `submit`.
+    /// The new workloads; a single one has the position of `submit`.
     pub(crate) fn submitted(&self) -> Option<Vec<At<Workload>>> {
         let submit = self.submit.as_ref()?;
         let mut workloads = submit.value.0.clone();
@@ -121,12 +121,12 @@ impl Step {
     }
 }
 
-/// So many decisions, each made of all actions of the policy or of those given.
+/// A number of decisions, each with all actions of the policy or with those given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycles {
-    /// How many.
+    /// Number of decisions.
     pub count: u32,
-    /// What each is made of, in order.
+    /// Actions of each decision, in order; those of the policy if `None`.
     pub actions: Option<Vec<Action>>,
 }
 
@@ -182,23 +182,23 @@ impl<'de> Deserialize<'de> for Cycles {
     }
 }
 
-/// Which of the pods that are being stopped are gone.
+/// Stopping pods that terminate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gone {
-    /// All.
+    /// All stopping pods.
     All,
-    /// Those of these workloads.
+    /// The stopping pods of these workloads.
     Of(OneOrMany<String>),
 }
 
-/// New numbers of a queue.
+/// New values of a queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaChange {
-    /// Which queue.
+    /// Name of the queue.
     pub project: String,
-    /// In which node pool; `default` if not given.
+    /// Node pool; `default` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// Quota.
@@ -215,12 +215,12 @@ pub struct QuotaChange {
     pub priority: Option<u32>,
 }
 
-/// What is expected; what is not given may be anything.
+/// An expected state; a field that is not given may have any value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// What each GPU of a node holds, in order: `a2 a2 b1:0.5+c1:0.3 .`; `!` marks what is being
-    /// stopped.
+    /// Occupants of each GPU of a node, in order: `a2 a2 b1:0.5+c1:0.3 .`; `!` marks a pod that is
+    /// being stopped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gpus: BTreeMap<String, String>,
     /// Every workload with a pod that waits and has no place, in order of creation.
@@ -232,11 +232,11 @@ pub struct Expect {
     /// Single queues.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, ExpectQueue>,
-    /// Every workload that was stopped by this step's decisions, with the codes.
+    /// Every workload stopped by the decisions of this step, with the codes of the causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<BTreeMap<String, OneOrMany<String>>>,
-    /// How many decisions of a kind this step led to: `bind`, `reserve`, `unreserve`, `evict`,
-    /// `move`, `resize`.
+    /// Number of decisions of a kind in this step: `bind`, `reserve`, `unreserve`, `evict`, `move`,
+    /// `resize`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub decisions: BTreeMap<DecisionKind, u32>,
 }
@@ -247,7 +247,7 @@ pub struct Expect {
 pub enum DecisionKind {
     /// A pod starts.
     Bind,
-    /// A place is kept for a pod.
+    /// A place is reserved for a pod.
     Reserve,
     /// A reserved place is given up.
     Unreserve,
@@ -260,7 +260,7 @@ pub enum DecisionKind {
 }
 
 impl DecisionKind {
-    /// The word for it.
+    /// The keyword of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -274,7 +274,7 @@ impl DecisionKind {
     }
 }
 
-/// What is expected of a workload.
+/// Expected state of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectWorkload {
@@ -282,51 +282,51 @@ pub struct ExpectWorkload {
     /// `finished`, `gone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<super::State>,
-    /// The nodes its pods are on, in pod order, each once.
+    /// Nodes of its pods, in pod order, each once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<OneOrMany<String>>,
-    /// GPUs it holds.
+    /// Number of GPUs that it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Count>,
-    /// Pods that run.
+    /// Number of running pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
-    /// Pods with a place that is still being freed, whether they run elsewhere or not.
+    /// Number of pods with a place that is still being freed, whether they run elsewhere or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipelined: Option<u32>,
-    /// Pods that are being stopped, and have no other place.
+    /// Number of pods that are being stopped, and have no other place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releasing: Option<u32>,
-    /// Single pods, in their order; those not listed may be anything.
+    /// Single pods, in their order; pods that are not listed may have any state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<ExpectTask>,
-    /// Codes of why it waits, in order.
+    /// Codes of the reasons why it waits, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<OneOrMany<String>>,
 }
 
-/// What is expected of a pod; what is not given may be anything.
+/// Expected state of a pod; a field that is not given may have any value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectTask {
     /// State.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<ExpectState>,
-    /// The node it is on, or will be on.
+    /// Its current or future node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// GPUs it holds there.
+    /// Number of GPUs that it holds there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Count>,
-    /// Indices of them.
+    /// Indices of these GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<u32>>,
-    /// Any names for them: the same name is the same GPU, another name is another GPU.
+    /// Arbitrary names for these GPUs: equal names mean one GPU, different names different GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<OneOrMany<String>>,
 }
 
-/// State of a pod, as expected.
+/// Expected state of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectState {
@@ -340,13 +340,13 @@ pub enum ExpectState {
     Pipelined,
     /// Is being stopped, and has no other place.
     Releasing,
-    /// Wants no place.
+    /// Does not want a place.
     #[serde(alias = "suspended", alias = "succeeded", alias = "failed")]
     Ended,
 }
 
 impl ExpectState {
-    /// The word for it.
+    /// The keyword of the state.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -359,29 +359,29 @@ impl ExpectState {
     }
 }
 
-/// What is expected of a queue, in all pools together.
+/// Expected state of a queue, in all pools together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectQueue {
-    /// GPUs its workloads hold.
+    /// Number of GPUs that its workloads hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Count>,
-    /// GPUs it is entitled to, as of the last decision.
+    /// Fair share in GPUs as of the last decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_share: Option<Count>,
-    /// The same in single node pools.
+    /// Expected state in single node pools.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<String, ExpectPool>,
 }
 
-/// What is expected of a queue in one node pool.
+/// Expected state of a queue in one node pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectPool {
-    /// GPUs its workloads hold there.
+    /// Number of GPUs that its workloads hold there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Count>,
-    /// GPUs it is entitled to there, as of the last decision.
+    /// Fair share in GPUs there as of the last decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_share: Option<Count>,
 }

@@ -1,8 +1,8 @@
-//! Taints of nodes and what tolerates them, as written. Owns: names of keys and effects.
+//! Taints of nodes and tolerations of pods, as written. Owns: names of keys and effects.
 
 use serde::{Deserialize, Serialize};
 
-/// A mark on a node that keeps pods away.
+/// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taint {
@@ -11,11 +11,11 @@ pub struct Taint {
     /// Value.
     #[serde(default)]
     pub value: String,
-    /// What it does.
+    /// Effect on pods that do not tolerate it.
     pub effect: Effect,
 }
 
-/// What a taint does; the words are those of Kubernetes.
+/// Effect of a taint; the words are those of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     /// Pods are not placed here.
@@ -36,7 +36,7 @@ impl From<model::Effect> for Effect {
     }
 }
 
-/// What makes a pod ignore a taint; what is not given matches everything.
+/// A toleration of taints; a field that is not given matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Toleration {

@@ -16,33 +16,33 @@ use super::pod_affinity::PodAffinity;
 use super::read::At;
 use super::taint::{Taint, Toleration};
 
-/// How the world around the scheduler behaves.
+/// Behaviour of the environment of the scheduler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct World {
-    /// What becomes of an evicted pod.
+    /// Treatment of an evicted pod.
     #[serde(default)]
     pub evicted: Evicted,
-    /// When a pod that is being stopped is gone.
+    /// Time when a stopped pod terminates.
     #[serde(default)]
     pub releasing: Releasing,
-    /// When the scheduler runs.
+    /// Times of decisions.
     #[serde(default)]
     pub schedule: Schedule,
 }
 
-/// What becomes of an evicted pod.
+/// Treatment of an evicted pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evicted {
-    /// It waits for a place again.
+    /// The pod waits for a place again.
     #[default]
     Pending,
-    /// It does not come back.
+    /// The pod does not come back.
     Gone,
 }
 
-/// When a pod that is being stopped is gone.
+/// Time when a stopped pod terminates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Releasing {
@@ -53,33 +53,33 @@ pub enum Releasing {
     UntilGone,
 }
 
-/// When the scheduler runs.
+/// Times of decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
-    /// After each step, until nothing more happens.
+    /// After each step, until a decision changes nothing.
     #[default]
     ToRest,
-    /// Only at steps `cycles`.
+    /// Only in steps `cycles`.
     ByHand,
 }
 
-/// A machine, or several that are alike.
+/// A node, or several equal nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Name; with `count`, numbers from 1 are appended.
     pub name: String,
-    /// How many.
+    /// Number of nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// GPUs of each.
+    /// Number of GPUs of each node.
     #[serde(default)]
     pub gpus: u32,
     /// Memory of each GPU: one size for all, or a list with one for each.
     #[serde(default = "gpu_memory")]
     pub gpu_memory: OneOrMany<Size>,
-    /// The MIG instances that its GPUs are divided into: each of them, or a list with one for each.
+    /// MIG instances of its GPUs: one value for all, or a list with one for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mig: Option<OneOrMany<Mig>>,
     /// Cores.
@@ -88,7 +88,7 @@ pub struct Node {
     /// Main memory.
     #[serde(default = "node_memory")]
     pub memory: Size,
-    /// Most pods at a time.
+    /// Maximum number of pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods_max: Option<u32>,
     /// Labels.
@@ -97,13 +97,13 @@ pub struct Node {
     /// Taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// Indices of GPUs that are out of service: pods that are there stay, and no others come.
+    /// Indices of GPUs that are out of service: present pods stay, and no others are placed there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_service: Vec<u32>,
-    /// True if new pods may not come.
+    /// `true` if it accepts no new pods.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cordoned: bool,
-    /// True if its pods are to leave it, too.
+    /// `true` if it accepts no new pods, and its pods are to leave.
     #[serde(default, skip_serializing_if = "is_default")]
     pub draining: bool,
 }
@@ -149,15 +149,15 @@ pub struct Weights {
     pub memory: Option<u32>,
 }
 
-/// A workload, or several that are alike.
+/// A workload, or several equal workloads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Name, unique in its project; with `count`, numbers from 1 are appended.
     pub name: String,
-    /// The queue it belongs to.
+    /// Name of its queue.
     pub project: String,
-    /// How many.
+    /// Number of workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// GPUs of each pod.
@@ -169,174 +169,174 @@ pub struct Workload {
     /// Main memory of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Higher goes first inside its project; if not given 50, and 100 for what is not
-    /// preemptible; in profile `kai` always 50.
+    /// Priority in its project, higher first; if not given 50, or 100 if it is not preemptible; in
+    /// profile `kai` always 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// The same for its pods above the minimum, if that is lower.
+    /// Priority of its pods above the minimum, if that is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_priority: Option<u32>,
-    /// True if it may be evicted for others. If not given it may; in profile `kai` it may if its
+    /// `true` if it may be evicted for others. If not given `true`; in profile `kai` `true` if its
     /// priority is below 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptible: Option<bool>,
-    /// True if its number of GPUs may be halved to fit and doubled to fill.
+    /// `true` if its number of GPUs may be halved to fit, and doubled into free GPUs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub elastic: bool,
-    /// Pods; 1 if not given.
+    /// Number of pods; 1 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<u32>,
-    /// Fewest pods that make sense together; all of them if not given.
+    /// Minimum number of pods; all of them if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods_min: Option<u32>,
-    /// Labels a node must have.
+    /// Labels that a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub selector: BTreeMap<String, String>,
-    /// Node pools it may go to, the best first; all of its pods are in one. A node's pool is its
-    /// label `node-pool`, or `default`.
+    /// Node pools it may use, the most preferred first; all of its pods are in one. A node's pool
+    /// is its label `node-pool`, or `default`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<String>,
-    /// More that a node's labels must be, or should be.
+    /// Further required or preferred labels of nodes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub affinity: NodeAffinity,
-    /// Taints that do not matter.
+    /// Taints that its pods tolerate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// Labels of its pods, by which others ask for them.
+    /// Labels of its pods, to which pod affinity refers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Pods that its pods belong with.
+    /// Pods near which its pods are placed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pod_affinity: PodAffinity,
-    /// Pods that its pods keep away from.
+    /// Pods away from which its pods are placed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pod_anti_affinity: PodAffinity,
-    /// Pods that are not alike, set by set; then the keys for one kind of pod are not used.
+    /// Pod sets, if its pods are not equal; then the keys for equal pods are not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pod_sets: Vec<At<PodSet>>,
-    /// Groups of its pod sets, those above before those in them.
+    /// Groups of its pod sets, parents before children.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<At<Group>>,
-    /// Fewest of its groups and sets that make sense together; all of them if not given.
+    /// Minimum number of its groups and sets; all of them if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children_min: Option<u32>,
-    /// How close together all its pods belong.
+    /// Topology constraint on all its pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyConstraint>,
-    /// Nobody is stopped for it before it has waited so long.
+    /// Minimum wait before it may preempt others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption_delay: Option<Span>,
-    /// True if it is suspended: it wants no place.
+    /// `true` if it is suspended, and does not want a place.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspended: bool,
-    /// True if something outside holds its pods back until a step `ungate`.
+    /// `true` if its pods are gated until a step `ungate`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gated: bool,
-    /// Its pods end one by one, each after `runs_for`, and run again until so many runs have
-    /// finished; `pods` is how many run at a time.
+    /// Number of runs after which it finishes: its pods end one by one, each after `runs_for`, and
+    /// run again until then. `pods` is the number of parallel runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<u32>,
-    /// Failures after which it is given up; 6 if not given.
+    /// Number of failures after which it fails; 6 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<u32>,
-    /// How long ago it was created.
+    /// Time since its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age: Option<Span>,
-    /// How long ago a pod of it was last given a place.
+    /// Time since a pod of it was last placed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Span>,
-    /// How long ago it last changed size.
+    /// Time since its last resize.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resized: Option<Span>,
-    /// How long ago it last saved its progress.
+    /// Time since its last checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpointed: Option<Span>,
-    /// How often it was stopped for others, moved or resized.
+    /// Number of times it was evicted, moved or resized.
     #[serde(default, skip_serializing_if = "is_default")]
     pub restarts: u32,
-    /// For how long it has had fewer pods than its minimum, some of them running.
+    /// Time for which it has had fewer pods than its minimum, some of them running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<Span>,
-    /// How long ago it was last evicted.
+    /// Time since its last eviction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_evicted: Option<Span>,
-    /// In how long it is looked at first (back-off).
+    /// Time until it is considered again (back-off).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Span>,
-    /// It is over so long after its last start at the latest; the scheduler knows.
+    /// Maximum run time after its last start; known to the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Span>,
-    /// It finishes when it has run so long since its last start; the scheduler does not know.
+    /// Run time after its last start; not known to the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_for: Option<Span>,
-    /// It finishes when its running pods have worked so long together: twice as many take half as
-    /// long. The scheduler does not know.
+    /// Total run time of its pods until it finishes: twice as many pods take half as long. Not
+    /// known to the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Span>,
-    /// For so long after its start a pod does not work yet.
+    /// Time after its start in which a pod does not work yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<Span>,
-    /// What becomes of its evicted pods; as the world says if not given.
+    /// Treatment of its evicted pods; that of the world if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicted: Option<Evicted>,
-    /// Where its pods are at the start, in order; pods without an entry wait. If one of them asks
-    /// for something of its own, each pod is a pod set, and `pods_min` of them are needed.
+    /// Initial states of its pods, in order; pods without an entry wait. If one of them has a
+    /// request of its own, each pod is a pod set, and `pods_min` of them are needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<At<Task>>,
 }
 
-/// Where a pod is at the start.
+/// Initial state of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// State.
     #[serde(default)]
     pub state: TaskState,
-    /// The node it is on.
+    /// Node of the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Indices of the GPUs it holds there.
+    /// Indices of the GPUs that it holds there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<u32>,
-    /// The place reserved for its next run.
+    /// Place reserved for its next run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Place>,
-    /// What it asks for itself, where that differs from the other pods.
+    /// GPU request, where that differs from the other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuAsk>,
-    /// Its own cores.
+    /// Cores, where they differ from the other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Count>,
-    /// Its own main memory.
+    /// Main memory, where it differs from the other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Labels its node must have beside those of the workload.
+    /// Labels that its node must have besides those of the workload.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub selector: BTreeMap<String, String>,
-    /// Pods of a higher one are placed before the others.
+    /// Pods of a higher priority are placed before the others.
     #[serde(default, skip_serializing_if = "is_default")]
     pub task_priority: u32,
-    /// It does not come back once it is gone.
+    /// `true` if it does not come back after its termination.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unwanted: bool,
 }
 
-/// State of a pod at the start.
+/// Initial state of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskState {
-    /// Waits for a place, or for the one reserved for it.
+    /// Waits for a place, or for its reserved place.
     #[default]
     Pending,
     /// Holds its place.
     #[serde(alias = "bound", alias = "binding", alias = "allocated")]
     Running,
-    /// Is being stopped; holds its place until it is gone.
+    /// Is being stopped; holds its place until it terminates.
     Releasing,
-    /// Has ended, or is not wanted.
+    /// Has ended, or does not want a place.
     #[serde(alias = "failed")]
     Ended,
-    /// Has ended well: what is left of its gang is not stale.
+    /// Has ended with success: the rest of its gang is not stale.
     Succeeded,
 }
 
@@ -352,7 +352,7 @@ pub struct Place {
 }
 
 impl Task {
-    /// True if it asks for something of its own.
+    /// `true` if it has a request of its own.
     pub(crate) fn is_unlike(&self) -> bool {
         let Self { gpu, cpu, memory, selector, task_priority, .. } = self;
         gpu.is_some()
@@ -364,7 +364,7 @@ impl Task {
 }
 
 impl Node {
-    /// A node without GPUs and with the usual rest.
+    /// A node without GPUs and with default values.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -392,7 +392,7 @@ impl Workload {
         Self { name: name.to_owned(), project: project.to_owned(), ..Self::default() }
     }
 
-    /// Gives it its pods: one set without a name in its own keys, others in a list.
+    /// Sets its pod sets: one set without a name in its own keys, others in a list.
     pub fn set_pods(&mut self, mut sets: Vec<PodSet>) {
         match sets.pop() {
             Some(only) if sets.is_empty() && only.name.is_empty() => {
@@ -411,7 +411,7 @@ impl Workload {
         }
     }
 
-    /// Which keys for one kind of pod it has.
+    /// Names of its keys for equal pods.
     pub(crate) fn own_keys(&self) -> Vec<&'static str> {
         let given = [
             ("gpu", self.gpu.is_some()),

@@ -1,4 +1,4 @@
-//! The parts of a workload as a scenario has them. Owns: which form a workload is written in.
+//! The parts of a workload in a scenario. Owns: the form in which a workload is written.
 
 use model::{Cluster, PodSetSpec, WorkloadSpec};
 
@@ -25,7 +25,7 @@ pub(super) fn write(cluster: &Cluster, spec: &WorkloadSpec, workload: &mut Workl
     workload.children_min = spec.children_min;
 }
 
-/// The name of a pod set: with its group where others have the same.
+/// The name of a pod set, with its group if other sets have that name.
 fn name(spec: &WorkloadSpec, set: &PodSetSpec) -> String {
     let is_alone = spec.pod_sets.iter().filter(|other| other.name == set.name).count() == 1;
     match set.group.filter(|_| !is_alone) {

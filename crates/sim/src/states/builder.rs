@@ -1,5 +1,4 @@
-//! Putting a state together. Owns: numbering and the shortest way to say "a one-GPU job runs
-//! here".
+//! Construction of a state. Owns: numbering, and short functions for common workloads.
 
 use model::{
     Cluster, DeviceShare, GpuRequest, NodeSpec, Placement, PodBinding, PodRequest, PodSetSpec,
@@ -56,13 +55,13 @@ impl Builder {
         id
     }
 
-    /// A gang that waits.
+    /// Adds a pending gang.
     pub(super) fn pending(&mut self, queue: QueueId, pods: u32, gpus: u32) {
         self.workload(queue, pods, gpus);
     }
 
-    /// A gang of one-GPU pods that waits and must be in one of 5 zones, each of 10 blocks of 10
-    /// racks; nodes are dealt to the racks in order.
+    /// Adds a pending gang of one-GPU pods that must be in one of 5 zones, each of 10 blocks of 10
+    /// racks; nodes are assigned to the racks in order.
     pub(super) fn pending_in_one_zone(&mut self, queue: QueueId, pods: u32) {
         let ids: Vec<_> = self.cluster.nodes().iter().map(|(id, _)| id).collect();
         for (number, id) in (0_u64..).zip(ids) {
@@ -81,7 +80,7 @@ impl Builder {
         self.add(spec);
     }
 
-    /// A one-GPU job on this GPU.
+    /// Adds a one-GPU job that runs on this GPU.
     pub(super) fn running(&mut self, queue: QueueId, node: u32, gpu: u32) {
         let id = self.workload(queue, 1, 1);
         let device = DeviceShare { gpu, millis: GPU_MILLIS };
@@ -90,12 +89,12 @@ impl Builder {
         self.cluster.set_binding(pod, PodBinding::at(place));
     }
 
-    /// Every GPU held by a one-GPU job of a queue with one quota; gangs pending in one with
-    /// another; what is left over has no taker.
+    /// Gives every GPU to a one-GPU job of a queue with quota `held`, and adds pending gangs in a
+    /// queue with quota `deserved`; no queue has a weight above its quota.
     pub(super) fn full_with_pending(&mut self, held: u64, deserved: u64, gangs: &[(u32, u32)]) {
         let running = self.queue("queue-0", None, held, 0);
         let pending = self.queue("queue-1", None, deserved, 0);
-        // Jobs are dealt out to the nodes one by one, as the published benchmark does.
+        // Jobs are assigned to the nodes one by one, as in the published benchmark.
         for gpu in 0..8 {
             (0..self.nodes).for_each(|node| self.running(running, node, gpu));
         }

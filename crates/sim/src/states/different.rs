@@ -1,5 +1,5 @@
-//! States in which every workload differs from every other. Owns: what they differ in, which follows
-//! from the number of each alone, and the tree of queues. CPU and memory bind here.
+//! States in which every workload differs from every other. Owns: the differences, which follow
+//! from the number of each workload alone, and the tree of queues. CPU and memory are scarce here.
 
 use std::ops::Range;
 
@@ -12,20 +12,20 @@ use units::{GPU_MILLIS, Resources};
 
 use crate::rng::Rng;
 
-/// Queues below each, level by level: 1,000 that hold workloads.
+/// Number of queues below each queue, by level: 1,000 that hold workloads.
 const BRANCHES: [usize; 4] = [5, 5, 4, 10];
-/// Numbers from which on workloads come later than the others.
+/// First sequence number of workloads added after the initial ones.
 const SEQ_OF_OTHERS: u64 = 1 << 32;
 const MODELS: [&str; 4] = ["large", "medium", "small", "tiny"];
 
-/// A cluster whose workloads all differ.
+/// A cluster in which all workloads differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Different {
-    /// Workloads that wait.
+    /// Number of pending workloads.
     pub pending: u32,
-    /// The part of all GPUs that is held, in percent.
+    /// Percentage of all GPUs that is held.
     pub held_percent: u64,
-    /// Node pools that divide the nodes; 1: none.
+    /// Number of node pools; 1 for none.
     pub pools: u32,
 }
 
@@ -34,13 +34,13 @@ struct Draw {
     rng: Rng,
     leaves: Vec<QueueId>,
     pools: u32,
-    /// Workloads that run so far.
+    /// Number of running workloads so far.
     held: usize,
     seq: u64,
 }
 
 impl Different {
-    /// Builds it with `nodes` nodes.
+    /// Builds the cluster with `nodes` nodes.
     #[must_use]
     pub fn build(self, nodes: u32) -> Cluster {
         let mut draw = Draw::new(Cluster::new(), 1, self.pools);
@@ -62,7 +62,7 @@ impl Different {
         draw.cluster
     }
 
-    /// Another workload for a cluster that was built so: one for each number, from 1.
+    /// Another workload for a cluster built by [`Self::build`]; different for each number, from 1.
     #[must_use]
     pub fn another(self, cluster: &Cluster, number: u64) -> WorkloadSpec {
         let mut draw = Draw::new(Cluster::new(), 1 + number, self.pools);
@@ -98,12 +98,12 @@ impl Draw {
         self.cluster.add_node(spec);
     }
 
-    /// Queues below one, each of which deserves an equal part of so many GPUs.
+    /// Adds queues below one, each with an equal part of `gpus` GPUs as its quota.
     fn queues(&mut self, parent: Option<QueueId>, branches: &[usize], gpus: u64) {
         let Some((&count, below)) = branches.split_first() else { return };
         for number in 0..count as u64 {
             self.seq += 1;
-            // What cannot be divided goes to the first.
+            // The remainder goes to the first queues.
             let part = gpus / count as u64 + u64::from(number < gpus % count as u64);
             let quota = Resources { gpu_millis: part * GPU_MILLIS, ..Resources::UNLIMITED };
             let share = Share {
@@ -128,7 +128,8 @@ impl Draw {
         u32::try_from(self.below(end.into())).unwrap_or(0)
     }
 
-    /// A workload unlike all others: sizes, CPU, memory, affinity, priority and queue are drawn.
+    /// A workload that differs from all others: sizes, CPU, memory, affinity, priority and queue
+    /// are random.
     fn spec(&mut self) -> WorkloadSpec {
         self.seq += 1;
         let (gpu, gpus) = match self.below(20) {
@@ -179,7 +180,7 @@ impl Draw {
         id
     }
 
-    /// So much of a node's GPUs is held by workloads of one pod, each of another size.
+    /// Fills `percent` of a node's GPUs with workloads of one pod, of different sizes.
     fn hold(&mut self, node: NodeId, percent: u64) {
         let gpus = self.cluster.nodes()[node].gpus.len() as u64;
         let held = u32::try_from(gpus * percent / 100).unwrap_or(u32::MAX);
@@ -205,7 +206,7 @@ impl Draw {
             constraints.pools.push(pool);
         }
         let set = PodSetSpec { constraints, ..request.into() };
-        // In turn, so that each holds about what it deserves.
+        // Round robin, so that each queue holds about its quota.
         let queue = self.leaves[self.held % self.leaves.len()];
         self.held += 1;
         let mut spec = WorkloadSpec::new(format!("held-{}", self.seq), queue, self.seq, set);

@@ -1,5 +1,5 @@
-//! The states decisions are measured on, by name and size. Every node has 8 GPUs; CPU and
-//! memory never bind. Source: benchmarks reference §1 and §2.
+//! Benchmark states for decisions, by name and size. Every node has 8 GPUs; CPU and memory are
+//! never scarce. Source: benchmarks reference §1 and §2.
 
 mod builder;
 mod different;
@@ -21,15 +21,16 @@ pub enum State {
     /// Every GPU held by a one-GPU job of a queue that deserves nothing; one gang of N/10 pods of
     /// 8 GPUs pending in a queue that deserves everything.
     ReclaimGang,
-    /// The same with a gang of N/2 pods.
+    /// As `ReclaimGang`, with a gang of N/2 pods.
     ReclaimHalf,
     /// 8 running one-GPU jobs per node in a queue that deserves nothing and 8 pending ones per
     /// node in a queue that deserves them all.
     ReclaimSingles,
     /// Full of one-GPU jobs; a gang of 10 × 8 GPUs whose queue is one GPU short of deserving it.
     OneShort,
-    /// One GPU of every node free, the rest held by one-GPU jobs; the same gang, whose queue is
-    /// one GPU short: what is free is enough on paper, so that every node has to be looked at.
+    /// One GPU of every node free, the rest held by one-GPU jobs; the gang of `OneShort`, whose
+    /// queue is one GPU short: the free GPUs are enough in sum, so that every node has to be
+    /// examined.
     OneShortScattered,
     /// 3 of 8 GPUs busy on every node; gangs of 10 × 6 GPUs pending, as many as have room.
     Fragmented,
@@ -57,7 +58,7 @@ impl State {
         Self::Full,
     ];
 
-    /// Its name.
+    /// Name of the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,7 +75,7 @@ impl State {
         }
     }
 
-    /// Builds it with `nodes` nodes.
+    /// Builds the state with `nodes` nodes.
     #[must_use]
     pub fn build(self, nodes: u32) -> Cluster {
         let count = u64::from(nodes);

@@ -1,5 +1,5 @@
-//! What would happen on a server if something were asked of it. Owns: asking a machine that goes on
-//! from what the server has stored, and what came of it for what was submitted.
+//! Prediction of the effect of requests on a server. Owns: executing requests on a machine that
+//! continues from the stored state of the server, and the outcome for the submitted workloads.
 //!
 //! ```text
 //!  steps of a scenario, submissions --> inputs of the machine --> its decisions, places, reasons
@@ -18,59 +18,61 @@ use crate::play::Asking;
 use crate::report::{self, Decision, Task};
 use crate::scenario::Step;
 
-/// Most times everything that is under way goes on after a question, before it is said that the
-/// scheduler does not come to rest.
+/// Maximum number of rounds after a request, before the call fails because the scheduler does not
+/// stop deciding.
 const TURNS_MAX: u32 = 4000;
 
-/// Something that is asked of a server.
+/// A request to a server.
 #[derive(Debug, Clone)]
 pub enum Asked {
-    /// A step of a scenario, without what takes time and what is expected.
+    /// A step of a scenario that takes no time and has no expectation.
     Step(Box<Step>),
-    /// A workload of the project with this id.
+    /// Submission of a workload to the project with this id.
     Submission(u64, Box<WorkloadSpec>),
-    /// A change of the inference with this id from its newest revision, which has the second id, to the
-    /// next one; a replica of those before makes room.
+    /// A change of the inference with this id from its newest revision, which has the second id, to
+    /// the next one; a replica of the earlier revisions makes room.
     Replacement(Uuid, Uuid, Box<WorkloadSpec>),
 }
 
-/// What would happen.
+/// The predicted effect of requests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WouldHappen {
-    /// What the scheduler would decide because of what was asked.
+    /// Decisions of the scheduler because of the requests.
     pub decisions: Vec<Decision>,
-    /// Where the pods of what was submitted would be.
+    /// Places of the pods of submitted workloads.
     pub tasks: Vec<Task>,
-    /// Why some of it would wait.
+    /// Submitted workloads that would wait, with the reasons.
     pub waiting: Vec<WouldWait>,
 }
 
-/// Why a workload would wait.
+/// A workload that would wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WouldWait {
     /// Its project.
     pub project: String,
     /// Its name.
     pub workload: String,
-    /// Why.
+    /// Reasons why it would wait.
     pub reasons: Vec<ReasonView>,
-    /// The long answer, in lines for people.
+    /// Detailed diagnosis, as lines of text.
     pub lines: Vec<String>,
-    /// Another that waits for the same and has the long answer.
+    /// Name of an equal workload that has the detailed diagnosis.
     pub like: Option<String>,
 }
 
-/// Asks a server; the long answer is given for so many workloads that are not alike.
+/// Predicts the effect of requests; up to `explained_max` workloads that are not equal get a
+/// detailed diagnosis.
 ///
 /// # Errors
-/// No state can be built of it; something of what is asked is not there, or would be refused.
+/// No state can be built from the rows; a request names an object that does not exist, or would be
+/// refused.
 pub fn what_if(
     stored: StoredState,
     asked: &[Asked],
     explained_max: usize,
 ) -> Result<WouldHappen, Error> {
     let mut question = Question { asking: Asking::of(Machine::of(stored)?), submitted: Vec::new() };
-    // What would happen without being asked is no answer.
+    // Effects that occur without the requests are no part of the answer.
     question.rest(&mut Vec::new())?;
     let mut decisions = Vec::new();
     for one in asked {
@@ -93,14 +95,14 @@ pub fn what_if(
     Ok(WouldHappen { decisions, tasks, waiting })
 }
 
-/// A server that is asked, and what was submitted.
+/// A server under prediction, and the submitted workloads.
 struct Question {
     asking: Asking,
     submitted: Vec<Uuid>,
 }
 
 impl Question {
-    /// Lets everything happen that needs no time.
+    /// Continues everything that takes no time.
     fn rest(&mut self, decisions: &mut Vec<Decision>) -> Result<(), Error> {
         for _ in 0..TURNS_MAX {
             if let (Some(plan), Some((cluster, _))) =
@@ -115,7 +117,7 @@ impl Question {
         Err(Error::Internal { message: "the scheduler does not come to rest".to_owned() })
     }
 
-    /// The workload with this id, and its place in what the scheduler sees.
+    /// The workload with this id, and its id in the model.
     fn seen(&self, id: Uuid) -> Option<(&WorkloadView, WorkloadId)> {
         let view = self.asking.machine.view()?;
         let workload = view.workloads.get(&id).or_else(|| view.revisions.get(&id))?;

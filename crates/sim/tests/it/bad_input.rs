@@ -1,4 +1,4 @@
-//! Bad input, kind by kind: each is a clear error, or has a result that is laid down here.
+//! Bad input, kind by kind: each causes a clear error, or has a result that is defined here.
 
 use expect_test::{Expect, expect};
 use sim::scenario::Scenario;
@@ -54,7 +54,7 @@ fn what_cannot_be_is_refused_with_its_place_and_what_is_allowed() {
     }
 }
 
-/// GPUs that each of the queues holds in the end.
+/// Number of GPUs that each of the queues holds in the end.
 fn held(queues: &str) -> Vec<String> {
     let text = format!(
         "version: 1

@@ -1,4 +1,4 @@
-//! The control plane keeps every invariant, whatever happens.
+//! The control plane keeps every invariant in random histories.
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
@@ -12,10 +12,10 @@ fn number(name: &str, or: u64) -> u64 {
     std::env::var(name).map_or(or, |text| text.parse().unwrap())
 }
 
-/// So many seeds are reported that fail; after that no more are run.
+/// Number of failing seeds after which no more are run.
 const FAILURES_MAX: usize = 8;
 
-/// The histories of these seeds, on all cores.
+/// Runs the histories of these seeds, on all cores.
 fn run(first: u64, count: u64, policy: &Policy) -> Tally {
     let next = AtomicU64::new(first);
     let failed = Mutex::new(Vec::new());

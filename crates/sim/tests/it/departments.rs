@@ -1,10 +1,10 @@
-//! Queues above queues: who may take from whom across departments.
+//! Queues below queues: reclaim across departments.
 
 use sim::scenario::Scenario;
 
 #[test]
 fn what_a_sibling_gives_lets_the_department_take_from_others() {
-    // With a1 the department would hold 3 of its 2.
+    // With a1 the department would hold 3 GPUs, and its quota is 2.
     let text = "version: 1
 nodes: [{name: n1, gpus: 4}]
 queues:

@@ -22,8 +22,7 @@ fn holds(name: &str, text: &str) -> Outcome {
 fn the_examples_of_the_reference_hold() {
     let page = std::fs::read_to_string(repository().join("docs/reference/scenario.md")).unwrap();
     let examples = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    // Another, beside the one with everything in it, is about queues that say what they have in
-    // each pool.
+    // Besides the complete example there is one about queues with a share in each pool.
     let examples: Vec<_> = examples.collect();
     assert_eq!(examples.len(), 2);
     holds("docs/reference/scenario.md", examples[0]);

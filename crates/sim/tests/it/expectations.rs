@@ -1,10 +1,10 @@
-//! Expectations that do not hold are told; those that hold are not.
+//! Expectations that do not hold are reported; those that hold are not.
 
 use sim::scenario::Scenario;
 use sim::{Record, run};
 
-/// What is found wrong with expectations after one decision: `a` runs on GPU 0, a gang of two
-/// waits for the GPU of `old`, half a GPU is shared by `s` and `t`.
+/// The failed expectations after one decision: `a` runs on GPU 0, a gang of two waits for the GPU
+/// of `old`, half a GPU is shared by `s` and `t`.
 fn wrong(expect: &str) -> Vec<String> {
     let text = format!(
         "version: 1

@@ -1,4 +1,5 @@
-//! Fairness over time: what a queue did not get while others used the cluster comes back to it.
+//! Fairness over time: a queue regains the GPU time that it did not get while others used the
+//! cluster.
 
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};

@@ -1,4 +1,4 @@
-//! When a workload that waits would start, in virtual time.
+//! Forecasts of the start of a pending workload, in virtual time.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Full {
         full
     }
 
-    /// Submits a training that runs for so many minutes, if that is known.
+    /// Submits a training with a known run time in minutes; `None` for an unknown run time.
     fn submit(&mut self, spec: WorkloadSpec, minutes: Option<u64>) {
         let name = spec.name.clone();
         submit(&mut self.machine, 1, spec);
@@ -59,7 +59,7 @@ impl Full {
         forecast(stored, id, &self.run_ms)
     }
 
-    /// After how many minutes it starts.
+    /// Minutes until it starts.
     fn minutes(&self, name: &str) -> Option<u64> {
         match self.forecast(self.id(name)).unwrap_or_else(|error| panic!("{error}")) {
             Forecast::StartsAfterMs(ms) => Some(ms / MINUTE),
@@ -80,7 +80,7 @@ fn the_next_in_line_waits_for_more() {
     let mut full = Full::new();
     full.submit(training("e", GpuRequest::Whole(1)), Some(60));
     full.submit(training("f", GpuRequest::Whole(2)), Some(60));
-    // b ends after 16 minutes, the server suspends c at its limit after 26.
+    // b ends after 16 minutes, and the server suspends c at its limit after 26.
     assert_eq!(full.minutes("f"), Some(26));
 }
 

@@ -1,4 +1,4 @@
-//! Places that are kept through a second's trouble: a failed attempt, a node that is away.
+//! Places that are kept through short failures: a failed attempt, a node that is away.
 
 use sim::scenario::Scenario;
 use sim::{Record, run};

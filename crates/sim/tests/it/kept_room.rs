@@ -1,5 +1,5 @@
-//! Histories of hours in which one workload waits behind many: room is kept for work of any shape, and
-//! growth does not undo what it gains.
+//! Histories of hours in which one workload waits behind many: room is reserved for work of any
+//! shape, and growth does not use it up.
 
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};
@@ -27,7 +27,7 @@ fn stream(cluster: &str, (jobs, each_minute): (&str, usize), late: &str, minutes
     text
 }
 
-/// In which minute a workload got its first place.
+/// Minute in which a workload got its first place.
 fn started(outcome: &Outcome, name: &str) -> Option<u64> {
     let binds = |frame: &&sim::Frame| {
         frame.decisions.iter().any(|d| d.workload == name && d.kind == "bind")
@@ -40,7 +40,7 @@ fn decisions(outcome: &Outcome, kind: &str) -> usize {
     all.filter(|decision| decision.kind == kind).count()
 }
 
-/// Why a workload waits at the end.
+/// Reasons why a workload waits at the end.
 fn waits(outcome: &Outcome, name: &str) -> Vec<String> {
     let last = outcome.frames.last().expect("it decided");
     let waiting = last.pending.iter().filter(|waiting| waiting.workload == name);
@@ -82,7 +82,7 @@ queues: [{name: a, quota: {gpu: 16}}]";
     ];
     for (what, cluster, jobs, shape) in rows {
         let outcome = outcome(&stream(cluster, jobs, &late(shape), 60));
-        // Five minutes until room is kept, and ten until the youngest job is over.
+        // Five minutes until room is reserved, and ten until the youngest job ends.
         let started = started(&outcome, "late");
         assert!(started.is_some_and(|at| at <= 10 + 5 + 10 + 1), "{what}: {started:?}");
     }
@@ -97,7 +97,7 @@ fn work_that_may_not_be_stopped_is_waited_for_where_it_has_a_time_limit() {
     assert_eq!(started(&unlimited, "late"), None, "each of them may stay for ever");
     let limited = format!("{jobs}, time_limit: 12m");
     let limited = started(&outcome(&stream(cluster, (&limited, 1), gang, 60)), "late");
-    // Five minutes until room is kept, and twelve until the youngest job is over at the latest.
+    // Five minutes until room is reserved, and at most twelve until the youngest job ends.
     assert!(limited.is_some_and(|at| at <= 10 + 5 + 12 + 1), "{limited:?}");
 }
 

@@ -1,4 +1,4 @@
-//! A server and its machine, step by step: what was found by random histories.
+//! A server and its machine, step by step: regressions found by random histories.
 
 #![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
 
@@ -47,7 +47,7 @@ fn remove_node(machine: &mut Machine, node: &str) {
     machine.command(Command::RemoveNode { by, node }).unwrap();
 }
 
-/// A pod of a workload ends.
+/// Ends a pod of a workload.
 fn end(machine: &mut Machine, name: &str, pod: usize, exit: Exit) {
     let pod = &get(machine, name).pods[pod];
     let key = RunKey { pod: pod.id, generation: pod.generation };
@@ -99,7 +99,7 @@ pub(super) fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec)
     submit_all(machine, vec![(project_id, spec)]);
 }
 
-/// Submits them before anything is decided about one.
+/// Submits workloads in one batch, before a decision about any of them.
 pub(super) fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
     let input = |(project_id, spec)| {
         let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
@@ -109,7 +109,7 @@ pub(super) fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>)
     assert!(done.iter().all(|one| matches!(one, Ok(Subject::Submitted(..)))), "{done:?}");
 }
 
-/// Everything that is under way comes to its end.
+/// Continues everything until nothing is in progress.
 pub(super) fn rest(machine: &mut Machine) {
     assert!((0..100).any(|_| !machine.go_on().unwrap()), "it does not come to rest");
 }
@@ -210,7 +210,7 @@ fn what_loses_its_place_during_a_decision_still_has_a_reason() {
     let verdict = machine.verdict().unwrap();
     machine.take(vec![verdict], None).unwrap();
     assert_eq!(get(&machine, "a").phase, Phase::Initializing);
-    // A decision in which it has its place is under way when its GPU fails.
+    // A decision that places it is in progress when its GPU fails.
     submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
     machine
         .command(Command::FailGpu { by: "admin".to_owned(), node: "n1".to_owned(), gpu: 0 })
@@ -318,7 +318,7 @@ fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() 
     assert_eq!(behind.phase, Phase::Running, "{:?}", behind.pending);
 }
 
-/// A server with this node in place of all others.
+/// Starts a server with this node in place of all others.
 fn start_with(machine: &mut Machine, node: NodeSpec) {
     machine.crash();
     machine.nodes = NodeList { nodes: vec![node], origin: String::new() };
@@ -363,7 +363,7 @@ fn what_was_to_leave_a_node_that_is_then_removed_waits_for_its_run() {
     assert_eq!(codes(&machine, "a"), ["P304"]);
 }
 
-/// What happened to a workload, as the scheduler knows it.
+/// History of a workload in the scheduler's model.
 fn past(machine: &Machine, name: &str) -> WorkloadPast {
     let (cluster, _) = machine.replica().unwrap();
     WorkloadPast::of(&cluster.workloads()[get(machine, name).model.unwrap()])
@@ -491,7 +491,8 @@ fn a_lost_pod_of_a_gang_is_started_again_though_others_have_ended_well() {
     assert_eq!(machine.engine.alive().count(), 2);
 }
 
-/// A workload of which one part is enough, and of which only the second fits on nodes of one GPU.
+/// A workload with two pod sets of which one is enough, and only the second fits on nodes of one
+/// GPU.
 fn either(name: &str) -> WorkloadSpec {
     let mut spec = training(name, GpuRequest::Whole(2));
     spec.pods.role = "large".to_owned();
@@ -517,7 +518,7 @@ fn a_part_that_was_held_back_is_considered_again_though_another_part_waited_all_
     add_node(&mut machine, node("n2", 1, 16));
     submit(&mut machine, 1, either("a"));
     rest(&mut machine);
-    // Its run has to be gone first, while a place becomes free elsewhere.
+    // The node's run must terminate first, while a place becomes free elsewhere.
     machine.engine.faults.stubborn = true;
     remove_node(&mut machine, "n2");
     end(&mut machine, "first", 0, Exit::Code(0));
@@ -646,7 +647,7 @@ fn one_that_comes_into_a_class_as_the_last_of_it_leaves_has_the_reasons_of_the_c
     submit(&mut machine, 1, training("holds", GpuRequest::Whole(1)));
     submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
     rest(&mut machine);
-    // What is deleted does not end yet, so `a` has its place to come when `b` is seen.
+    // The deleted workload does not end yet, so `a` has its reserved place when `b` arrives.
     machine.engine.faults.stubborn = true;
     let delete = Command::Delete { by: "admin".to_owned(), id: get(&machine, "holds").id };
     let wanted = Wanted { spec: training("b", GpuRequest::Whole(1)), runs: Ok(()), strict: false };

@@ -1,4 +1,4 @@
-//! MIG instances in scenario files: what can be said, what is refused, what is told.
+//! MIG instances in scenario files: accepted and refused input, and reports.
 
 use sim::scenario::Scenario;
 use sim::{Record, run};

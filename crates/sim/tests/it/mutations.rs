@@ -1,5 +1,5 @@
-//! Scenario files with faults in them, thousands: bytes and words of the examples changed by a
-//! seed. None may panic, and every fault is told with its line.
+//! Thousands of scenario files with errors: bytes and words of the examples changed by a seed. None
+//! may panic, and every error is reported with its line.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use sim::{Error, Record, run};
 /// Mutants of each file.
 const MUTANTS: usize = 100;
 
-/// What a word is replaced by: wrong types, extremes, nothing at all.
+/// Replacements of words: wrong types, extremes, nothing.
 const WORDS: [&str; 22] = [
     "",
     "0",
@@ -36,7 +36,7 @@ const WORDS: [&str; 22] = [
     "version",
 ];
 
-/// What a byte is replaced by: what means something to YAML, and what no file should have.
+/// Replacements of bytes: special characters of YAML, and bytes that no file should have.
 const BYTES: &[u8] = b" :-{}[]#&*!|>'\"%@`\t\n\0a9,~\xff";
 
 struct Rng(u64);
@@ -68,7 +68,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-/".contains(c)
 }
 
-/// The start and end of a word.
+/// The start and end of a random word.
 fn word(rng: &mut Rng, text: &str) -> (usize, usize) {
     let starts: Vec<_> =
         text.char_indices().filter(|(_, c)| is_word(*c)).map(|(at, _)| at).collect();
@@ -89,27 +89,27 @@ fn mutate(rng: &mut Rng, text: &str) -> String {
             bytes[at] = BYTES[rng.below(BYTES.len())];
             String::from_utf8_lossy(&bytes).into_owned()
         }
-        // A byte is gone.
+        // A byte is removed.
         1 => {
             let mut bytes = text.into_bytes();
             bytes.remove(rng.below(bytes.len()));
             String::from_utf8_lossy(&bytes).into_owned()
         }
-        // The file ends too early.
+        // The file is truncated.
         2 => {
             let at = rng.below(text.len());
             let at = (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
             text.truncate(at);
             text
         }
-        // A line is there twice.
+        // A line is doubled.
         3 => {
             let lines: Vec<_> = text.lines().collect();
             let at = rng.below(lines.len());
             let twice = lines[..=at].iter().chain(&lines[at..]);
             twice.map(|line| format!("{line}\n")).collect()
         }
-        // A word becomes another of the file, or something that is nothing.
+        // A word is replaced by another of the file, or by one of `WORDS`.
         choice => {
             let (start, end) = word(rng, &text);
             let other = word(rng, &text);
@@ -121,7 +121,7 @@ fn mutate(rng: &mut Rng, text: &str) -> String {
     }
 }
 
-/// True if it was accepted.
+/// `true` if the file is accepted.
 fn check(name: &str, text: &str) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         Scenario::read(text).and_then(|scenario| run(&scenario, Record::Decisions))

@@ -22,7 +22,7 @@ fn holds(steps: &str) {
     assert_eq!(outcome.simulation.cluster().verify(), Ok(()));
 }
 
-/// The fault of a workload with these keys.
+/// The error of a workload with these keys.
 fn refused(keys: &str) -> String {
     let text = format!("{NODES}workloads:\n  - {{name: w, project: q, {keys}}}\n");
     let scenario = match Scenario::read(&text) {
@@ -66,7 +66,7 @@ steps: [{{cycles: {{actions: [allocate]}}}}]
 fn tasks_may_ask_for_something_of_their_own() {
     assert_eq!(mixed("gpu: 1, pods: 3, tasks: [{gpu: 2}]").unwrap(), "2 1 1");
     assert_eq!(mixed("gpu: 1, pods: 3, tasks: [{}, {gpu: 0.5}, {gpu: 2}]").unwrap(), "1 0.5 2");
-    // All of them or as many as are needed.
+    // All of the pods are placed, or as many as are needed.
     assert_eq!(mixed("gpu: 1, pods: 3, tasks: [{gpu: 3}]").unwrap(), ". . .");
     assert_eq!(mixed("gpu: 1, pods: 3, pods_min: 2, tasks: [{gpu: 3}]").unwrap(), "3 1 .");
     assert_eq!(
@@ -239,7 +239,7 @@ fn a_snapshot_says_all_of_it_again() {
         sets.iter().map(key).collect::<Vec<_>>()
     };
     assert_eq!(keys(&found.pod_sets), keys(&written.pod_sets));
-    // A selector is an affinity that says the same.
+    // A selector becomes an equivalent affinity.
     let affinity = &found.pod_sets[1].affinity.required;
     assert_eq!((affinity[0][0].key.as_str(), affinity[0].len()), ("block", 1));
     for (again, first) in again.workloads.iter().zip(&first.workloads) {

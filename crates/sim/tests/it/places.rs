@@ -1,4 +1,4 @@
-//! Which nodes pods go to, in scenario files: affinity, and nodes that come and go.
+//! Node affinity in scenario files, and nodes that are added and removed.
 
 use sim::scenario::Scenario;
 use sim::{Record, run};
@@ -18,7 +18,7 @@ nodes:
 queues: [{name: q, quota: {gpu: 2}}]
 ";
 
-/// Where a workload with this affinity goes; nowhere is `waits`.
+/// Asserts that a workload with this affinity is placed on `to`, or not placed if `to` is `waits`.
 fn goes(affinity: &str, to: &str) {
     let expected = if to == "waits" {
         "{state: pending, pending: [P107, P204]}".to_owned()

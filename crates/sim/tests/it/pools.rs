@@ -1,4 +1,4 @@
-//! Queues of their own for each node pool, in scenario files.
+//! Node pools with queues of their own, in scenario files.
 
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};

@@ -1,4 +1,4 @@
-//! Every kind of bad scenario is refused with the place and the cure; none of them panics.
+//! Every kind of invalid scenario is refused with its position and a remedy, without a panic.
 
 use sim::scenario::Scenario;
 use sim::{Record, run};

@@ -1,5 +1,5 @@
 //! A large gang against an endless stream of small jobs, in virtual time: it starts after bounded
-//! work, and little is idle meanwhile.
+//! work, and few GPUs are idle meanwhile.
 
 use sim::scenario::Scenario;
 use sim::{Outcome, Record, run};
@@ -39,7 +39,7 @@ workloads:
     outcome
 }
 
-/// When the gang got its places.
+/// Time when the gang was placed.
 fn started_ms(outcome: &Outcome) -> Option<u64> {
     let binds = |frame: &&sim::Frame| {
         frame.decisions.iter().any(|d| d.workload == "gang" && d.kind == "bind")
@@ -47,7 +47,7 @@ fn started_ms(outcome: &Outcome) -> Option<u64> {
     outcome.frames.iter().find(binds).map(|frame| frame.at_ms)
 }
 
-/// GPU minutes in which jobs ran before the gang did; nothing is ever stopped.
+/// GPU minutes in which jobs ran before the gang did; no job is ever stopped.
 fn busy_minutes(outcome: &Outcome, minutes: impl Fn(&str) -> u64) -> u64 {
     let until = started_ms(outcome).expect("it starts");
     let binds = outcome
@@ -61,7 +61,7 @@ fn busy_minutes(outcome: &Outcome, minutes: impl Fn(&str) -> u64) -> u64 {
     small.map(|(at, decision)| ((until - at) / MINUTE).min(minutes(&decision.workload))).sum()
 }
 
-/// GPU minutes in which nothing ran before the gang did.
+/// Idle GPU minutes before the gang ran.
 fn idle_minutes(outcome: &Outcome) -> u64 {
     let minutes = |name: &str| match name.split('-').nth(1) {
         Some("a") => 7,
@@ -86,9 +86,9 @@ fn the_gang_starts_when_the_longest_job_is_over() {
     for gang in GANGS {
         let outcome = outcome("{}", false, gang);
         let started = started_ms(&outcome).expect("it starts");
-        // Room is kept after five minutes; a job that began just before runs for thirteen.
+        // Room is reserved after five minutes; a job that began just before runs for thirteen.
         assert!(started <= 18 * MINUTE + 100, "{gang}: {started}");
-        // Never more than what it needs, never longer than the longest job.
+        // Never more than the gang needs, never longer than the longest job.
         let idle = idle_minutes(&outcome);
         assert!(idle <= 64 * 13, "{gang}: {idle} GPU minutes idle");
     }
@@ -134,7 +134,7 @@ steps: [{{advance: 2h}}]
 #[test]
 fn what_ends_in_time_runs_in_the_gap() {
     assert!(gap(false).abs_diff(6 * 50) < 10, "{} GPU minutes idle", gap(false));
-    // The last ten minutes are a moment too short for a job of ten.
+    // The last ten minutes are slightly too short for a job of ten.
     assert!(gap(true).abs_diff(6 * 10) < 10, "{} GPU minutes idle", gap(true));
 }
 

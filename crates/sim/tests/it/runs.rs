@@ -1,4 +1,4 @@
-//! Workloads that are held back, whose pods end one by one, and that fail.
+//! Workloads that are gated, whose pods end one by one, and that fail.
 
 use sim::scenario::Scenario;
 use sim::{Record, run};

@@ -1,4 +1,4 @@
-//! What would happen on a server if something were asked of it.
+//! Predictions of the effect of requests on a server.
 
 use orchestrator::{Error, StoredState};
 use sched::Policy;
@@ -39,7 +39,7 @@ fn asked(steps: &[&str]) -> Result<WouldHappen, Error> {
     what_if(busy(), &steps.iter().map(step).collect::<Vec<_>>(), 5)
 }
 
-/// What is decided: kind, workload and code of each.
+/// The decisions: kind, workload and code of each.
 fn decisions(came: &WouldHappen) -> String {
     let one = |decision: &sim::Decision| {
         let code = decision.code.map(|code| format!(" {code}")).unwrap_or_default();
@@ -48,7 +48,7 @@ fn decisions(came: &WouldHappen) -> String {
     came.decisions.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Where the pods of what is submitted are.
+/// Places of the pods of submitted workloads.
 fn places(steps: &[&str]) -> String {
     let came = asked(steps).unwrap_or_else(|error| panic!("{steps:?}: {error}"));
     let place = |task: &sim::Task| {

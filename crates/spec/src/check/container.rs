@@ -1,5 +1,5 @@
-//! What a workload may ask for around it. What ends up as an argument or an option of another
-//! else's program (a clone, a mount) is checked to be nothing but what it says.
+//! Checks of the container settings of a pod. Text that becomes an argument or an option of an
+//! external program (a clone, a mount) must not be readable as anything else.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -7,21 +7,22 @@ use std::path::{Component, Path};
 use crate::invalid::Invalid;
 use crate::{Container, Limits, Mount, MountSource, PodSpec, SecretPlace};
 
-/// Most mounts, ports, capabilities and further groups of a pod.
+/// Maximum number of mounts, ports, capabilities and supplementary groups of a pod.
 const MOUNTS_MAX: usize = 64;
 const PORTS_MAX: usize = 256;
 const CAPABILITIES_MAX: usize = 64;
 const GROUPS_MAX: usize = 64;
-/// Largest id of a user or group that container runtimes take.
+/// Largest id of a user or group that container runtimes accept.
 const ID_MAX: u32 = i32::MAX as u32;
-/// Longest path or address, in bytes.
+/// Maximum length of a path or an address, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Least limits: no program starts in less memory, and the kernel takes no smaller part of a core.
+/// Smallest limits: no program starts in less memory, and the kernel accepts no smaller part of a
+/// core.
 const CPU_LIMIT_MILLIS_MIN: u64 = 10;
 const MEMORY_LIMIT_BYTES_MIN: u64 = 4 << 20;
 
-/// Checks what a pod asks for around it.
+/// Checks the container settings of a pod.
 pub(super) fn check(pod: &PodSpec) -> Result<(), Invalid> {
     let Container { mounts, ports, user, security, .. } = &pod.container;
     at_most("storage", mounts.len(), MOUNTS_MAX)?;
@@ -69,8 +70,8 @@ fn ids(field: &'static str, ids: &[u32]) -> Result<(), Invalid> {
     }
 }
 
-/// Files of credentials and config maps are the pod's own: put into what others share they would be
-/// written there, and over what is there.
+/// Files of credentials and config maps belong to the pod alone: in a shared mount they would be
+/// visible to others and would replace existing files.
 fn files(pod: &PodSpec) -> Result<(), Invalid> {
     for secret in &pod.secrets {
         let Some(SecretPlace::File { path, .. }) = secret.to.place() else { continue };
@@ -189,7 +190,7 @@ fn mount(mount: &Mount) -> Result<(), Invalid> {
     }
 }
 
-/// A place that begins at the root, is not the root, and is written without detours.
+/// Checks an absolute path other than the root, without `.` and `..`.
 fn path(field: &'static str, path: &Path) -> Result<(), Invalid> {
     let detour = |part| !matches!(part, Component::RootDir | Component::Normal(_));
     let text = path.to_string_lossy();
@@ -204,8 +205,8 @@ fn path(field: &'static str, path: &Path) -> Result<(), Invalid> {
     })
 }
 
-/// Only what is fetched over the network without a key of the server: a local path or an SSH
-/// address would be read with the server's rights.
+/// Checks an address that is fetched over the network without credentials of the server: a local
+/// path or an SSH address would be read with the server's rights.
 fn address(
     field: &'static str,
     address: &str,

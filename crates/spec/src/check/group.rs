@@ -3,9 +3,9 @@
 use crate::WorkloadSpec;
 use crate::invalid::Invalid;
 
-/// Longest preemption delay.
+/// Maximum preemption delay, in milliseconds.
 const PREEMPTION_DELAY_MS_MAX: u64 = 30 * 24 * 3_600_000;
-/// Most groups, and most gates, of a workload.
+/// Maximum number of groups, and of gates, of a workload.
 pub const GROUPS_MAX: usize = 100;
 
 /// Checks the tree of groups, gates and the preemption delay.

@@ -1,6 +1,6 @@
-//! What may be asked for, as far as it depends on nothing else. Owns: the check of every value,
-//! with the one text that names the field and says what is allowed. What is well-formed but does
-//! not fit any machine is accepted: it waits, and says why.
+//! Checks of requests that need no other state. Owns: the check of every value, with the one text
+//! that names the field and says what is allowed. A well-formed request that fits no machine is
+//! accepted: it waits, and its reasons say why.
 
 mod container;
 mod group;
@@ -18,25 +18,25 @@ use crate::{
     SharedGpus, WorkloadKind, WorkloadSpec,
 };
 
-/// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
+/// Maximum time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
 const GRACE_MS_MAX: u64 = 300_000;
-/// Most devices a workload can ask for: far beyond any machine.
+/// Maximum number of devices of a workload: far beyond any machine.
 pub const DEVICES_MAX: u32 = 100_000;
-/// Most thousandths of cores.
+/// Maximum CPU request of a workload, in thousandths of a core.
 pub const CPU_MILLIS_MAX: u64 = 1_000_000_000;
-/// Most bytes of memory.
+/// Maximum memory request of a workload, in bytes.
 pub const MEMORY_BYTES_MAX: u64 = 1 << 44;
-/// Most pods of a workload; all of them are written when one changes.
+/// Maximum number of pods of a workload; all of them are written when one changes.
 const PODS_MAX: u32 = 1000;
 /// Largest quota or limit, in thousandths of GPUs or cores.
 pub const QUOTA_MILLIS_MAX: u64 = 1_000_000_000_000;
 /// Largest quota or limit, in bytes.
 pub const QUOTA_BYTES_MAX: u64 = 1 << 50;
-/// Largest weight.
+/// Largest over-quota weight.
 const WEIGHT_MAX: u64 = 1_000_000;
-/// Most retries.
+/// Largest back-off limit.
 const BACKOFF_LIMIT_MAX: u32 = 1000;
-/// Checks what a project or a department is given.
+/// Checks the share of a project or a department.
 ///
 /// # Errors
 /// A value that is not allowed.
@@ -84,7 +84,7 @@ pub fn check_share(share: &Share) -> Result<(), Invalid> {
             units::format_bytes,
         ),
     ] {
-        // No quota is all there is, up to the limit.
+        // No quota means all capacity up to the limit.
         let (Some(quota), Some(limit)) = (quota, limit) else { continue };
         let why = format!(
             "the {what} limit ({}) is below the {what} quota ({}); raise the limit or lower the quota",
@@ -96,7 +96,7 @@ pub fn check_share(share: &Share) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks how often a failed pod is started again.
+/// Checks a back-off limit.
 ///
 /// # Errors
 /// It is too large.
@@ -124,10 +124,10 @@ pub fn check_workload(spec: &WorkloadSpec) -> Result<(), Invalid> {
     spec.sets().try_for_each(|set| pod(&set.pod))
 }
 
-/// Checks labels that mean something.
+/// Checks the labels that the server interprets.
 ///
 /// # Errors
-/// One has a value that means nothing.
+/// The value of one is not known.
 pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Invalid> {
     simulated::check_label(labels)?;
     match labels.get(GPU_LIMIT_LABEL) {
@@ -142,7 +142,7 @@ pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Invalid> {
     }
 }
 
-/// Names of pods are names, and two pods have two.
+/// Checks the name pattern of the pods: valid, and with `{}` where there are several pods.
 fn pod_names(set: &PodSet) -> Result<(), Invalid> {
     let Some(names) = &set.pod_names else { return Ok(()) };
     let wrong =
@@ -191,14 +191,14 @@ fn pod(spec: &PodSpec) -> Result<(), Invalid> {
     )
 }
 
-/// What all pods of a workload ask for together is bounded, as one pod is.
+/// Checks the number of pods and the sum of their requests against the maxima of a workload.
 fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
     let pods = spec.pod_count();
     if pods == 0 || pods > PODS_MAX {
         let text = format!("a workload has 1 to {PODS_MAX} pods, not {pods}");
         return Err(Invalid::new("pods", text));
     }
-    // A set among several may be one that the others can do without.
+    // A set among several may be optional for the others.
     let least = u32::from(spec.sets().all(|set| set.pods_min == 0) || spec.more.is_empty());
     for set in spec.sets() {
         let parallelism = set.parallelism;
@@ -232,10 +232,10 @@ fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks the part of a GPU that a pod asks for, and its limit.
+/// Checks the part of a GPU that a pod requests, and its limit.
 ///
 /// # Errors
-/// What is wrong, and what is allowed.
+/// The invalid value, and the values that are allowed.
 pub fn check_gpu(gpu: GpuRequest) -> Result<(), Invalid> {
     let bad = |text: String| Err(Invalid::new("gpu", text));
     let GpuRequest::Shared(SharedGpus { devices, compute, memory }) = gpu else {

@@ -1,5 +1,5 @@
-//! What a workload chooses of its simulated driver. Owns: which values are allowed. Does not know about:
-//! what the driver does with them.
+//! Options of the simulated driver that a workload can choose. Owns: which values are allowed. Does
+//! not know about: what the driver does with them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use units::shown;
 use super::Invalid;
 use crate::SIMULATED_DRIVER_LABEL;
 
-/// Chooses the version of the driver, and faults, separated by commas. The driver reads them.
+/// Variables for the version of the driver and for its faults, separated by commas. The driver
+/// reads them.
 const VERSION: &str = "ELASTANE_SIMULATED_VERSION";
 const FAULTS: &str = "ELASTANE_SIMULATED_FAULTS";
 

@@ -1,4 +1,4 @@
-//! How places and secrets look in documents, where that differs from what they are.
+//! Forms of places and secrets in documents, where they differ from the types.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Colocation, Place, SecretPlace, SecretTo, SecretUse};
 
-/// Why a document is none.
+/// Error of an invalid document.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Wrong {
     #[error("`{0}` of a label is not known")]
@@ -21,14 +21,14 @@ pub(crate) enum Wrong {
 pub(crate) struct PlaceWire {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     affinity: Vec<Vec<RequirementWire>>,
-    /// Each with its weight.
+    /// Weight and requirements of each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     preferred: Vec<(u32, Vec<RequirementWire>)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tolerations: Vec<TolerationWire>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     toleration_names: Vec<Option<String>>,
-    /// The label, and whether it must be the same.
+    /// Key of the label, and `true` if it is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     near: Option<(String, bool)>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -37,7 +37,7 @@ pub(crate) struct PlaceWire {
     pod_affinity: Vec<PodTermWire>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pod_anti_affinity: Vec<PodTermWire>,
-    /// Each with its weight.
+    /// Weight and term of each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pod_preferences: Vec<(i64, PodTermWire)>,
 }
@@ -186,17 +186,17 @@ pub(crate) struct SecretWire {
     key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variable: Option<String>,
-    /// File, or folder for all.
+    /// File, or folder for all values.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     registry: Option<String>,
-    /// Mount of the copy that it is the login of.
+    /// Mount of the copy that it is the login for.
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
-    /// Which values are the user and the password of that.
+    /// Keys of its values that are the user and the password.
     #[serde(skip_serializing_if = "Option::is_none")]
     login_keys: Option<(String, String)>,
 }

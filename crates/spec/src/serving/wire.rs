@@ -1,4 +1,4 @@
-//! How audiences, targets and tools look in documents, where that differs from what they are.
+//! Forms of audiences, targets and tools in documents, where they differ from the types.
 
 use std::collections::BTreeSet;
 
@@ -30,13 +30,13 @@ impl From<AudienceWire> for Audience {
             "everyone" => Self::Everyone,
             "authenticated" => Self::Authenticated,
             "users" => Self::Users(wire.users.into_iter().collect()),
-            // What this version does not know is open to no one.
+            // An audience that this version does not know is open to no one.
             _ => Self::Users(BTreeSet::new()),
         }
     }
 }
 
-/// What one replica can take, beside the number of replicas.
+/// Form of a target in documents: its fields stand beside the number of replicas.
 pub(crate) mod target {
     use serde::{Deserializer, Serializer};
 

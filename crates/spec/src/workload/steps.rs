@@ -1,13 +1,13 @@
-//! From each version of the document of a workload to the next. A step is never changed.
+//! Steps from each version of the document of a workload to the next. A step is never changed.
 
 use serde_json::{Value, json};
 
 use crate::document::Step;
 
-/// All of them.
+/// All steps, in order.
 pub(super) const STEPS: &[Step] = &[shared_gpus];
 
-/// From 1 to 2: what is asked of a shared device may have a limit.
+/// Step from 1 to 2: the request on a shared device may have a limit.
 fn shared_gpus(workload: &mut Value) {
     let gpus = |set: &mut Value| {
         let Some(gpu) = set.get_mut("gpu") else { return };

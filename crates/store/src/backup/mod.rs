@@ -29,13 +29,13 @@ use crate::schema;
 /// The files of a state directory that are part of a backup.
 pub const FILES: [&str; 3] = ["accounts.json", "node-name", "nodes"];
 
-/// One of these files, as it was.
+/// One of the files in [`FILES`], with its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedFile {
-    /// Its name, one of [`FILES`].
+    /// Name of the file, one of [`FILES`].
     pub name: String,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -50,7 +50,7 @@ const FORMAT: &str = "elastane-backup-1";
 /// Longest line: a row with the largest document the interface takes, many times over.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
-/// What a backup holds; its first line.
+/// Header of a backup, its first line: the origin and version of its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     format: String,
@@ -60,9 +60,9 @@ pub struct Contents {
     pub schema: i64,
     /// The cluster it is of.
     pub cluster: String,
-    /// Since when that exists, milliseconds since the epoch.
+    /// When the cluster was created, milliseconds since the epoch.
     pub created_at: String,
-    /// How many rows follow.
+    /// Number of rows that follow.
     #[serde(skip)]
     pub rows: u64,
 }
@@ -74,7 +74,7 @@ struct End {
     sha256: String,
 }
 
-/// Why there is no backup, or nothing was restored.
+/// Error of a backup or a restore.
 #[derive(Debug, Error)]
 pub enum BackupError {
     /// The database failed.
@@ -85,7 +85,7 @@ pub enum BackupError {
     File {
         /// `read` or `written`.
         what: &'static str,
-        /// The cause.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
     /// There is nothing to back up.
@@ -94,7 +94,7 @@ pub enum BackupError {
          the server with --database"
     )]
     Nothing {
-        /// Where it was looked for.
+        /// Name of the database.
         database: String,
     },
     /// A file of the state directory could not be restored; the database is.
@@ -102,15 +102,15 @@ pub enum BackupError {
         "the database is restored, a file beside it is not: {cause}; restore again with --replace"
     )]
     Beside {
-        /// The cause.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
-    /// It is no backup, or not a whole one.
+    /// The file is no backup, or not a whole one.
     #[error("line {line}: {fault}; nothing was restored, use another file")]
     Damaged {
-        /// Where.
+        /// Line of the backup, from 1.
         line: u64,
-        /// What is wrong.
+        /// Description of the damage.
         fault: String,
     },
     /// A newer program wrote it.
@@ -132,7 +132,7 @@ pub enum BackupError {
          restore with --replace"
     )]
     NotEmpty {
-        /// Which.
+        /// Name of the database.
         database: String,
     },
 }

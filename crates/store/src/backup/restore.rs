@@ -15,9 +15,9 @@ use crate::schema::TABLES;
 use crate::statement::Statement;
 use crate::{Database, postgres, sqlite};
 
-/// Puts the rows of a backup into a database, which no server may use meanwhile. `replace` says
-/// that a state that is there may go. `beside` puts the files of the state directory in place,
-/// before any server may start. Answers what it held, and where a database that was there is kept.
+/// Puts the rows of a backup into a database, which no server may use meanwhile. With `replace` an
+/// existing state may be replaced. `beside` puts the files of the state directory in place, before
+/// any server may start. Returns the header of the backup, and where an existing database is kept.
 ///
 /// # Errors
 /// The file is not a whole backup or a newer one, there is a state already, a server runs, or the
@@ -61,7 +61,7 @@ pub async fn restore(
     Ok((found, kept))
 }
 
-/// Reads all of it once, and says what it holds.
+/// Reads the whole backup once; returns its header and its files.
 fn verify(file: impl BufRead) -> Result<(Contents, Vec<SavedFile>), BackupError> {
     let mut lines = Lines::new(file);
     let (mut found, mut files) = (contents(&mut lines)?, Vec::new());

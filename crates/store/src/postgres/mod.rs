@@ -1,9 +1,9 @@
-//! PostgreSQL. Owns: the one session that writes, what becomes of a transaction whose session
-//! broke, and a few sessions that read. The statements are in `crate::read` and `crate::write`.
+//! PostgreSQL. Owns: the one session that writes, the outcome of a transaction whose session broke,
+//! and a few sessions that read. The statements are in `crate::read` and `crate::write`.
 //!
-//! When a session breaks while it commits, the outcome is unknown. So each batch leaves a
-//! mark that no other has, in its own transaction. In a new session the mark says whether the batch
-//! is there; if it is not, it is written again. The caller notices only the wait.
+//! When a session breaks while it commits, the outcome is unknown. So each batch leaves a unique
+//! mark, in its own transaction. In a new session the mark shows if the batch is there; if it is
+//! not, it is written again. The caller notices only the wait.
 
 mod session;
 mod url;
@@ -23,7 +23,7 @@ use crate::statement::Statement;
 use crate::{Error, read, write};
 use records::{Change, Snapshot};
 
-/// Key of the row of `meta` that says who wrote the last batch, and which.
+/// Key of the row of `meta` with the owner and number of the last batch.
 const MARK: &str = "last_batch";
 /// Sessions for reading beside the writer.
 const READERS: u32 = 3;
@@ -31,21 +31,21 @@ const READERS: u32 = 3;
 const TRY_MAX: Duration = Duration::from_secs(20);
 /// Wait between two tries, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-/// Wait before reading is tried again: the server lets go of a broken session in that time.
+/// Wait before reading is tried again: the server drops a broken session in that time.
 const RELOAD_WAIT: Duration = Duration::from_millis(250);
 
 pub(crate) struct Postgres {
     url: PostgresUrl,
-    /// Whose batches are ours; new in each process.
+    /// Owner written with each batch, to recognise our own batches; new in each process.
     owner: Uuid,
     writer: Mutex<Writer>,
     readers: PgPool,
 }
 
 struct Writer {
-    /// None after it broke.
+    /// Session that writes; `None` after it broke.
     session: Option<PgConnection>,
-    /// Batches begun.
+    /// Number of batches begun.
     batches: u64,
     /// The mark in the database when the state was read.
     loaded: String,
@@ -119,7 +119,7 @@ impl Postgres {
         match written {
             Ok(()) => transaction.commit().await.map_err(Fault::during("commit"))?,
             Err(fault) => {
-                // If this fails, the session goes, and with it the transaction.
+                // If this fails, the session is closed, and its transaction ends.
                 if transaction.rollback().await.is_ok() {
                     writer.session = Some(session);
                 }
@@ -130,7 +130,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// Reads in the session that writes: while it holds the lock, no other session changes anything.
+    /// Reads in the session that writes: while it holds the lock, no other session changes
+    /// anything.
     pub(crate) async fn load(&self) -> std::result::Result<Snapshot, Error> {
         let mut writer = self.writer.lock().await;
         let mut loaded = self.try_load(&mut writer).await;

@@ -18,8 +18,8 @@ use crate::{read, release};
 const CONNECT_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Longest wait for the lock of a server that may just have ended.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
-/// A statement that takes longer is as good as hanging. The server lets go of a session whose
-/// program or network is gone within half a minute, and so of the lock it holds.
+/// Settings of a session. A statement that takes longer is as good as hanging. The server drops a
+/// session whose program or network is gone within half a minute, and with it the lock.
 const SETTINGS: &str = "SET statement_timeout = '15s'; SET tcp_keepalives_idle = 10;
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET tcp_user_timeout = '25s';
     SET client_min_messages = 'warning'; SET standard_conforming_strings = on;
@@ -35,7 +35,7 @@ const WHO_LOCKED: &str =
 
 fn options(url: &PostgresUrl) -> PgConnectOptions {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    // What is longer than 63 bytes is cut off by the server.
+    // The server cuts a name off at 63 bytes.
     let name = format!("elastane, process {} on {host}", std::process::id());
     url.options().clone().application_name(&name).disable_statement_logging()
 }
@@ -69,7 +69,8 @@ pub(super) fn readers(url: &PostgresUrl, count: u32) -> PgPool {
         .connect_lazy_with(options(url))
 }
 
-/// The first session of a server. One that was killed a moment ago may still seem to be there.
+/// The first session of a server. The session of a server that was killed a moment ago may still
+/// exist.
 async fn first(url: &PostgresUrl) -> Result<PgConnection> {
     let deadline = Instant::now() + LOCK_WAIT_MAX;
     loop {
@@ -127,7 +128,7 @@ async fn first_row(
         .map(drop)
 }
 
-/// A session to look at a database with; none if it is empty.
+/// A session to read a database with; `None` if the database is empty.
 pub(crate) async fn reader(url: &PostgresUrl) -> std::result::Result<Option<PgConnection>, Error> {
     let name = url.to_string();
     let open = |cause| Error::from_sqlx(&name, "open", cause);
@@ -138,8 +139,8 @@ pub(crate) async fn reader(url: &PostgresUrl) -> std::result::Result<Option<PgCo
 }
 
 /// Makes the tables of a version, fills them, and brings them to the newest schema, all in one
-/// transaction. If there are some already they go if `replace` says so; else nothing is done, and
-/// the answer is false.
+/// transaction. Existing tables are dropped with `replace`; without it nothing is done, and the
+/// result is `false`.
 pub(crate) async fn build<E: From<Error>>(
     url: &PostgresUrl,
     version: i64,
@@ -171,7 +172,7 @@ pub(crate) async fn build<E: From<Error>>(
         (SELECT COALESCE(MAX(seq), 0) + 1 FROM audit), false)";
     sqlx::raw_sql(next).execute(&mut *fresh).await.map_err(failed)?;
     migrate(&mut fresh, &name, schema::NEWEST).await?;
-    // As a server would: what it does not understand is found now.
+    // Reads like a server, so that rows it cannot understand are found now.
     let read = read::load(&mut Connection::Postgres(&mut fresh)).await;
     read.map_err(|fault| fault.named(&name))?;
     fresh.commit().await.map_err(failed)?;
@@ -194,7 +195,7 @@ async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<bool, E
     match (has("_sqlx_migrations"), has("meta")) {
         (true, true) => {}
         _ if tables.is_empty() => return Ok(false),
-        // Nothing but an empty list of migrations: the first one was cut off.
+        // An empty list of migrations and nothing else: the first migration was cut off.
         (true, false) if tables.len() == 1 => return Ok(false),
         _ => return Err(foreign("it has tables of another program")),
     }

@@ -1,4 +1,4 @@
-//! Where a PostgreSQL database is. Owns: reading its URL, and never showing its password.
+//! Address of a PostgreSQL database. Owns: reading its URL, and never showing its password.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 
-/// How long a batch may be tried again after its session broke.
+/// Default time for which a batch is tried again after its session broke.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Parameters that a URL may have after `?`. The driver would log any other with its value, which
 /// may be a misspelt password.
@@ -31,20 +31,21 @@ pub struct PostgresUrl {
     patience: Duration,
 }
 
-/// Why a text is no URL of a database. It does not repeat the text, which may hold a password.
+/// Error of a text that is no URL of a database. It does not repeat the text, which may hold a
+/// password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; write `sqlite` or postgres://USER@HOST:5432/DATABASE")]
 pub struct BadUrl(String);
 
 impl PostgresUrl {
-    /// The same with this password.
+    /// This URL with another password.
     #[must_use]
     pub fn with_password(mut self, password: &str) -> Self {
         self.options = Box::new(self.options.password(password));
         self
     }
 
-    /// The same with another time for which a batch is tried again after its session broke.
+    /// This URL with another time for which a batch is tried again after its session broke.
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -106,7 +107,7 @@ impl fmt::Debug for PostgresUrl {
     }
 }
 
-/// The same database by the same user; passwords are not compared.
+/// URLs are equal if they name the same database and user; passwords are not compared.
 impl PartialEq for PostgresUrl {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()

@@ -92,8 +92,8 @@ async fn create(path: &Path) -> Result<(), Error> {
 
 /// Makes a new database under another name, fills it in a transaction, brings it from `version` to
 /// the newest schema and moves it into place, so that an existing file is never an unfinished one:
-/// an empty or short file is damage, not a beginning. What was there is kept beside it, under the
-/// name that is answered.
+/// an empty or short file is damage, not a beginning. A database that was there is kept beside it;
+/// its new name is returned.
 pub(crate) async fn build<E: From<Error>>(
     path: &Path,
     version: i64,
@@ -103,7 +103,7 @@ pub(crate) async fn build<E: From<Error>>(
     remove_all(&fresh)?;
     let built = write_fresh(path, &fresh, version, fill).await;
     if built.is_err() {
-        // If it cannot be removed either, the first fault is the one to tell.
+        // If the removal fails too, the first fault is the one to report.
         let _ = remove_all(&fresh);
     }
     built?;
@@ -120,7 +120,7 @@ async fn write_fresh<E: From<Error>>(
     fill: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
 ) -> Result<(), E> {
     // No log or journal file beside this one, and no waiting for the disk at each step: it is one
-    // file, which is written through once, before it takes its name. What fails is removed.
+    // file, which is written through once, before it takes its name. It is removed if a step fails.
     let options = options(fresh)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Memory)
@@ -156,8 +156,8 @@ fn unused(path: &Path) -> PathBuf {
     std::iter::once(first.clone()).chain(others).find(free).unwrap_or(first)
 }
 
-/// Gives a database that is about to be replaced a second name, with what its log has, if that can
-/// be read. Nothing that was kept before is given up for it.
+/// Gives a database that is about to be replaced a second name, together with its log, if that can
+/// be read. Databases kept before stay.
 async fn keep(path: &Path) -> Result<Option<PathBuf>, Error> {
     let kept = unused(path);
     if path.exists()
@@ -197,7 +197,7 @@ fn access(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Err
     move |cause| Error::Access { what, path, cause }
 }
 
-/// A connection to look at an existing database with, once that was found whole.
+/// A connection to read an existing database with, after the check that it is whole.
 pub(crate) async fn reader(path: &Path) -> Result<SqliteConnection, Error> {
     let file = std::fs::metadata(path).map_err(access("read", path))?;
     check(path, file.len()).await?;
@@ -211,7 +211,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Looks at an existing file through a connection that cannot change it.
+/// Checks an existing file through a connection that cannot change it.
 async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     let damaged = |detail: &str| Error::Damaged { database: name(path), detail: detail.to_owned() };
     check_size(path, size_bytes)?;
@@ -251,9 +251,9 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     reader.close().await.map_err(read)
 }
 
-/// Compares the size of the file with what its header says (SQLite file format, section 1.3):
-/// SQLite itself takes a last page cut in half for one filled up with zeros, and an empty file
-/// for a new database. With a log to replay the size may be behind the header; SQLite checks then.
+/// Compares the size of the file with the one in its header (SQLite file format, section 1.3):
+/// SQLite itself takes a last page cut in half for one filled up with zeros, and an empty file for
+/// a new database. With a log to replay the size may be behind the header; SQLite checks then.
 fn check_size(path: &Path, size_bytes: u64) -> Result<(), Error> {
     let damaged = |detail: String| Error::Damaged { database: name(path), detail };
     let mut header = [0; 100];

@@ -1,4 +1,4 @@
-//! What only a file can suffer: being cut, overwritten, something else; a full disk.
+//! Faults that only a file can have: cut, overwritten, other content; a full disk.
 
 use std::fs::OpenOptions;
 
@@ -31,7 +31,7 @@ async fn a_file_cut_short_is_refused_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = filled(dir.path(), &Database::Sqlite).await;
     let path = path(&store);
-    // Everything into the main file, so that cutting it loses something.
+    // All data moves into the main file, so that cutting it loses some.
     close_whole(store).await;
     let whole = std::fs::read(&path).unwrap();
     for length in [whole.len() - 100, whole.len() / 2, 4096, 100, 50, 1, 0] {
@@ -53,7 +53,7 @@ async fn overwritten_pages_are_told_by_what_is_wrong_with_them() {
     close_whole(store).await;
     let path = dir.path().join(FILE_NAME);
     let mut bytes = std::fs::read(&path).unwrap();
-    // The later pages; the first ones say which tables there are.
+    // Overwrite the later pages; the first ones list the tables.
     let behind = bytes.len() / 2;
     bytes[behind..].fill(0x5a);
     std::fs::write(&path, &bytes).unwrap();
@@ -86,7 +86,7 @@ async fn a_full_disk_changes_nothing_and_passes() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = filled(dir.path(), &Database::Sqlite).await;
     let before = store.load().await.unwrap();
-    // The same fault as a full disk (SQLITE_FULL), without filling one.
+    // SQLITE_FULL, the error of a full disk, without filling one.
     let Back::Sqlite(db) = &store.shared.back else { unreachable!() };
     let mut slot = db.writer.lock().await;
     slot.as_mut().unwrap().0.pragma_update(None, "max_page_count", 1).unwrap();

@@ -1,6 +1,6 @@
-//! The connection that writes. Owns: one transaction at a time, on the thread that asks for it.
-//! With [`sqlx`] each statement is handed to another thread and back, which was half the CPU time
-//! of a small transaction.
+//! The connection that writes. Owns: one transaction at a time, on the thread of its caller. With
+//! [`sqlx`] each statement is handed to another thread and back, which was half the CPU time of a
+//! small transaction.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::write;
 
 /// How long another program may have the database.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The room that is kept within the files: more than the thousand pages after which SQLite takes its
-/// log back into the database.
+/// The room that is kept within the files: more than the thousand pages after which SQLite takes
+/// its log back into the database.
 const ROOM_BYTES: u32 = 6 << 20;
 /// Different texts of statements: some 40 kinds, many of them with 1, 2, 4, … 64 rows.
 const STATEMENTS_KEPT: usize = 256;
@@ -41,8 +41,9 @@ impl Writer {
         open().map_err(Fault::refused("open"))
     }
 
-    /// Makes room within the files, so that transactions go on for a while when the disk is full: free
-    /// pages in the database, and a log as long, which stays as long as somebody has it open.
+    /// Makes room within the files, so that transactions go on for a while when the disk is full:
+    /// free pages in the database, and a log as long, which stays as long while a connection has it
+    /// open.
     pub(super) fn keep_room(&mut self) -> Result<()> {
         let fill = || {
             // In transactions of their own: of pages that come and go in one nothing is written.

@@ -143,7 +143,7 @@ pub(super) async fn what_is_not_whole_is_refused_and_changes_nothing(lab: &Lab) 
     let text = String::from_utf8(bytes.clone()).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let mut wrong: Vec<String> = (0..lines.len())
-        // Without a line; cut before it.
+        // The backup without a line, and cut before it.
         .flat_map(|at| [[&lines[..at], &lines[at + 1..]].concat(), lines[..at].to_vec()])
         .map(|lines| lines.join("\n") + "\n")
         .collect();
@@ -232,7 +232,7 @@ async fn what_was_replaced_is_kept_beside_it() {
     drop(other.filled().await);
     put(&lab, &save(&other).await, true).await.unwrap();
     let path = |name: &str| lab.dir.path().join(name);
-    // What was kept first is not given up for what is replaced next.
+    // The second replacement keeps the database that the first one kept.
     put(&lab, &save(&other).await, true).await.unwrap();
     assert!(path("elastane.db.replaced-2").exists());
     std::fs::rename(path("elastane.db.replaced"), path("elastane.db")).unwrap();

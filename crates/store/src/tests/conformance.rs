@@ -1,4 +1,4 @@
-//! What every database has to do, each test once for each of them.
+//! Behaviour that every database must have; each test runs once for each of them.
 
 use spec::WorkloadKind;
 use units::Instant;
@@ -425,7 +425,7 @@ pub(super) async fn who_gives_up_leaves_the_next_one_a_way(lab: &Lab) {
     for seq in (5..200).step_by(10) {
         let changes: Vec<_> = (seq..seq + 10).map(|seq| Change::Event(event(seq, None))).collect();
         let wait = std::time::Duration::from_micros(seq * 20);
-        // Whether it was written before it was given up is a matter of luck; half is not.
+        // The batch is written whole or not at all, depending on timing.
         let _ = tokio::time::timeout(wait, store.apply(&changes)).await;
     }
     let after = 1000;
@@ -512,7 +512,7 @@ pub(super) async fn the_ledger_is_exact_and_adds_up(lab: &Lab) {
         })
     };
     store.apply(&[held(1, 100, None, "ann", 500), held(2, 50, None, "bob", 2000)]).await.unwrap();
-    // It ends; another begins at once, and one begins and ends in the same moment.
+    // The allocation ends; another begins at once, and one begins and ends in the same moment.
     let changes = [
         held(1, 100, Some(300), "ann", 500),
         held(1, 300, Some(300), "ann", 9000),
@@ -536,7 +536,7 @@ pub(super) async fn the_ledger_is_exact_and_adds_up(lab: &Lab) {
     let row = |owner: &str, held, measured, used| (owner.to_owned(), held, measured, used);
     let ann = 200 * 500 + 100 * 1000;
     assert_eq!(ledger(0, 400).await, [row("ann", ann, 75, 31), row("bob", 350 * 2000, 0, 0)]);
-    // Cut at both ends; the hour begins before, so what was used in it is not of this time.
+    // Cut at both ends; the hour begins before, so its use is not of this time.
     assert_eq!(ledger(200, 301).await, [row("ann", 51_000, 0, 0), row("bob", 101 * 2000, 0, 0)]);
     assert_eq!(ledger(0, 50).await, [row("ann", 0, 75, 31)], "used by the hour");
     let late = ledger(HOUR, 2 * HOUR).await;

@@ -76,7 +76,7 @@ async fn a_migration_that_is_killed_anywhere_is_finished_by_the_next_start() {
         assert_eq!(found, (1, 1, 1), "{looks}");
         assert_eq!(state.pods[0].body.started_at_ms, Some(7), "{looks}");
     }
-    // It was killed in each of the migrations.
+    // Each of the migrations was killed at least once.
     let each = (1..schema::NEWEST).all(|version| versions.contains(&version.to_string()));
     assert!(each && kills > 20, "{kills} kills: {versions:?}");
 }

@@ -1,4 +1,4 @@
-//! What is in a column as a document, with its version.
+//! Columns that hold a document with its version.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use records::*;
 
 use crate::*;
 
-/// How the documents of a database begin, by table, in words.
+/// First characters of the documents of a database, by table, in words.
 const BEGIN: &str = "SELECT 'project ' || substr(body, 1, 20) FROM projects
     UNION ALL SELECT 'department ' || substr(body, 1, 20) FROM departments
     UNION ALL SELECT 'workload ' || substr(spec, 1, 20) FROM workloads
@@ -85,7 +85,7 @@ macro_rules! newer {
     };
 }
 
-/// Makes documents newer and old again; and what is said of them.
+/// Statements that make documents newer and old again, and part of the error message.
 const NEWER: [(&str, &str, &str); 6] = [
     newer!("workloads", "spec", "the specification of a workload `a` has"),
     newer!("workloads", "past", "the past of a workload `a` has"),

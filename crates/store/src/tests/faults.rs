@@ -31,7 +31,7 @@ async fn audited(store: &Store) -> Vec<String> {
     store.audit(1000).await.unwrap().into_iter().rev().map(|row| row.what).collect()
 }
 
-/// Ends every session of the database but the one that asks.
+/// Ends every session of the database except its own.
 const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()";
 
@@ -92,8 +92,8 @@ async fn an_ended_session_is_replaced() {
     assert_eq!(audited(&store).await, ["0", "1", "2"]);
 }
 
-/// Stands between the store and the server. When told to, it cuts the line at the next COMMIT,
-/// before or after the server got it.
+/// A proxy between the store and the server. Once `cut` is set, it closes the connection at the
+/// next COMMIT, before or after the server got it.
 struct Line {
     dir: tempfile::TempDir,
     cut: Arc<AtomicBool>,

@@ -18,7 +18,7 @@ impl Lab {
         Self { dir: tempfile::tempdir().unwrap(), database: Database::Sqlite }
     }
 
-    /// None on a machine without PostgreSQL.
+    /// A lab on PostgreSQL; `None` on a machine without it.
     pub(super) async fn postgres() -> Option<Self> {
         let url = PgServer::shared()?.database().await;
         Some(Self { dir: tempfile::tempdir().unwrap(), database: Database::Postgres(url) })

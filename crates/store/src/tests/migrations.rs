@@ -1,4 +1,4 @@
-//! From every schema that was ever released to the newest, on both databases.
+//! Migrations from every released schema to the newest, on both databases.
 
 use sqlx::Connection as _;
 use units::Instant;
@@ -88,7 +88,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!(store.events(&EventFilter::default()).await.unwrap().len(), 2, "{version}");
     store.apply(&[Change::Event(super::samples::event(3, None))]).await.unwrap();
     drop(store);
-    // And once more, with nothing left to migrate.
+    // Open it once more, with nothing left to migrate.
     assert_eq!(lab.open().await.unwrap().load().await.unwrap().last_event_seq, 3, "{version}");
 }
 

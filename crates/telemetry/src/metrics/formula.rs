@@ -1,30 +1,30 @@
-//! The published types of series, and what each is made of. What nothing measures here is in the
-//! table too: it is asked for by others' programs, and its series is empty.
+//! The published types of series, and the formula of each. Types without a measurement are in the
+//! table too: other programs request them, and their series is empty.
 
 use control::{Values, of};
 
-/// What a type is made of. Every result is in thousandths of the unit that is shown.
+/// Formula of a type. Every result is in thousandths of the published unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Formula {
-    /// Kept in thousandths.
+    /// A value stored in thousandths.
     Millis(&'static str),
-    /// Kept in the unit that is shown: bytes, counts.
+    /// A value stored in the published unit: bytes, counts.
     Whole(&'static str),
-    /// Kept in bytes, shown in millions of them.
+    /// A value stored in bytes, published in millions of bytes.
     Megabytes(&'static str),
-    /// Kept in thousandths, shown in percent.
+    /// A value stored in thousandths, published in percent.
     Percent(&'static str),
-    /// Kept in millionths.
+    /// A value stored in millionths.
     Micros(&'static str),
-    /// So much for each of so many, both kept in millionths.
+    /// A sum divided by a count, both stored in millionths.
     Each(&'static str, &'static str),
-    /// So much of so much, in percent.
+    /// A part of a whole, in percent.
     Part(&'static str, &'static str),
-    /// What is left of the first without the second, both in thousandths.
+    /// The first value minus the second, both in thousandths.
     Rest(&'static str, &'static str),
     /// A series for each GPU.
     PerGpu(&'static Formula),
-    /// Nothing measures it here.
+    /// No measurement here.
     Unmeasured,
 }
 
@@ -52,7 +52,7 @@ impl Formula {
         }
     }
 
-    /// How much a value counts in a mean of several.
+    /// Weight of a value in a mean of several.
     pub(crate) fn weight(self, values: &Values) -> u64 {
         match self {
             Self::Each(_, count) => values.get(count).copied().unwrap_or_default(),
@@ -92,16 +92,16 @@ fn part_of(part: u64, whole: u64) -> Option<u64> {
     u64::try_from(ratio).ok()
 }
 
-/// A type and what it is made of.
+/// A type and its formula.
 pub(crate) type Metric = (&'static str, Formula);
 
-/// The series that something has.
+/// The series of a subject.
 pub(crate) trait Measured: Send + 'static {
-    /// Their types.
+    /// Types of the series.
     const METRICS: &'static [Metric];
-    /// True if those of one node pool may be asked for.
+    /// True if the series can be limited to a node pool.
     const BY_POOL: bool = false;
-    /// What they may be grouped by.
+    /// Names that the series can be grouped by.
     const GROUPS: &'static [&'static str] = &[];
 }
 

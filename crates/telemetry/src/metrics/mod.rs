@@ -1,6 +1,5 @@
-//! What was measured, as the interface shows it. Owns: the published types of series and of values
-//! as of now, and what each is made of. Does not know how anything is measured, and who may
-//! see it.
+//! Measurements as the interface shows them. Owns: the published types of series and of current
+//! values, and the formula of each. Does not know how anything is measured, and who may see it.
 
 mod formula;
 mod query;

@@ -11,12 +11,12 @@ use units::Instant;
 
 use super::formula::{Measured, Metric};
 
-/// Values in a series when none are asked for.
+/// Values in a series when the request gives no number.
 const SAMPLES_DEFAULT: u64 = 20;
 /// Most values in a series.
 const SAMPLES_MAX: u64 = 1000;
 
-/// Which series, of what time, in how many values.
+/// Query for series: types, time, and number of values.
 pub(crate) struct MetricsQuery<F> {
     pub(crate) metrics: Vec<Metric>,
     pub(crate) start: Instant,
@@ -124,25 +124,25 @@ fn types<F: Measured>(value: &str) -> Result<Vec<Metric>, ApiError> {
     value.split(',').filter(|word| !word.is_empty()).map(one).collect()
 }
 
-/// One of these words, however it is capitalised.
+/// One of these words, in any capitalisation.
 fn word(name: &str, value: &str, known: &[&'static str]) -> Result<&'static str, ApiError> {
     let found = known.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
     found.ok_or_else(|| unknown_word(name, value, known))
 }
 
-/// Values as of now that a family has.
+/// Current values of a family.
 pub(crate) trait TelemetryFamily: Send + 'static {
-    /// What is served, by its published name.
+    /// Kind of value, which has a published name.
     type Kind: Copy + Send + 'static;
-    /// All of them.
+    /// All kinds by name.
     const KINDS: &'static [(&'static str, Self::Kind)];
-    /// What they may be grouped by.
+    /// Names that the values can be grouped by.
     const GROUPS: &'static [&'static str];
-    /// What they may be cut to: the names of parameters.
+    /// Names of the parameters that filter the values.
     const FILTERS: &'static [&'static str];
 }
 
-/// Which value, of what, by what.
+/// Query for current values: kind, groups, and filters.
 pub(crate) struct TelemetryQuery<F: TelemetryFamily> {
     pub(crate) kind: (&'static str, F::Kind),
     pub(crate) groups: Vec<&'static str>,
@@ -150,13 +150,13 @@ pub(crate) struct TelemetryQuery<F: TelemetryFamily> {
 }
 
 impl<F: TelemetryFamily> TelemetryQuery<F> {
-    /// What a filter is to be, if it was given.
+    /// Value of a filter; `None` if it was not given.
     pub(crate) fn filter(&self, name: &str) -> Option<&str> {
         self.filters.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Most things to group by; what the published answer has room for.
+/// Most names to group by: the published response has room for two.
 const GROUPS_MAX: usize = 2;
 
 impl<F: TelemetryFamily> Input for TelemetryQuery<F> {

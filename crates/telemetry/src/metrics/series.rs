@@ -1,5 +1,5 @@
-//! From samples to published series. Owns: the mean of each of the intervals that were asked for,
-//! and the sum of pods. An interval in which nothing was measured has no value.
+//! From samples to published series. Owns: the mean of each interval of a query, and the sum over
+//! pods. An interval without samples has no value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::query::MetricsQuery;
 /// Samples with their times, the oldest first.
 pub(crate) type Points = Vec<(Instant, Values)>;
 
-/// The series of these types, one for each GPU where the type says so.
+/// The series of these types, one for each GPU where the type requires it.
 pub(crate) fn measurements<F>(
     query: &MetricsQuery<F>,
     points: &Points,
@@ -55,8 +55,8 @@ fn means<F>(
     intervals.into_values().map(value).collect()
 }
 
-/// What the pods of a workload have together: sums, and the mean of how busy their GPUs are. What
-/// is not known of one is not known of all.
+/// Values of all pods of a workload: sums, and the mean of the use of their GPUs. A value that is
+/// unknown for one pod is unknown for all.
 pub(crate) fn together(pods: Vec<Points>) -> Points {
     let mut at_once: BTreeMap<Instant, Vec<Values>> = BTreeMap::new();
     for (at, values) in pods.into_iter().flatten() {

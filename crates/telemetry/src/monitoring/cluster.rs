@@ -17,7 +17,7 @@ use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
 
 use super::{Gauges, MetricScope, nodes, number, whole};
 
-/// What the dispatcher has published.
+/// Collector of the view that the dispatcher has published.
 pub(super) struct Cluster {
     pub(super) control: Handle,
     pub(super) clock: Arc<dyn Clock>,
@@ -50,14 +50,14 @@ impl Collector for Cluster {
     }
 }
 
-/// Everything that a view and the last measurement say.
+/// Writes the metrics of a view and of the last measurement.
 pub(super) fn published(
     view: &View,
     sample: &Sample,
     now: Instant,
     to: &mut Gauges<'_>,
 ) -> fmt::Result {
-    // None before the first.
+    // The time is 0 before the first measurement.
     if sample.at != Instant(0) {
         let about = "When use was last measured, in seconds since 1970.";
         to.one(("measurement_timestamp", Some(Unit::Seconds)), about, whole(sample.at.0))?;
@@ -70,7 +70,7 @@ pub(super) fn published(
     sums.waiting(now, to)
 }
 
-/// What a department or a project has in a node pool. A pool in which it has nothing is left out.
+/// Shares of a department or a project in node pools. A pool in which it has nothing is left out.
 fn parts(unit: &OrgUnit) -> impl Iterator<Item = &PoolShare> {
     let has = |part: &&PoolShare| {
         let (share, status) = (&part.share, &part.status);
@@ -130,7 +130,7 @@ fn queues(view: &View, to: &mut Gauges<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Whose workloads are counted together: those of a project, by kind.
+/// Key of a count of workloads: the project, and their kind.
 type Owner = (u64, WorkloadKind);
 
 /// The labels of an owner.
@@ -165,7 +165,7 @@ const fn kind_name(kind: WorkloadKind) -> &'static str {
     }
 }
 
-/// What was last measured of pods, as far as it was.
+/// Last measurement of pods; `None` where a value is unknown.
 #[derive(Default, Clone, Copy)]
 struct Used {
     gpu_millis: Option<u64>,
@@ -174,7 +174,7 @@ struct Used {
     memory_bytes: Option<u64>,
 }
 
-/// What workloads hold in a node pool, and use of it.
+/// Resources that workloads hold in a node pool, and their use.
 struct Held<'a> {
     names: Names<'a>,
     allocated: Resources,
@@ -269,14 +269,15 @@ impl<'a> Sums<'a> {
             held.gpu_memory_bytes += gpu_memory.get(&workload.id).copied().unwrap_or(0);
             held.used.add(workload, sample);
         }
-        // Others are of workloads that hold their places, such as an image that cannot be pulled.
+        // Other reasons are those of workloads that hold their places, such as an image that cannot
+        // be pulled.
         let mut each = view.pending.each(&workload.pending);
         let why = each.find(|(reason, _)| reason.code.starts_with('P'));
         if workload.phase == Phase::Pending || why.is_some() {
             let reason = why.map_or(NO_REASON, |(reason, _)| &reason.code);
             let since = match workload.phase {
                 Phase::Pending => workload.phase_since,
-                // It has some pods, and waits for others.
+                // The workload has some pods, and waits for others.
                 _ => why.map_or(workload.phase_since, |(_, at)| at),
             };
             let fresh = || Waiting { names, count: 0, gpu_millis: 0, since };

@@ -1,5 +1,6 @@
-//! Requests as they are served. Owns: their ids, their line in the log, latencies and how many are
-//! open. Does not know about: queries, bodies and who asks; neither gets into the log or a label.
+//! Requests that the server answers. Owns: their ids, their line in the log, latencies and how many
+//! are open. Does not know about: queries, bodies and callers; neither gets into the log or a
+//! label.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,21 +32,21 @@ const OF_INFERENCES: Served = Served { path: "inference", method: "other", may_b
 /// The status of a request that got no answer: its client had gone.
 const NO_STATUS: &str = "none";
 
-/// A route and a method, as labels say them.
+/// A route and a method, as in labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Served {
     pub(super) path: &'static str,
     pub(super) method: &'static str,
-    /// Its answers take as long as they take.
+    /// True if its responses have no time limit.
     pub(super) may_be_slow: bool,
 }
 
-/// Everything that is served, sorted: a label is a word of this list, whatever is asked for.
+/// All routes, sorted: a label is always a word of this list, whatever the request.
 #[derive(Debug)]
 pub struct Routes(Vec<Served>);
 
 impl Routes {
-    /// Those of the table, and former ones, which answer any method.
+    /// Routes of the table, and former ones, which answer any method.
     pub fn new<S>(table: &[Route<S>], former: &[&'static str]) -> Self {
         let own = table.iter().filter_map(|route| {
             let method = word(&route.method)?;
@@ -80,7 +81,7 @@ struct Labels {
     status: &'static str,
 }
 
-/// What is counted of requests.
+/// Metrics of requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     latency: Family<Labels, Histogram>,
@@ -131,7 +132,7 @@ impl Drop for Watcher {
     }
 }
 
-/// A request that is not answered yet. It counts when it ends, also where its client went away.
+/// A request without a response yet. It counts when it ends, also if its client has gone.
 struct Open {
     http: Http,
     served: Served,
@@ -168,7 +169,7 @@ pub async fn trace(
     let served = served(&telemetry, &routes, &request);
     let id = RequestId::of(&request);
     request.extensions_mut().insert(id.clone());
-    // So that a program behind this server logs the id that the client gets.
+    // A program behind this server gets the id for its log, the same as the client.
     if let Ok(id) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, id);
     }

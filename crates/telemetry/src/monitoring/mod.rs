@@ -1,5 +1,5 @@
-//! What Prometheus scrapes. Owns: the registry and its formats. What a scrape shows of the cluster
-//! is computed from the published view in one pass; nothing else is slowed by it. Labels hold names
+//! Metrics for Prometheus. Owns: the registry and its formats. The metrics of the cluster are
+//! computed from the published view in one pass; a scrape slows nothing else. Labels hold names
 //! that administrators give (projects, departments, node pools), nodes, GPU numbers and words of
 //! fixed lists; never workloads, users or addresses. Does not know about: the past; Prometheus
 //! keeps its own.
@@ -31,7 +31,7 @@ pub(crate) use http::Http;
 pub use http::{Routes, Watcher, trace};
 use process::Process;
 
-/// What all names but those of the process begin with.
+/// Prefix of all names except those of the process.
 const PREFIX: &str = "elastane";
 
 /// A text format.
@@ -44,7 +44,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The one that a request accepts.
+    /// The format that a request accepts.
     pub(crate) fn accepted(accept: &str) -> Self {
         match accept.contains("application/openmetrics-text") {
             true => Self::OpenMetrics,
@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// What answers in it say they are.
+    /// Content type of a response in this format.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -61,12 +61,12 @@ impl Format {
     }
 }
 
-/// How much of it is shown to who asks.
+/// Part of the metrics that a caller may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetricScope {
-    /// Everything.
+    /// All metrics.
     All,
-    /// The nodes and their GPUs: what does not name projects.
+    /// The nodes and their GPUs: metrics that name no project.
     Nodes,
 }
 
@@ -90,7 +90,7 @@ impl Collector for Writing {
     }
 }
 
-/// Everything that is scraped.
+/// All metrics.
 pub(crate) struct Monitor {
     all: Registry,
     nodes: Registry,

@@ -87,19 +87,19 @@ impl<'a> Gpu<'a> {
         [node, pool, ("gpu", &self.number)]
     }
 
-    /// Those of a node.
+    /// All GPUs of a node.
     fn all(node: &'a NodeView) -> impl Iterator<Item = Self> {
         let indices = (0..).zip(&node.gpu_memory_bytes);
         indices.map(move |(index, _): (u32, _)| Self { node, index, number: index.to_string() })
     }
 
-    /// What was last measured of it.
+    /// Last measured value of this GPU.
     fn seen(&self, sample: &Sample, name: &str) -> Option<u64> {
         sample.value(&Subject::Node(self.node.name.clone()), &of::gpu(name, self.index))
     }
 }
 
-/// How parts of each GPU are kept, as labels.
+/// Writes the enforcement of fractions on each GPU, as labels.
 pub(super) fn fractions(view: &View, kept: &Fractions, to: &mut Gauges<'_>) -> fmt::Result {
     let about = "Always 1; its labels say what keeps workloads within their part of a GPU.";
     let gpus: Vec<Gpu<'_>> = view.nodes.iter().flat_map(|node| Gpu::all(node)).collect();

@@ -1,5 +1,5 @@
-//! This process, by the names that all exporters use. Owns: reading them from the kernel. What
-//! cannot be read is left out.
+//! This process, by the names that all exporters use. Owns: reading them from the kernel.
+//! Unreadable values are left out.
 
 use std::{fmt, fs};
 
@@ -20,7 +20,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Since when it answers.
+    /// Metrics of a process that has served since `started`.
     pub(super) const fn started(started: Instant) -> Self {
         Self { started }
     }
@@ -43,7 +43,7 @@ impl Collector for Process {
         }
         if let Ok(open) = fs::read_dir("/proc/self/fd") {
             let about = "Files, sockets and pipes that the server has open.";
-            // One of them is the directory itself.
+            // The count includes the directory itself.
             let open = open.count().saturating_sub(1) as u64;
             gauges.one(("process_open_fds", None), about, number(open))?;
         }

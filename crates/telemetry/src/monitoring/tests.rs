@@ -26,7 +26,7 @@ impl Collector for Shown {
     }
 }
 
-/// What is scraped of it, without the lines that describe metrics.
+/// The scraped text, without the lines that describe metrics.
 fn scraped(view: View, sample: Sample, now: Instant) -> String {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Shown(view, sample, now)));
@@ -139,7 +139,7 @@ fn openmetrics_is_for_those_who_accept_it() {
     }
 }
 
-/// What is written to the log at a level and above.
+/// Lines written to the log at a level and above.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 

@@ -1,7 +1,8 @@
-//! The text format 0.0.4 of Prometheus, from OpenMetrics. They differ in the names of counters,
-//! which end in `_total` also where they are described, and in lines that only OpenMetrics has.
+//! The text format 0.0.4 of Prometheus, from OpenMetrics. The formats differ in the names of
+//! counters, which end in `_total` also where they are described, and in lines that only
+//! OpenMetrics has.
 
-/// The same metrics in the text format 0.0.4.
+/// These metrics in the text format 0.0.4.
 pub(super) fn prometheus(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
     let mut lines = openmetrics.lines().peekable();

@@ -89,7 +89,7 @@ where
     routes.into_iter()
 }
 
-/// What was measured of something in the time that was asked for.
+/// Samples of a subject in the time of a query.
 async fn points<F>(
     state: &Shared,
     subject: &Subject,
@@ -150,7 +150,7 @@ async fn cluster(
     Ok(Json(GroupedMetricsResponse { measurements: all }))
 }
 
-/// What a type can be grouped by.
+/// Names that a type can be grouped by.
 fn groups_of(metric: &str) -> &'static [&'static str] {
     match metric {
         "ALLOCATED_GPU" => &["Category", "Nodepool", "Project", "Department"],
@@ -160,7 +160,7 @@ fn groups_of(metric: &str) -> &'static [&'static str] {
     }
 }
 
-/// The node pool that was asked for; none if it is the only one, as that is everything.
+/// Node pool of a query; `None` if it is the only one, as that is the whole cluster.
 fn pool_of<'a, F>(
     view: &'a View,
     query: &MetricsQuery<F>,

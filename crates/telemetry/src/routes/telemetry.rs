@@ -49,16 +49,16 @@ where
     routes.into_iter()
 }
 
-/// Which group something is in: its id, and its name if that is another.
+/// A group: its id, and its name if that differs.
 type Group = (String, Option<String>);
 
-/// Something that counts: its value in thousandths, if that is known, and its groups.
+/// An item to count: its value in thousandths, `None` if unknown, and its groups.
 struct Item {
     value: Option<u64>,
     groups: Vec<Group>,
 }
 
-/// The sum of each group. Of a group with something that is not known there is none.
+/// The sum of each group. A group with an unknown value has none.
 fn answer<F: TelemetryFamily>(
     query: &TelemetryQuery<F>,
     items: impl Iterator<Item = Item>,
@@ -109,13 +109,13 @@ fn check_filters<F: TelemetryFamily>(
     Err(ApiError::no_such("node pool", asked.unwrap_or_default()))
 }
 
-/// True if a node pool is asked for, or none is.
+/// True if the query selects this node pool, or names none.
 fn asked_for<F: TelemetryFamily>(query: &TelemetryQuery<F>, id: &str, name: &str) -> bool {
     query.filter("nodepoolId").is_none_or(|asked| asked == id)
         && query.filter("nodepoolName").is_none_or(|asked| asked == name)
 }
 
-/// The department that is asked for, if one is.
+/// Department that the query selects; `None` for all.
 fn department_filter<F: TelemetryFamily>(
     query: &TelemetryQuery<F>,
 ) -> Result<Option<u64>, ApiError> {
@@ -161,7 +161,7 @@ fn gpus(node: &NodeView) -> u64 {
     node.capacities().sum()
 }
 
-/// Of those that are in service.
+/// Free share of the GPUs of a node that are in service.
 fn free_gpus(node: &NodeView) -> u64 {
     let each = (0..).zip(node.gpus().zip(node.capacities()));
     let in_service = each.filter(|(at, _)| !node.gpu_faults.contains_key(at));
@@ -300,7 +300,7 @@ async fn workloads(
     Ok(answer(&query, items.chain(archived), &keys, context.now))
 }
 
-/// What workloads are counted by.
+/// Names that workloads are counted by.
 struct Grouped<'a> {
     department: (u64, &'a str),
     project: (u64, &'a str),

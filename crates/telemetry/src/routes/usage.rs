@@ -22,7 +22,7 @@ use super::Shared;
 use crate::usage::{UsageGrouping, rows};
 
 const HOUR_MS: u64 = 3_600_000;
-/// How far back a question goes that does not say.
+/// Time before now that a query without `from` covers, in milliseconds.
 const SPAN_MS: u64 = 30 * 24 * HOUR_MS;
 /// Most prices, and longest texts in them.
 const PRICES_MAX: usize = 200;
@@ -57,7 +57,7 @@ where
     routes.into_iter().map(|route| route.of("Elastane"))
 }
 
-/// Of what time, told apart by what.
+/// Query of usage: its time, and the grouping of its rows.
 struct UsageQuery {
     from: Option<Instant>,
     to: Option<Instant>,

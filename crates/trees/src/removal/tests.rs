@@ -1,4 +1,4 @@
-//! What users may leave, and what goes with it.
+//! Removal of trees that users may leave.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ fn always() -> bool {
     true
 }
 
-/// For so many entries.
+/// A condition that holds for `most` entries.
 fn for_entries(most: u32) -> impl Fn() -> bool {
     let left = Cell::new(most);
     move || left.replace(left.get().saturating_sub(1)) > 0
@@ -75,7 +75,7 @@ fn a_removal_that_is_cut_off_anywhere_goes_on() {
         fs::write(folder.join("file"), "").unwrap();
     }
     let mut steps = 0;
-    // Every step is one of another process: it knows only the path.
+    // Every step could run in another process: it knows only the path.
     while remove(&top, &for_entries(3)).unwrap() == Progress::More {
         steps += 1;
         assert!(steps < 1000, "it gets nowhere");

@@ -1,4 +1,4 @@
-//! What is thrown away, and what the next one finds.
+//! Discarded entries, and entries that an earlier instance left.
 
 use std::fs::{self, File};
 
@@ -19,7 +19,7 @@ fn what_is_thrown_away_is_gone_at_once_and_deleted_soon() {
     }
     trash.settle();
     assert_eq!((fs::read_dir(&own).unwrap().count(), trash.leftovers()), (0, Vec::new()));
-    // Somebody may tidy up.
+    // An administrator may delete the folder.
     fs::remove_dir(&own).unwrap();
     fs::create_dir(&thing).unwrap();
     trash.discard(&thing).unwrap();

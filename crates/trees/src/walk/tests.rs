@@ -1,4 +1,4 @@
-//! What a walk comes by, and what it does not enter.
+//! Entries that a walk visits, and those that it does not enter.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,12 +9,12 @@ use rustix::fs::{CWD, unlinkat};
 use super::*;
 use crate::testing::{DEEP, after_mounts, alone, deep, folder, limit_open_files, passes};
 
-/// The names of all entries, and how many folders were left.
+/// The names of all entries, and the number of folders left.
 #[derive(Default)]
 struct Seen {
     names: Vec<String>,
     left: usize,
-    /// Enough.
+    /// Name at which the walk ends.
     last: Option<&'static str>,
 }
 
@@ -45,7 +45,7 @@ fn a_deep_tree_takes_three_open_files() {
     let mut some = Seen { last: Some("top"), ..Seen::default() };
     walk(open(CWD, dir.path()).unwrap(), &mut some).unwrap();
     assert_eq!((some.names.len(), some.left), (1, 0));
-    // The folder of the test is deleted by a recursion.
+    // A recursion would delete the folder of the test.
     crate::remove(&dir.path().join("top"), &|| true).unwrap();
 }
 

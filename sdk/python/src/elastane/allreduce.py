@@ -1,8 +1,9 @@
 """Training without parameter servers: each worker has the whole model, and each step adds up the
-gradients of all. Owns: what a round is, and who has the model when workers come and go. Does not know
-about: how bytes go round (`ring`), the update itself (`replica`), the files (`leading`).
+gradients of all. Owns: the steps of a round, and the owners of the model when workers come and go.
+Does not know about: how bytes go round (`ring`), the update itself (`replica`), the files
+(`leading`).
 
-A round begins with a header of each worker, which all get. What follows depends on the headers alone,
+A round begins with a header of each worker, which all get. The rest depends on the headers alone,
 so all do the same:
 
     no worker has the model  the first that can makes it, and hands it on
@@ -12,9 +13,9 @@ so all do the same:
                              makes the same update
 
 A worker without a task takes part with the weight 0. Once the headers of a round are there, each
-worker has the update of the round before: only then is it safe, and reported. If a worker dies within
-a round, some may have the update and others not. In the next world those who lack it get it from
-those who have it; a minibatch that is part of it counts, and is not trained again.
+worker has the update of the round before: only then is it safe, and reported. If a worker dies
+within a round, some may have the update and others not. In the next world the others get it from
+those that have it; a minibatch that is part of it counts, and is not trained again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _IDLE_S = 0.05
 
 
 class Header(NamedTuple):
-    """What a worker says at the beginning of a round."""
+    """Header of a worker at the beginning of a round."""
 
     flags: int
     life: int
@@ -53,13 +54,13 @@ class Header(NamedTuple):
     weight: float
     """Records of its minibatch."""
     rate: float
-    """The learning rate for it; that of the first with a minibatch counts."""
+    """The learning rate for it; that of the first worker with a minibatch counts."""
     task: int
     visited: int
-    """So many records of the task are in this version."""
+    """Records of the task that are in this version."""
 
     def has(self, flag: int) -> bool:
-        """Whether it has this flag."""
+        """True if it has this flag."""
         return bool(self.flags & flag)
 
 
@@ -83,12 +84,12 @@ class ByAllReduce(Sharing):
         self._leader = Leader(worker)
         self._replica: Optional[Replica] = None
         self._batch: Optional[Batch] = None
-        # Of which version the backend has the values.
+        # Version of the values in the backend.
         self._given: Optional[Any] = None
         self._checked_life = 0
-        # What was given to a round that may have ended for others, with the version before it.
+        # Contribution to a round that may have ended for others, with the version before it.
         self._in_flight: Optional[Tuple[Contribution, int]] = None
-        # What is to be done once what was trained is safe, and whether it is.
+        # Calls to make once the contribution is safe, and whether it is.
         self._when_safe: List[Callable[[], None]] = []
         self._is_safe = False
         self._task = self._visited = 0
@@ -103,7 +104,7 @@ class ByAllReduce(Sharing):
         self._meeting.stop()
         self._leader.stop()
 
-    # What the worker wants.
+    # Requests of the worker.
 
     def fetch(self, work: Work, batch: Optional[Batch], flush: bool = False) -> int:
         self._batch = batch or self._batch
@@ -220,7 +221,7 @@ class ByAllReduce(Sharing):
         )
 
     def _round(self, step: Optional[Contribution], flags: int = 0) -> bool:
-        """One round. Whether the minibatch is part of the model now."""
+        """Runs one round. Returns True if the minibatch is part of the model now."""
         self._is_safe = False
         try:
             current = self._meeting.ring()
@@ -281,7 +282,7 @@ class ByAllReduce(Sharing):
             report()
 
     def _counted(self) -> bool:
-        """What was given to the round is part of the model of this worker now."""
+        """Counts the contribution to the round as part of the model of this worker."""
         if self._in_flight is None:
             return False
         (step, _), self._in_flight = self._in_flight, None

@@ -1,16 +1,16 @@
 """Reports of a workload about its checkpoints.
 
-Owns: the protocol, and finding the newest file of a checkpoint. Does not know about: what is in one.
-Only the standard library is needed: a script may take this file along.
+Owns: the protocol, and finding the newest file of a checkpoint. Does not know about: the contents
+of one. Only the standard library is needed: a script may take this file along.
 
-A scheduler that has to stop one of several workloads stops the one that loses least, and counts what was
-computed since the last checkpoint that it knows of. `checkpoint` tells it of one:
+A scheduler that has to stop one of several workloads stops the one that loses least, and counts the
+work since the last checkpoint that it knows. `checkpoint` reports one:
 
     torch.save(state, path)
     elastane.checkpoint(path, step=step, next_in=60)
 
-A script that asks between its steps whether a checkpoint is wanted loses nothing when it is stopped, moved
-or gets another number of GPUs: its place is taken when it has saved, within 20 s.
+A script that calls `save_wanted` between its steps loses nothing when it is stopped, moved or gets
+another number of GPUs: its place is taken when it has saved, within 20 s.
 
     if elastane.save_wanted():
         save(state, path)
@@ -61,12 +61,13 @@ _asked = {"at": None, "not_before": 0.0}
 
 
 def save_wanted(every=1.0):
-    """Whether a checkpoint is wanted now, because the workload is to be stopped, moved or resized.
+    """Checks if a checkpoint is wanted now, because the workload is to be stopped, moved or
+    resized.
 
-    `every`: it asks the server at most so often, in seconds, so it can be called after each step. One that
-    has not asked for 30 s is not waited for.
+    `every`: shortest time between two requests to the server, in seconds, so it can be called after
+    each step. The server does not wait for a script that has not asked for 30 s.
 
-    Returns for how many seconds the checkpoint is waited for; 0.0 if none is wanted.
+    Returns the seconds for which the server waits for the checkpoint; 0.0 if none is wanted.
     """
     channel, now = os.environ.get(VARIABLE), time.monotonic()
     asked_now = _asked["at"] is not None and now < _asked["at"] + every

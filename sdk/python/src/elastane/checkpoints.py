@@ -27,12 +27,12 @@ _RULES = {"sgd": pb.Sgd, "adam": pb.Adam, "adagrad": pb.Adagrad}
 # A file is one message of protobuf, which has less than 2 GiB.
 BYTES_MAX = 2**31 - 1
 _HEADER_BYTES_MAX = 64 * 1024
-# Of an array in a file beside its numbers and its name, at most: kind, shape, lengths.
+# Most bytes of an array in a file besides its numbers and its name: kind, shape, lengths.
 _ARRAY_BYTES = 256
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is not there, not whole, or of something else."""
+    """A checkpoint that is missing, incomplete, or of another job."""
 
 
 def _folder(root: str, version: int) -> str:
@@ -110,7 +110,8 @@ def versions(root: str) -> List[int]:
 
 
 def is_of(root: str, version: int, job_id: str) -> bool:
-    """Whether this job has written the checkpoint, as its header says; the rest is not read."""
+    """True if this job has written the checkpoint, according to its header; the rest is not
+    read."""
     try:
         path = os.path.join(_folder(root, version), "variables-0-of-1.ckpt")
         start = files.read(path, 36 + _HEADER_BYTES_MAX)

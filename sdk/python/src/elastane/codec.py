@@ -13,7 +13,7 @@ import numpy as np
 from . import example
 
 TYPES = ("bytes", "tf_example")
-"""What `--codec_type` may say."""
+"""Values of `--codec_type`."""
 
 
 class Column(NamedTuple):
@@ -30,7 +30,7 @@ class Column(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes of a record."""
+        """Bytes of the column in a record."""
         return self.count * self.dtype.itemsize
 
 

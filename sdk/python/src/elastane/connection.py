@@ -41,10 +41,10 @@ class Interrupted(Exception):
 
 
 class Connection:
-    """To one server, whose address may change.
+    """A connection to one server, whose address may change.
 
-    `address` is asked before each attempt: a server that comes back may be elsewhere. `patience_s`
-    is how long a server may be away. `token` is what the file of the token holds.
+    `address` is called before each attempt: a server that comes back may be elsewhere. `patience_s`
+    is how long a server may be away. `token` is the content of the token file.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Connection:
         wait_ms: int = 0,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """The reply. What is unavailable is tried until `patience_s` is over.
+        """The reply. A call to an unavailable server is repeated until `patience_s` is over.
 
         Raises Interrupted once `interrupted()` is true and an attempt has failed.
         """

@@ -43,7 +43,7 @@ class ContractError(ValueError):
 
 
 class Names(NamedTuple):
-    """What the parts of a model are called; dotted names are of other files of the zoo."""
+    """Names of the parts of a model; dotted names are of other files of the zoo."""
 
     feed: str = "feed"
     loss: str = "loss"
@@ -55,7 +55,7 @@ class Names(NamedTuple):
 
 
 class Contract(NamedTuple):
-    """A model's parts. Of functions that are optional, None where they are not there."""
+    """A model's parts. Optional functions are None if the model lacks them."""
 
     path: str
     seed_form: bool
@@ -234,7 +234,7 @@ def _positional(function: Callable[..., Any]) -> List[str]:
 
 def _labels_first(function: Callable[..., Any], otherwise: bool = True) -> Callable[..., Any]:
     """Takes labels and output, in this order, for a function that may have them in the other one;
-    `otherwise` says which it is where the names of its parameters do not."""
+    `otherwise` is used if the names of its parameters do not show the order."""
     names = _positional(function)[:2]
     if len(names) == 2 and names[0] in _OUTPUTS:
         otherwise = False

@@ -1,5 +1,5 @@
-"""What the parts of a job know each other by. Owns: the form of the file of the token. Does not know
-about: what is sent, and to whom.
+"""Credentials by which the parts of a job know each other. Owns: the form of the token file. Does
+not know about: messages and their receivers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def split(text: str) -> Tuple[str, str]:
 
 
 def context(pem: str, purpose: ssl.Purpose) -> Optional[ssl.SSLContext]:
-    """What one side of a connection encrypts with; none where nothing is encrypted.
+    """TLS context of one side of a connection; None if nothing is encrypted.
 
-    Both sides have the same certificate, and believe no other."""
+    Both sides have the same certificate, and accept no other."""
     if not pem:
         return None
     is_client = purpose is ssl.Purpose.SERVER_AUTH

@@ -27,7 +27,7 @@ def _flatten(tensor: Any) -> Any:
 def give() -> None:
     """Gives TensorFlow the names that it lacks; those that it has stay."""
     if not hasattr(tf, "enable_eager_execution"):
-        # It is on.
+        # Eager execution is on already.
         tf.enable_eager_execution = lambda *_, **__: None
     for name, value in _ELSEWHERE.items():
         if not hasattr(tf, name):

@@ -42,7 +42,7 @@ class EmbeddingError(ValueError):
 
 
 class Initializer(NamedTuple):
-    """What the numbers of a row are before its first gradient."""
+    """Numbers of a row before its first gradient."""
 
     kind: str
     """`uniform` (from `first` to `second`), `normal` (mean, deviation) or `constant`."""
@@ -76,7 +76,7 @@ _NAMED: Dict[str, Initializer] = {
 
 
 def initializer_of(given: Union[str, Initializer]) -> Initializer:
-    """The initializer of this name, or the one that is given."""
+    """The initializer of this name, or the given one."""
     if isinstance(given, Initializer):
         return given
     if given not in _NAMED:
@@ -114,12 +114,12 @@ class Embedding:
         self.name, self.dim, self.seed = name, int(dim), int(seed)
         self.initializer = initializer_of(initializer)
         self.source: Optional[Source] = None
-        # Of this step: lookups that wait for their derivative, and gradients by id.
+        # State of this step: lookups that wait for their derivative, and gradients by id.
         self._lookups: List[Tuple[np.ndarray, np.ndarray]] = []
         self._gradients: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def begin(self) -> None:
-        """A new step: what the last one left is dropped."""
+        """Begins a step and drops the state of the last one."""
         self._lookups.clear()
         self._gradients.clear()
 
@@ -217,7 +217,7 @@ def different(ids: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 
 
 def sum_by_place(places: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """Of each of so many places, all of which there are, the sum of its rows."""
+    """Sums of rows by place; all `count` places occur in `places`."""
     if HAS_FAST_ADD:
         # Single numbers: with whole rows it is not fast.
         dim = rows.shape[1]

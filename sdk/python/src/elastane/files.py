@@ -79,7 +79,7 @@ def _take(entry: os.DirEntry[str], aside: Optional[str] = None) -> bool:
 
 def _remove_tree(folder: str) -> None:
     """Deletes a folder however deep it is, without recursion and by short paths: the folders in a
-    folder move up to the top before it is deleted. What cannot be deleted stays."""
+    folder move up to the top before it is deleted. Files that cannot be deleted stay."""
     if os.path.islink(folder):
         return
     advances = True

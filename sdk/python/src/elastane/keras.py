@@ -41,11 +41,11 @@ def _initializer(given: Any) -> Any:
 
 
 class _Lookup:
-    """What a layer does outside of the graph. No part of the layer's own state."""
+    """Work of a layer outside of the graph. It is no part of the layer's own state."""
 
     def __init__(self, table: embedding.Embedding, input_dim: Optional[int]) -> None:
         self.table, self._input_dim = table, input_dim
-        # What the gradient of a lookup is taken by, so that its derivative is computed.
+        # Variable for the gradient of a lookup, so that its derivative is computed.
         self.anchor = tf.Variable(0.0, trainable=False)
         self.failure: Optional[BaseException] = None
         # All trained rows, for a model that is exported.

@@ -1,6 +1,6 @@
-"""What the first worker of a world does for all. Owns: the place of the leader of the parameter
-servers at the master, which this worker takes: where a model begins, checkpoints, versions. Does not
-know about: rounds."""
+"""Work of the first worker of a world for all. Owns: the place of the leader of the parameter
+servers at the master, which this worker takes: where a model begins, checkpoints, versions. Does
+not know about: rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPORT_EVERY_S = 0.5
 
 
 class Leader:
-    """Of the model of a job whose workers hold it themselves."""
+    """The leader for the model of a job whose workers hold it themselves."""
 
     def __init__(self, worker: "Worker") -> None:
         self._worker = worker
@@ -97,7 +97,7 @@ class Leader:
         return found
 
     def _forget_later(self, version: int, job_id: str) -> None:
-        """What came after is another past now."""
+        """Removes checkpoints after this version: they belong to a discarded history."""
         if not self._folder:
             return
         self._check_folder()
@@ -114,13 +114,13 @@ class Leader:
     # Checkpoints.
 
     def _orders(self, replica: Replica) -> Any:
-        """What the master wants of checkpoints; the first call gets it."""
+        """Orders of the master for checkpoints; the first call gets them."""
         if self._settings is None:
             self._attend(instance=replica.instance, model_generation=replica.life)
         return self._settings
 
     def is_due(self, replica: Replica) -> bool:
-        """Whether a checkpoint is to be made of this version."""
+        """True if a checkpoint of this version is due."""
         if not self._folder or replica.version == self._saved:
             return False
         every = self._orders(replica).checkpoint_steps
@@ -216,8 +216,8 @@ class Leader:
     # Versions.
 
     def reached(self, replica: Replica) -> None:
-        """Says to the master how far the model is: each version that is to be measured, and now and
-        then another."""
+        """Reports the version of the model to the master: each version that is to be measured, and
+        others now and then."""
         try:
             every = self._orders(replica).evaluation_steps
         except (CallError, Interrupted) as error:

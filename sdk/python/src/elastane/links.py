@@ -1,12 +1,12 @@
 """Connections between workers that train together. Owns: the port of a worker, and that both sides
 of a connection prove to have the token of the job before anything else is read. Does not know
-about: what is sent afterwards.
+about: later messages.
 
-The one that connects says hello with a random number; the one that listens answers with another and
-with an HMAC-SHA256 over both, and gets such a one back. The token itself is never sent. Both cover
-the generation of the world and the two ranks, so an answer is good for one connection only. What
-does not prove it within a few seconds is closed. A flood of such connections only delays the next
-world. Where the parts of the job encrypt, all this is inside of TLS.
+The side that connects says hello with a random number; the side that listens answers with another
+and with an HMAC-SHA256 over both, and gets such a one back. The token itself is never sent. Both
+cover the generation of the world and the two ranks, so an answer is good for one connection only. A
+connection without this proof within a few seconds is closed. A flood of such connections only
+delays the next world. If the parts of the job encrypt, all this is inside of TLS.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HELLO = struct.Struct(">16s32sQII")
 _PROOF = 32
 _ADMITTED = b"+"
 _HANDSHAKE_S = 5.0
-# So many connections prove themselves at the same time; more are closed at once.
+# Most connections in a handshake at the same time; more are closed at once.
 _HANDSHAKES_MAX = 64
 _PAUSE_S = 0.02
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
@@ -49,7 +49,8 @@ def _proof(token: bytes, role: bytes, hello: bytes, nonce: bytes) -> bytes:
 
 
 def _read(connection: socket.socket, count: int, until: float) -> bytes:
-    """So many bytes; OSError if they do not come in time, however slowly others come."""
+    """Reads `count` bytes; raises OSError if they do not come in time, however slowly others
+    come."""
     found = b""
     while len(found) < count:
         left = until - time.monotonic()
@@ -78,13 +79,13 @@ def _listen(host: str) -> socket.socket:
                 ("", 0), family=socket.AF_INET6, backlog=128, dualstack_ipv6=True
             )
         except OSError:
-            # It knows IPv6 and has no address of it.
+            # The machine supports IPv6 and has no address of it.
             pass
     return socket.create_server(("", 0), backlog=128)
 
 
 def _at(host: str, port: int) -> str:
-    """As the master takes it: colons of IPv6 are not those before the port."""
+    """Address in the form of the master: colons of IPv6 are not those before the port."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -203,7 +204,7 @@ def connect(
             refused = error
         except (OSError, ValueError) as error:
             last = error
-        # It may start, or another process has its old port.
+        # The worker may be starting, or another process has its old port.
         time.sleep(_PAUSE_S)
     if refused is not None:
         raise refused

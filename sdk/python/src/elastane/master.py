@@ -1,5 +1,5 @@
-"""What a worker says to the master, and hears from it. Owns: the heartbeat thread, and the thread
-that asks for tasks and reads their records ahead. Does not know about: models, gradients."""
+"""Messages between a worker and the master. Owns: the heartbeat thread, and the thread that gets
+tasks and reads their records ahead. Does not know about: models, gradients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Membership:
         # For `leaving`: this worker and another do not reach each other.
         self.parted = False
         self.ended = threading.Event()
-        # Those who train together with this worker, if it is one of them (`pb.World`).
+        # World of the workers that train together, if this worker is in it (`pb.World`).
         self.world: Optional[Any] = None
         self.on_change: Callable[[], None] = lambda: None
         self.failure: Optional[CallError] = None

@@ -17,11 +17,11 @@ from .sharing import log
 if TYPE_CHECKING:
     from .worker import Worker
 
-# So long one attempt to connect to the others takes.
+# Seconds for one attempt to connect to the others.
 _FORM_S = 5.0
-# Between two looks at a world that is not there yet.
+# Seconds between two checks for a world that is not there yet.
 _WAIT_S = 0.2
-# After SIGTERM or the order to leave: so much of the grace at most for rounds. The rest is for
+# Most of the grace that rounds may take after SIGTERM or the order to leave; the rest is for
 # handing back.
 _ROUNDS_PART, _GRACE_S = 0.5, 20.0
 
@@ -40,10 +40,10 @@ class Meeting:
         self._unreached: Optional[Tuple[int, float]] = None
         self._is_stopped = threading.Event()
         self.is_ended = False
-        """Whether this worker has to leave so soon that it takes part in no round any more."""
+        """True if this worker has to leave so soon that it takes part in no round any more."""
 
     def begin(self) -> None:
-        """Others may connect from now on."""
+        """Lets others connect from now on."""
         self._worker.members.on_change = self._look
         self._worker.reachable(self._listener.address)
         threading.Thread(target=self._end_in_time, name="leave", daemon=True).start()
@@ -57,7 +57,7 @@ class Meeting:
 
     @property
     def is_in_world(self) -> bool:
-        """Whether the master counts this worker among those who train together."""
+        """True if the master counts this worker among those that train together."""
         return self._worker.members.world is not None
 
     @property

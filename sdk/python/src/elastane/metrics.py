@@ -101,7 +101,7 @@ class Metrics:
             sums[1] += count
 
     def result(self) -> Dict[str, Sum]:
-        """What was added up, by name."""
+        """Sums by name."""
         out = {name: Sum(*sums) for name, sums in self._sums.items()}
         for name, _, metric in _flat(self._contract.eval_metrics):
             if hasattr(metric, "update_state"):

@@ -89,7 +89,7 @@ def _refuse_set(name: str, values: Mapping[str, Any], fields: Mapping[str, Any])
 
 
 def from_keras(optimizer: Any, learning_rate: float) -> Optimizer:
-    """What the server applies for an optimizer of Keras (either generation)."""
+    """The server's optimizer for one of Keras (either generation)."""
     name = type(optimizer).__name__
     config = optimizer.get_config()
     _refuse_set(
@@ -114,7 +114,7 @@ def from_keras(optimizer: Any, learning_rate: float) -> Optimizer:
 
 
 def from_torch(optimizer: Any) -> Optimizer:
-    """What the server applies for an optimizer of PyTorch with one group of parameters."""
+    """The server's optimizer for one of PyTorch with one group of parameters."""
     name = type(optimizer).__name__
     if len(optimizer.param_groups) != 1:
         raise OptimizerError(

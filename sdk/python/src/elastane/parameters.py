@@ -24,11 +24,11 @@ from .tensors import from_variables, part, to_variables
 _WAIT_MS = 1_000
 
 Stopped = Callable[[], bool]
-"""Whether a call is not to be repeated any more."""
+"""Function that returns true once a call is not to be repeated any more."""
 
 
 class Moved(Exception):
-    """The servers have gone on, and do not keep the version that rows were asked for of."""
+    """The servers have gone on, and do not keep the version of the requested rows."""
 
 
 class Pulled(NamedTuple):
@@ -67,12 +67,12 @@ class ParameterServers:
         self._at = (0, 0)
         self._versions: List[int] = []
         self.versions = (0, 0)
-        """The oldest and the newest version of what was read since the last pull began. They are the
-        same in the synchronous modes."""
+        """The oldest and the newest version that were read since the last pull began; they are
+        equal in the synchronous modes."""
         self._threads: Optional[ThreadPoolExecutor] = None
 
     def serve(self, tables: Sequence[Embedding]) -> None:
-        """These embedding tables have their rows here."""
+        """Serves the rows of these embedding tables."""
         self._tables = list(tables)
         for table in tables:
             table.source = self
@@ -259,7 +259,7 @@ class ParameterServers:
         return all_ids[order], all_rows[order]
 
     def _gradients_of_rows(self) -> List[List[Any]]:
-        """Of each server the gradients of its rows, in the step that the tables have last been in."""
+        """Gradients of rows by server, in the last step of the tables."""
         out: List[List[Any]] = [[] for _ in self._servers]
         for table in self._tables:
             ids, rows = table.gradient()

@@ -23,11 +23,11 @@ from .sharing import log
 TERMINATED = 128 + signal.SIGTERM
 # Between two looks at the processes.
 _LOOK_S = 0.05
-# So long the others may take to hand back after one has failed.
+# Seconds for the others to hand back after one has failed.
 _LEAVE_S = 30.0
-# So long the master may take, after all have ended, to hear of those that have failed.
+# Seconds for the last calls to the master about failed processes, after all have ended.
 _TELL_S = 5.0
-# So long lines may come after the end of a process: others that it has started may hold its output.
+# Seconds for lines after the end of a process: others that it has started may hold its output.
 _LINES_S = 2.0
 
 
@@ -105,7 +105,8 @@ def run(
     """
     running: Dict[str, _Process] = {}
     is_leaving, is_told = threading.Event(), False
-    # Not to the others from here: this may come while one of them is being started.
+    # The signal does not go to the others from here: it may come while one of them is being
+    # started.
     signal.signal(signal.SIGTERM, lambda *_: is_leaving.set())
     for rank, device in enumerate(devices):
         name = f"{pod}/{rank}"
@@ -127,7 +128,7 @@ def run(
             failed, until = next(iter(wrong.values())), time.monotonic() + _LEAVE_S
             is_leaving.set()
         if TERMINATED in over.values() and not is_leaving.is_set():
-            # It handed back for itself: only with a new pod does another take its place.
+            # The process handed back for itself: only a new pod can take its place.
             until = time.monotonic() + _LEAVE_S
             is_leaving.set()
         if is_leaving.is_set() and not is_told:

@@ -43,7 +43,7 @@ class DataError(ValueError):
 
 
 class Metadata:
-    """What `feed` gets to know of tables: nothing, for files of records."""
+    """Description of tables for `feed`: empty for files of records."""
 
     def __init__(
         self, column_names: Sequence[str] = (), column_dtypes: Optional[Dict[str, Any]] = None
@@ -129,7 +129,7 @@ class FileReader:
         return [shard for shard in shards if shard.count]
 
     def warnings(self) -> List[str]:
-        """What is behind the last whole chunk of each file, if anything is."""
+        """Bytes after the last whole chunk of each file that has any."""
         tails = ((path, getattr(self._file(path), "tail", None)) for path in self._paths)
         return [f"{path} is {tail}" for path, tail in tails if tail]
 
@@ -138,7 +138,7 @@ class FileReader:
     ) -> Iterator[Tuple[int, bytes]]:
         """Pairs of place and record for these places of a shard, in the given order.
 
-        What a file has lost since its records were counted is bad.
+        Records that a file has lost since they were counted are bad.
         """
         for start, count in _runs(places):
             file = self._file(shard)
@@ -182,7 +182,7 @@ class _TaskForReader:
 
 
 class CustomReader:
-    """What a model's `custom_data_reader` returned, as one of ours."""
+    """The reader that a model's `custom_data_reader` returned, in our interface."""
 
     def __init__(self, reader: Any) -> None:
         for method in ("read_records", "create_shards"):

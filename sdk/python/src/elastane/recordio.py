@@ -62,7 +62,7 @@ class Chunk(NamedTuple):
     """Where a chunk is in its file."""
 
     offset: int
-    """Of its payload, in bytes."""
+    """Offset of its payload, in bytes."""
     stored_bytes: int
     crc: int
     compressor: int
@@ -73,7 +73,8 @@ class Chunk(NamedTuple):
 
 
 class RecordFile:
-    """A file of records. `tail` says what is behind the last whole header, if anything is."""
+    """A file of records. `tail` describes the bytes behind the last whole header, if there are
+    any."""
 
     def __init__(self, path: str) -> None:
         self.path = os.fspath(path)

@@ -1,5 +1,5 @@
-"""What published modules offer and this product does not have. Owns: refusing it when it is called, by
-its name. Does not know about: which names there are."""
+"""Published names that this product does not have. Owns: the refusal when one is called, by its
+name. Does not know about: which names there are."""
 
 from __future__ import annotations
 

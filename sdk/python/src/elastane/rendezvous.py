@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 _WAITING_S = 0.1
 _COMPUTING_S = 1.0
 _ANSWER_S = 5.0
-# How often the end of the script is said to a server that does not answer.
+# How often the end of the script is sent to a server that does not answer.
 _DONE_TRIES = 20
 # How long a pod looks for the store of a world, whose first pod may be gone.
 _STORE_S = 30
@@ -58,12 +58,12 @@ class ServerRendezvous(api.RendezvousHandler):
         self._address = local or socket.getfqdn()
         # The last world that this pod was in.
         self._seat = None
-        # Those of a world need the store of its first pod as long as they compute.
+        # Pods of a world need the store of its first pod as long as they compute.
         self._store = None
         self._waits = True
         self._changed = False
         self._over = False
-        # Why the server does not answer, and why the store of the last world could not be used.
+        # Errors of the server, and of the store of the last world.
         self._silence = None
         self._unusable = None
         self._lock = threading.Lock()

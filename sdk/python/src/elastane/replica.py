@@ -53,7 +53,7 @@ class Layout:
 
 
 def _slots(optimizer: Optimizer, floats: int) -> List[np.ndarray]:
-    """What the optimizer keeps, before the first update."""
+    """State of the optimizer before the first update."""
     numbers = optimizer.arguments
     if optimizer.kind == "adam":
         return [np.zeros(floats, np.float32) for _ in range(3 if numbers["amsgrad"] else 2)]
@@ -85,7 +85,7 @@ class Replica:
 
     @classmethod
     def begin(cls, parameters: Arrays, state: Arrays, optimizer: Optimizer) -> "Replica":
-        """One that was not trained yet."""
+        """A replica that was not trained yet."""
         made = cls(Layout.of(parameters), Layout.of(state), optimizer)
         made.trained.write(parameters, made.values)
         made.carried.write(state, made.state)

@@ -29,7 +29,7 @@ _LENGTH = struct.Struct(">Q")
 _NOTHING = memoryview(b"")
 # That it does not go on at the moment, without encryption and with it.
 _WAITS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-# Whether it was aborted is looked at so often, if nothing arrives.
+# Milliseconds between two checks for an abort, if nothing arrives.
 _LOOK_MS = 1_000
 
 
@@ -77,7 +77,7 @@ class Ring:
             one.close()
         self._is_aborted = True
 
-    # What all workers call together.
+    # Calls that all workers make together.
 
     def gather(self, block: bytes) -> List[bytes]:
         """The blocks of all workers, by rank; all of the same length."""
@@ -179,7 +179,7 @@ class _Adding:
         self._sums, self._arriving, self._added = sums, arriving, 0
 
     def received(self, count: int) -> None:
-        """So many bytes are there."""
+        """Adds up the bytes received so far."""
         floats = count // 4
         if floats - self._added >= _SUM_FLOATS or floats == len(self._sums):
             fresh = slice(self._added, floats)

@@ -29,7 +29,7 @@ _SAVED = "x-amz-meta-elastane-saved-ns"
 
 
 class BucketError(OSError):
-    """What the server of a bucket refuses, or that it does not answer."""
+    """The server of a bucket refuses a request, or does not answer."""
 
 
 def is_address(path):
@@ -90,7 +90,7 @@ class Object:
         return self.key if not self.key or self.key.endswith("/") else f"{self.key}/"
 
     def _listed(self):
-        """What the server says of each object and folder in this folder."""
+        """Objects and folders in this folder, as the server lists them."""
         after = None
         while True:
             query = {"list-type": "2", "prefix": self._prefix(), "delimiter": "/"}
@@ -114,7 +114,7 @@ class Object:
         return body
 
     def write(self, parts):
-        """Makes it of these parts. It appears whole, or the one before stays."""
+        """Writes these parts as the object. It appears whole, or the one before stays."""
         status, _, body = self._ask("PUT", self.key, {}, b"".join(parts))
         self._check(status, body)
 
@@ -153,8 +153,8 @@ class Object:
             connection.close()
 
     def put(self, source, size, saved_ns):
-        """Makes it of what the file has, and returns True; one whose content is younger stays. It appears
-        whole, or the one before stays."""
+        """Writes the content of a file as the object and returns True; an object with younger
+        content stays. It appears whole, or the one before stays."""
         before = self.saved_ns()
         if before is not None and before > saved_ns:
             return False
@@ -169,7 +169,7 @@ class Object:
         try:
             self._put_parts(source, size, upload)
         except BaseException:
-            # What is not complete would be paid for.
+            # An incomplete upload would cost money.
             self._ask("DELETE", self.key, upload)
             raise
         return True
@@ -279,7 +279,7 @@ def _quoted(text, safe="/"):
 
 
 def _of_login(environ, name):
-    """What goes into a header: its value is in no error."""
+    """A value for a header: it appears in no error."""
     value = environ.get(name, "").strip()
     if not all("!" <= letter <= "~" for letter in value):
         raise BucketError(

@@ -1,5 +1,5 @@
-"""Which samples a rank trains on while the number of ranks changes. Owns: the order of an epoch, its
-parts, and how far it is. Does not know about: PyTorch, and how ranks meet."""
+"""Samples of a rank while the number of ranks changes. Owns: the order of an epoch, its parts, and
+the progress. Does not know about: PyTorch, and how ranks meet."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PADDINGS = ("none", "repeat")
 
 
 class ElasticSampler:
-    """Gives each rank its part of what is left of an epoch.
+    """Gives each rank its part of the rest of an epoch.
 
-    It is a sampler of `torch.utils.data.DataLoader`, and needs no PyTorch itself. The order of an epoch
-    depends on `seed` and its number alone. Rank `r` of `w` takes the places `r`, `r + w`, `r + 2w`, … of what
-    is left, so ranks that train in step have always trained on the first samples of the order, and one
-    number says how far they are. A checkpoint has this number; ranks of another count that load it
-    divide the rest among them, and each sample is trained on once in an epoch.
+    It is a sampler of `torch.utils.data.DataLoader`, and needs no PyTorch itself. The order of an
+    epoch depends on `seed` and its number alone. Rank `r` of `w` takes the places `r`, `r + w`,
+    `r + 2w`, … of the rest, so ranks that train in step have always trained on the first samples of
+    the order, and one number is their progress. A checkpoint has this number; ranks of another
+    count that load it divide the rest among them, and each sample is trained on once in an epoch.
 
     ::
 
@@ -96,7 +96,7 @@ class ElasticSampler:
         return self._share(self.remaining)
 
     def __iter__(self) -> Iterator[int]:
-        """Indices of this rank, of what is left now. What was not recorded comes again."""
+        """Indices of this rank, of the rest now. Samples that were not recorded come again."""
         self._begin(self.done)
         return iter(self._indices())
 
@@ -115,8 +115,8 @@ class ElasticSampler:
     def record(self, samples: int) -> None:
         """Counts samples of this rank that are trained on: the size of its minibatch.
 
-        A loader may read ahead, so what it was given says nothing. Call this once for each step, before
-        the state is saved.
+        A loader may read ahead, so the samples it was given are no progress. Call this once for
+        each step, before the state is saved.
         """
         left = self._share(self._length - self._start) - self._recorded
         if not 0 <= samples <= left:
@@ -124,7 +124,7 @@ class ElasticSampler:
         self._recorded += samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch. The one that it is in, such as that of a checkpoint, goes on."""
+        """Begins an epoch. The current one, such as that of a checkpoint, continues."""
         if epoch < 0:
             raise ValueError(f"epoch {epoch}: the number cannot be negative")
         if epoch != self._epoch:
@@ -169,7 +169,7 @@ class ElasticSampler:
     def _indices(self) -> List[int]:
         order = np.arange(self._length)
         if self._shuffle:
-            # Of all generators of numpy the one whose numbers are the same in every version.
+            # The one generator of numpy whose numbers are the same in every version.
             np.random.RandomState([self._seed, self._epoch % 2**32]).shuffle(order)
         rest = order[self._start :]
         if self._padding == "repeat" and len(rest) > 0:

@@ -126,12 +126,14 @@ def _absolute(path):
 
 
 def _mark():
-    """Of this process among those of all machines and containers, which may write to one disk."""
+    """Mark of this process among those of all machines and containers, which may write to one
+    disk."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _now_ns():
-    """How old a checkpoint is that is taken now: younger than those before it, also if a clock is set back."""
+    """Time of a checkpoint that is taken now: younger than those before it, also if a clock is set
+    back."""
     global _youngest_ns
     _youngest_ns = max(time.time_ns(), _youngest_ns + 1)
     return _youngest_ns
@@ -158,7 +160,7 @@ def _on_disk(path):
 
 
 def _note_whether(is_there, path):
-    """Of the newest that this process has saved at a path."""
+    """Records if the newest checkpoint that this process has saved at a path is there."""
     if is_there:
         _stays.discard(path)
         return
@@ -269,13 +271,13 @@ class _Keeper:
         self._thread = None
         self._error = None
         self._next_in = None
-        # What a process before this one left.
+        # Copies that an earlier process left.
         self._left = list(self._slot.copies)
         with self._changed:
             self._write_newest()
 
     def save(self, path, write, step, next_in):
-        """Returns why it cannot be held in memory; None if it is."""
+        """Returns an error if it cannot be held in memory; None if it is."""
         with self._saving:
             try:
                 with self._changed:
@@ -346,7 +348,7 @@ class _Keeper:
                 self._after(newest, is_there, next_in)
 
     def _after(self, copy, is_there, next_in):
-        """What comes after it was written: none of this makes it less so."""
+        """Reports a written copy: a failure here does not make it less written."""
         try:
             if is_there:
                 _report(copy.path, copy.step, next_in)

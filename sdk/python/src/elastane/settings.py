@@ -1,5 +1,5 @@
-"""What a worker gets to know about its job. Owns: the words of the settings, in each published
-spelling, and loading model and data by them. Does not know about: tasks, parameter servers."""
+"""Settings of a job for a worker. Owns: the words of the settings, in each published spelling, and
+loading model and data by them. Does not know about: tasks, parameter servers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Data(NamedTuple):
     """The readers of a job."""
 
     main: Any
-    """What is trained on, predicted for, or evaluated."""
+    """Data to train on, predict for, or evaluate."""
     validation: Optional[Any]
-    """What a training is measured with."""
+    """Data that a training is measured with."""
 
 
 class Settings:
@@ -63,7 +63,7 @@ class Settings:
             raise SettingsError(f"{name} is {text!r}; it is a whole number") from None
 
     def names(self) -> Names:
-        """What the parts of the model are called."""
+        """Names of the parts of the model."""
         given: Dict[str, str] = {}
         for field in Names._fields:
             earlier = self.get(_EARLIER_NAMES.get(field, field))

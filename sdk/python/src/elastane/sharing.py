@@ -50,13 +50,13 @@ class Sharing:
 
     version = 0
     patience_s = 0.2
-    """So long a worker without a task waits for one before it calls `idle`."""
+    """Seconds that a worker without a task waits for one before it calls `idle`."""
 
     def __init__(self, worker: "Worker") -> None:
         self._worker = worker
 
     def serve(self, tables: Sequence[Embedding]) -> None:
-        """The model has these embedding tables."""
+        """Declares the embedding tables of the model."""
         if tables:
             raise Unshared(
                 f"the model has the embedding table {tables[0].name!r}, whose rows are on parameter "
@@ -72,12 +72,12 @@ class Sharing:
         raise NotImplementedError
 
     def mixed(self) -> str:
-        """Which versions were read since the last `fetch`, if it is more than one."""
+        """Versions that were read since the last `fetch`, if more than one; else empty."""
         return ""
 
     def step(self, work: Work, batch: Batch, visited: int) -> float:
-        """Trains the model on a minibatch, after which so many records of the task are visited, and
-        returns the loss."""
+        """Trains the model on a minibatch, after which `visited` records of the task are visited,
+        and returns the loss."""
         raise NotImplementedError
 
     def when_safe(self, report: Callable[[], None]) -> None:
@@ -85,14 +85,15 @@ class Sharing:
         report()
 
     def idle(self, is_done: bool) -> bool:
-        """The worker has no task, and gets none any more if `is_done`. Whether it may leave."""
+        """The worker has no task, and gets none any more if `is_done`. Returns True if it may
+        leave."""
         return is_done
 
     def forget(self) -> None:
         """The others have another model now than the backend."""
 
     def leave(self) -> None:
-        """The worker is to hand back what it has."""
+        """The worker has to hand back its tasks."""
 
     def stop(self) -> None:
         """The worker ends, or has to join again."""
@@ -105,7 +106,7 @@ class ByParameterServers(Sharing):
         super().__init__(worker)
         servers = range(worker.settings.message.parameter_servers)
         self._servers = ParameterServers([self._server(n) for n in servers], worker.is_leaving)
-        # What the backend has: of which life of the model, and its version plus 1 (0: nothing).
+        # Contents of the backend: the life of the model, and its version plus 1 (0: nothing).
         self._generation = self._version_known = self._steps_since_pull = 0
 
     def serve(self, tables: Sequence[Embedding]) -> None:
@@ -205,7 +206,8 @@ class ByParameterServers(Sharing):
                 self._give_place_up()
                 raise
             self._worker.took(time.monotonic() - began)
-            # 0 would mean the optimizer's own: a schedule that says 0 gets the least there is.
+            # 0 would mean the optimizer's own rate: a schedule that returns 0 gets the least there
+            # is.
             rate = max(backend.learning_rate(self.version), float(np.finfo(np.float32).tiny))
             reply = self._servers.push(
                 self._worker.id,

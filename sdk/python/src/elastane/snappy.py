@@ -31,7 +31,7 @@ _CRC32C = _crc32c_table()
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum of a frame, rotated and shifted as the framing format says."""
+    """The checksum of a frame, rotated and shifted as in the framing format."""
     crc = 0xFFFFFFFF
     table = _CRC32C
     for byte in data:
@@ -175,7 +175,7 @@ def _frames(data: bytes) -> Iterator[Tuple[int, bytes]]:
 
 
 def decompress(data: bytes) -> bytes:
-    """What a stream in the framing format holds."""
+    """Content of a stream in the framing format."""
     if not data.startswith(_IDENTIFIER):
         raise SnappyError("a stream of snappy begins with its identifier; this does not")
     out = []

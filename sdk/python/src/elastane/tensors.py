@@ -67,5 +67,5 @@ def server_of(name: str, servers: int) -> int:
 
 
 def part(arrays: Dict[str, np.ndarray], index: int, servers: int) -> Dict[str, np.ndarray]:
-    """Those arrays that server `index` has."""
+    """Arrays that server `index` has."""
     return {n: value for n, value in arrays.items() if server_of(n, servers) == index}

@@ -14,14 +14,14 @@ NAME = "elastane"
 
 def create(parameters):
     """The rendezvous of these `RendezvousParameters` of PyTorch."""
-    # Not before PyTorch asks for it: it looks for entry points while it is imported itself.
+    # Not before PyTorch calls this: PyTorch looks for entry points while it is imported itself.
     from .rendezvous import ServerRendezvous
 
     return ServerRendezvous(parameters)
 
 
 def handler():
-    """What the entry point of the group `torchrun.handlers` names."""
+    """Target of the entry point of the group `torchrun.handlers`."""
     return create
 
 

@@ -57,12 +57,12 @@ class Worker:
         self._pod, self.host = pod, host
         self._patience_s, self.token = patience_s, token
         self.terminated = False
-        # Whether it does what may take longer than any step.
+        # True while it does work that may take longer than any step.
         self._is_unhurried = False
         self._longest_step_s = 0.0
         self._backend: Optional[Backend] = None
         self._data: Optional[Data] = None
-        # The values before any training, if the servers have to begin again from nothing.
+        # The values before any training, if the servers have to restart without a model.
         self._initial: Optional[Tuple[backends.Arrays, backends.Arrays]] = None
         self._steps = 0
         self._reported_at = 0.0
@@ -87,22 +87,23 @@ class Worker:
         return self.master.call("Register", request, interrupted=lambda: self.terminated)
 
     def reachable(self, address: str) -> None:
-        """Says to the master that others can connect to this worker there."""
+        """Reports to the master the address at which others can connect to this worker."""
         self._register(address)
 
     def connection(
         self, service: str, address: Callable[[], Optional[str]], message_bytes_max: int
     ) -> Connection:
-        """To another part of the job, with its token."""
+        """A connection to another part of the job, with its token."""
         return Connection(service, address, self.token, self._patience_s, message_bytes_max)
 
     def is_leaving(self) -> bool:
-        """Whether it is to hand back and go."""
+        """True if it has to hand back and leave."""
         return self.terminated or self.members.leaving.is_set()
 
     def _given_up(self, members: Membership) -> None:
-        """By the heartbeat thread: the master does not want this number any more. The main thread
-        sees that and joins again, unless it hangs: then another worker is to have its place."""
+        """Called by the heartbeat thread: the master does not want this number any more. The main
+        thread sees that and joins again, unless it hangs: then another worker has to take its
+        place."""
         since = time.monotonic()
         while not members.stopped:
             time.sleep(_LOOK_S)
@@ -231,7 +232,7 @@ class Worker:
                 return
 
     def _check(self) -> None:
-        """Whether to go on."""
+        """Raises if the worker has to stop."""
         if self.is_leaving():
             raise Leaving()
         failure = self.members.failure or (self._prefetch and self._prefetch.failure)
@@ -239,7 +240,7 @@ class Worker:
             raise failure
 
     def check_task(self, work: Work) -> None:
-        """Whether to go on with a task."""
+        """Raises if the worker has to stop, or to drop the task."""
         self._check()
         if 0 < work.task.model_generation < self.members.generation:
             raise Dropped()
@@ -297,7 +298,7 @@ class Worker:
 
     @property
     def backend(self) -> Backend:
-        """What computes gradients."""
+        """Backend that computes gradients."""
         assert self._backend is not None, "tasks come after prepare"
         return self._backend
 
@@ -452,7 +453,7 @@ class Worker:
             log("the master is away, so it finds out by itself that this worker has left")
 
     def leave_failed(self, trace: str) -> None:
-        """Says that the code failed outside of a task."""
+        """Reports that the code failed outside of a task."""
         self._leave(pb.LEAVE_REASON_CODE_ERROR, trace[-16_000:])
 
 
@@ -524,7 +525,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _gone(connection: Connection, name: str) -> None:
-    """Says to the master that a process of this pod has failed: the others need not wait for it."""
+    """Reports to the master that a process of this pod has failed: the others need not wait for
+    it."""
     request = pb.TellRequest(pod_gone=pb.PodGone(pod=name))
     try:
         connection.call("Tell", request, interrupted=lambda: True)

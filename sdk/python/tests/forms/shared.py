@@ -1,3 +1,3 @@
-"""What files of a zoo share."""
+"""Common parts of files of a zoo."""
 
 width = 16

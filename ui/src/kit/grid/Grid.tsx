@@ -90,7 +90,7 @@ export function Grid<T>(props: Props<T>): React.ReactNode {
 
   // Focus follows the keyboard once the row is drawn.
   useEffect(() => {
-    // Of the ref, not of the state: effects of an earlier drawing may run after the key.
+    // The ref, not the state: effects of an earlier drawing may run after the key.
     if (!goal.current) return;
     const { row, column } = goal.current;
     const at = `[data-row="${row}"] [data-column="${column}"]`;

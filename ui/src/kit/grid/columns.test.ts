@@ -1,4 +1,4 @@
-// Which columns stay when there is little room.
+// Columns that stay when there is little room.
 import { expect, test } from "vitest";
 
 import { type Column, place } from "./columns";

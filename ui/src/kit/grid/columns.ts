@@ -7,15 +7,15 @@ export interface Column<T> {
   width: number;
   /** Its share of what is left. */
   grows?: number;
-  /** Pixels to which the column that `grows` is cut before it leaves; `width` if none are said. */
+  /** Least width in pixels of a column before it leaves; `width` if left out. */
   least?: number;
-  /** Columns leave by importance when there is no room: the largest number first. */
+  /** Importance: without room the column with the largest number leaves first. */
   rank: number;
-  /** It is shown only where it is chosen. */
+  /** The column is shown only if the user chose it. */
   isExtra?: boolean;
-  /** Numbers stand at the end. */
+  /** Numbers are aligned at the end. */
   isNumber?: boolean;
-  /** The field to sort by; none where sorting makes no sense. */
+  /** The field to sort by; left out if sorting makes no sense. */
   sort?: string;
   cell: (row: T) => React.ReactNode;
 }
@@ -30,7 +30,7 @@ function lastOf<T>(columns: Column<T>[]): number {
   return Math.max(...columns.map(({ rank }) => rank));
 }
 
-/** The columns that fit, with their places. What has no room is left out, the least important first. */
+/** The columns that fit, with their places. Without room the least important ones are left out. */
 export function place<T>(columns: Column<T>[], room: number): Placed<T>[] {
   let kept = columns;
   const gives = ({ width: all, least }: Column<T>) => all - (least ?? all);
@@ -44,7 +44,7 @@ export function place<T>(columns: Column<T>[], room: number): Placed<T>[] {
     if (cut > 0 && width(kept) - cut <= room) break;
     kept = kept.filter((column) => column.rank < leaving);
   }
-  // What is left is given by shares; what is missing is taken from the least important ones.
+  // Spare room is shared out; missing room is taken from the least important columns.
   const more = room - width(kept);
   const last = lastOf(kept);
   const part = (column: Column<T>) => {

@@ -21,7 +21,7 @@ interface Key {
   metaKey: boolean;
 }
 
-/** Whether Ctrl, or the key that stands for it, is held. */
+/** True if Ctrl, or its equivalent, is held. */
 export function isUnder({ ctrlKey, metaKey }: Omit<Key, "key">): boolean {
   return ctrlKey || metaKey;
 }

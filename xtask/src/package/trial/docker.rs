@@ -16,11 +16,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The daemon.
 #[derive(Debug)]
 pub(super) struct Daemon {
-    /// Where the files of the trial are, those of an own daemon among them.
+    /// Folder of the trial's files, those of an own daemon among them.
     folder: PathBuf,
     host: Option<String>,
     own: Option<Child>,
-    /// Of the container, its volume and its network.
+    /// Name of the container, its volume and its network.
     name: String,
 }
 
@@ -125,7 +125,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Whatever fails here was not there, or stays in a folder for temporary files.
+        // A command that fails here had nothing to remove, or leaves a folder for temporary files.
         for verb in ["rm --force --volumes", "volume rm --force", "network rm"] {
             let _ = self.docker(verb, &[&self.name]);
         }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::{run_command, text};
 
-/// What the trials need beside Debian's smallest system.
+/// Packages that the trials need beside Debian's smallest system.
 const PACKAGES: &str = "--include=systemd,systemd-sysv,dbus,procps,man-db";
 const NEEDED: [(&str, &str); 3] = [
     ("debootstrap", "debootstrap"),
@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub(super) struct Machine {
     root: PathBuf,
     container: Child,
-    /// Its first process, as this machine numbers it.
+    /// Id of its first process on this machine.
     init: u32,
 }
 
@@ -123,7 +123,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Every process of it ends with its first one. What fails here leaves a folder behind.
+        // All its processes end with its first one. A failure here leaves a folder behind.
         let pid = if self.init == 0 { self.container.id() } else { self.init };
         let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
         let _ = self.container.wait();

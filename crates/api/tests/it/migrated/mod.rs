@@ -1,5 +1,5 @@
-//! Databases of earlier revisions, with something of everything in them: today's server opens them and
-//! says the same of every object. How they were made is in `README.md` beside this.
+//! Databases of earlier revisions, with something of everything in them: today's server opens them
+//! and says the same of every object. How they were made is in `README.md` beside this.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -23,16 +23,16 @@ use crate::server::Server;
 
 const DATABASE: &str = include_str!("be8399f.sql");
 
-/// What the server of that revision said.
+/// Recorded answers of the server of that revision.
 #[derive(Deserialize)]
 struct Left {
-    /// When it was asked.
+    /// Time of the recording, in milliseconds.
     at_ms: u64,
-    /// What its credentials are encrypted with.
+    /// Key that encrypts its credentials.
     credentials_key: String,
-    /// The secret of its service account.
+    /// Secret of its service account.
     client_secret: String,
-    /// Its answers by their paths.
+    /// Answers by path.
     answers: BTreeMap<String, Value>,
 }
 
@@ -108,7 +108,7 @@ async fn server(left: &Left) -> Server {
     Server::over(dir, nodes(left), engine, Arc::new(Still(left.at_ms))).await
 }
 
-/// What differs, and may.
+/// Fields that may differ.
 const MAY_DIFFER: [&str; 20] = [
     // Changes with time: timestamps, and sums of the time until now.
     "allocatedGpuHours",
@@ -122,7 +122,7 @@ const MAY_DIFFER: [&str; 20] = [
     "totalPendingTimeSeconds",
     "totalRunningTimeSeconds",
     "fairShare",
-    // Of the server: its version, and where it listens.
+    // Properties of the server: its version, and its address.
     "version",
     "url",
     "urls",
@@ -164,7 +164,7 @@ fn differences(at: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
         }
         _ if then == now => {}
         _ if at.ends_with("].name") && is_name_of_first_run(then, now) => {}
-        // Its first reason was that of a node pool in which it can have no place.
+        // Its first reason was that of a node pool without a place for it.
         _ if at.ends_with(".phaseReason")
             && *then == "OverLimit"
             && *now == "NonPreemptibleOverQuota" => {}

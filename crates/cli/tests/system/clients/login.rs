@@ -1,4 +1,4 @@
-//! People at a certified OpenID Connect provider, with the built programs on both sides of the
+//! Logins at a certified OpenID Connect provider, with the built programs on both sides of the
 //! login.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use super::{Failed, passes, step};
 use crate::sandbox::{Sandbox, free_port, wait_until};
 
-/// The provider, at the version that was looked at.
+/// The provider, at the tested version.
 const PACKAGE: &str = "oidc-provider@9.13.3";
 
 /// The provider's library, or why there is none.
@@ -71,18 +71,18 @@ impl Scene {
         assert!(wait_until(answers), "the provider did not start");
     }
 
-    /// A command of an administrator, on the server's machine.
+    /// Runs a command of an administrator, on the server's machine.
     fn here(&self, line: &str) -> Result<(), Failed> {
         passes(&self.sandbox, line)
     }
 
-    /// The output of a command on another machine that knows only the address.
+    /// The output of a command on another machine that knows only the server's address.
     fn elsewhere(&self, line: &str) -> Result<String, Failed> {
         let output = self.shell(line);
         if output.0 == Some(0) { Ok(output.1) } else { Err(Failed::from(output.1)) }
     }
 
-    /// The same for one that is refused.
+    /// The output of a refused command on another machine.
     fn refused(&self, line: &str) -> Result<String, Failed> {
         let output = self.shell(line);
         if output.0 == Some(0) { Err(Failed::from(output.1)) } else { Ok(output.1) }
@@ -110,7 +110,7 @@ fn says(text: &str, what: &str) -> Result<(), Failed> {
     if text.contains(what) { Ok(()) } else { Err(format!("no `{what}` in\n{text}").into()) }
 }
 
-/// A login in a browser, what the group allows, other keys, and the end.
+/// A browser login, the roles of its group, a key rotation, and the logout.
 pub(crate) fn walk(library: &Path, algorithm: &str) -> Result<(), Failed> {
     let mut scene = Scene::new(library, algorithm)?;
     scene.here("elastane project create team-a --gpu-quota 2")?;
@@ -122,7 +122,7 @@ pub(crate) fn walk(library: &Path, algorithm: &str) -> Result<(), Failed> {
         says(&own, part)?;
     }
     scene.elsewhere("runai submit one -i ubuntu -g 1 -p team-a")?;
-    // The server was said once.
+    // The address of the server is given only once.
     scene.elsewhere("unset RUNAI_CP_URL; runai list -p team-a")?;
     scene.stop_provider()?;
     scene.provider = scene.sandbox.begin(&scene.start);
@@ -135,14 +135,14 @@ pub(crate) fn walk(library: &Path, algorithm: &str) -> Result<(), Failed> {
     says(&scene.refused("runai whoami")?, "runai login")
 }
 
-/// A key that both sides know is none that a provider signs with.
+/// A provider does not sign with a shared key.
 pub(crate) fn shared_key(library: &Path) -> Result<(), Failed> {
     let scene = Scene::new(library, "HS256")?;
     says(&scene.refused("runai login")?, "signed with `HS256`; have the provider sign with RS256")?;
     scene.here("! elastane user list | grep -q ann")
 }
 
-/// A person carries the code.
+/// A login whose code the user copies.
 pub(crate) fn elsewhere(library: &Path) -> Result<(), Failed> {
     let scene = Scene::new(library, "RS256")?;
     let text = scene.elsewhere(
@@ -155,8 +155,8 @@ pub(crate) fn elsewhere(library: &Path) -> Result<(), Failed> {
     says(&scene.refused("echo nonsense | runai login remote-browser")?, "refuses this login")
 }
 
-/// The provider is gone: the error says so, and passwords keep working; a given one is changed on
-/// the way.
+/// The provider is gone: the error says so, and passwords keep working; an initial password is
+/// changed on the way.
 pub(crate) fn provider_down(library: &Path) -> Result<(), Failed> {
     let mut scene = Scene::new(library, "RS256")?;
     scene.stop_provider()?;
@@ -169,7 +169,7 @@ pub(crate) fn provider_down(library: &Path) -> Result<(), Failed> {
         scene.elsewhere(&format!("printf '{given}\\nbetter horse\\n' | {login}; runai whoami"))?;
     says(&text, "Logged in by: user")?;
     scene.elsewhere(&format!("{login} -p 'better horse'"))?;
-    // Of several commands at once one renews the token that runs out.
+    // Only one of several concurrent commands renews the expiring token.
     let old =
         "sed -i 's/accessToken\": \"[^\"]*/accessToken\": \"eC54Lng/' .runai/authentication.json";
     let many = "for n in 1 2 3 4 5; do runai whoami || touch failed & done; wait; ! test -e failed";

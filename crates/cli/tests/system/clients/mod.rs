@@ -1,10 +1,10 @@
-//! Programs that others wrote, against the built server: the published Python client drives it and
-//! judges its answers, schemathesis sends what its own description allows and forbids, moto keeps
-//! buckets that are copied, and people log in at a certified OpenID Connect provider. Beside them,
-//! our own Python packages with the frameworks that they are for.
+//! Third-party programs against the built server: the published Python client calls it and
+//! validates its responses, schemathesis sends valid and invalid requests of the server's own
+//! description, moto has buckets that are copied, and users log in at a certified OpenID Connect
+//! provider. Also our own Python packages with the frameworks that they support.
 //!
-//! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
-//! counted as skipped and says why.
+//! They come from PyPI and npm into folders of their own. If they cannot be installed, each test is
+//! counted as skipped with the reason.
 
 mod login;
 
@@ -17,7 +17,7 @@ use fixture::STUCK_AFTER;
 use crate::follow;
 use crate::sandbox::{self, Sandbox};
 
-/// What is installed, each at the version that was looked at.
+/// Python packages to install, at the tested versions.
 const PACKAGES: [&str; 5] = [
     "runapy==1.224.0",
     "schemathesis==4.32.5",
@@ -25,8 +25,8 @@ const PACKAGES: [&str; 5] = [
     "flask-cors==6.0.5",
     "numpy==1.26.4",
 ];
-/// What our own packages are tried with. PyTorch is that of the system, if it has one: on PyPI it
-/// comes with gigabytes for GPUs. It needs a numpy below 2.
+/// Packages for the tests of our own packages. PyTorch is that of the system, if it has one: on
+/// PyPI it comes with gigabytes for GPUs. It needs a numpy below 2.
 const FRAMEWORKS: [&str; 9] = [
     "numpy==1.26.4",
     "grpcio==1.85.1",
@@ -40,15 +40,15 @@ const FRAMEWORKS: [&str; 9] = [
 ];
 /// Our own packages.
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk");
-/// What schemathesis looks for. Left out are two: that every request allowed by the schema is
-/// accepted (a name that is taken and a field of later are refused, and say so), and that every
-/// other is refused (serde takes an object as the list of its values, too).
+/// Checks of schemathesis. Two are left out: that every request allowed by the schema is accepted
+/// (a name in use and an unsupported field are refused with a reason), and that every other is
+/// refused (serde also takes an object as the list of its values).
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,missing_required_header,\
     unsupported_method,allow_header_conformance,use_after_free,ensure_resource_availability,\
     ignored_auth";
 
-/// Why a test failed, shown as it is: the output of a program has many lines.
+/// Failure of a test, printed without escapes: the output of a program has many lines.
 pub(crate) struct Failed(String);
 
 impl fmt::Debug for Failed {
@@ -63,7 +63,7 @@ impl<T: Display> From<T> for Failed {
     }
 }
 
-/// Tests with the folder of what they need, which is installed once; skipped where it cannot be had.
+/// Tests that get the folder of their programs, which is installed once; skipped if that fails.
 macro_rules! tests_with {
     ($install:path: $($name:ident = $run:expr;)+) => {$(
         #[test]
@@ -106,19 +106,19 @@ tests_with! { provider_library:
     login_without_the_provider = login::provider_down;
 }
 
-/// The folder of the programs that others wrote, or why there is none.
+/// The folder of the third-party programs, or the reason why there is none.
 fn clients() -> Result<PathBuf, String> {
     environment("python-clients", &["python3", "-m", "venv", "--clear"], &PACKAGES)
 }
 
-/// The login provider's library, or why there is none.
+/// The login provider's library, or the reason why there is none.
 fn provider_library() -> Result<PathBuf, String> {
     login::library()
 }
 
-/// The folder of a Python with frameworks and our own packages, or why there is none.
+/// The folder of a Python with frameworks and our own packages, or the reason why there is none.
 fn frameworks() -> Result<PathBuf, String> {
-    // The PyTorch of the system is for its own Python.
+    // The PyTorch of the system works only with the system's Python.
     let system = ["/usr/bin/python3", "-m", "venv", "--clear", "--without-pip"];
     let bin = environment(
         "python-frameworks",
@@ -133,7 +133,7 @@ fn frameworks() -> Result<PathBuf, String> {
     Ok(bin)
 }
 
-/// The programs of a folder of its own with packages, which is made where it is not there.
+/// The `bin` folder of a virtual environment with packages, which is created if needed.
 fn environment(name: &str, venv: &[&str], packages: &[&str]) -> Result<PathBuf, String> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let (bin, done, wanted) = (dir.join("bin"), dir.join("installed"), packages.join("\n"));
@@ -146,14 +146,14 @@ fn environment(name: &str, venv: &[&str], packages: &[&str]) -> Result<PathBuf, 
     Ok(bin)
 }
 
-/// Installs packages for the Python of a folder.
+/// Installs packages with the Python of a folder.
 fn pip<'a>(bin: &Path, packages: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
     let mut command = Command::new("python3");
     command.args(["-m", "pip", "--python"]).arg(bin.join("python3"));
     step("pip", command.args(["install", "--quiet", "--retries", "1"]).args(packages))
 }
 
-/// Runs a program that installs something.
+/// Runs an installation step.
 fn step(what: &str, command: &mut Command) -> Result<(), String> {
     match command.output() {
         Err(_) => Err(format!("no {what}")),
@@ -172,7 +172,7 @@ fn server() -> Sandbox {
     sandbox
 }
 
-/// Runs a program to its end; its output is shown when it fails.
+/// Runs a program to its end; prints its output if it fails.
 fn passes(sandbox: &Sandbox, line: &str) -> Result<(), Failed> {
     let output = sandbox.shell(line);
     if output.code == Some(0) { Ok(()) } else { Err(Failed::from(output.text)) }
@@ -226,7 +226,7 @@ fn schemathesis(bin: &Path) -> Result<(), Failed> {
     passes(&sandbox, &line)
 }
 
-/// The tests of one of our own packages. What its own run skips is counted.
+/// Runs the tests of one of our own packages. Tests that it skips are counted.
 fn suite(bin: &Path, package: &str) -> Result<(), Failed> {
     let sandbox = Sandbox::new();
     let (python, folder) = (bin.join("python3"), format!("{SDK}/{package}"));
@@ -259,8 +259,8 @@ fn jobs_saved_in_buckets(bin: &Path) -> Result<(), Failed> {
     passes(&sandbox, &format!("{moto} {script} {SDK}/python/examples {python}"))
 }
 
-/// The walk-through of a Keras training that stretches and shrinks. What runs can read is where a Python is
-/// that other accounts can enter.
+/// The walk-through of an elastic Keras training. Runs have other accounts, so its Python has to be
+/// in a readable folder.
 fn elastic_keras(bin: &Path) -> Result<(), Failed> {
     if let Err(why) = sandbox::open_to_others(bin) {
         skip::skipped(&why);

@@ -236,7 +236,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// What it is called; no cluster is named by the id of another.
+    /// Name or id of the cluster, as given; no cluster is named by the id of another.
     #[must_use]
     pub(crate) fn word(self) -> String {
         self.any.or(self.name).or(self.id).unwrap_or_default()

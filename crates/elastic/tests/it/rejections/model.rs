@@ -14,12 +14,12 @@ const MINIBATCHES: u64 = 150;
 pub(crate) const COMPUTE_US: u64 = 20_000;
 const BETWEEN_US: u64 = 3_000;
 
-/// What a worker does next.
+/// Next step of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// Asks for the model.
+    /// Pulls the model.
     Pull,
-    /// Has a gradient of this version.
+    /// Pushes a gradient computed on this version.
     Push(u64),
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn train_in(mode: Mode, workers: u32, waits: bool, seed: u64) -> Trai
     training
 }
 
-/// What waiting saves: seconds of computing of a training, and its end with and without waiting.
+/// Savings of waiting: seconds of computing of a training, and its end with and without waiting.
 pub(crate) fn saved(workers: u32, gradients: u32) -> [f64; 3] {
     let [mut thrown, mut ours_us, mut published_us] = [0, 0, 0];
     for seed in SEEDS {

@@ -21,7 +21,7 @@ const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 pub(crate) struct Bench {
     /// Where the daemon listens.
     pub(crate) socket: PathBuf,
-    /// Where the engine keeps what is its own.
+    /// Folder of the engine's own files.
     pub(crate) folder: TempDir,
     engine: Option<Arc<DockerEngine>>,
     /// Names the processes of this fixture's runs.
@@ -30,7 +30,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// On the daemon that listens here; none where there is none, which was printed.
+    /// The fixture on the daemon at this socket; `None` without a daemon, which was printed.
     pub(crate) async fn on(socket: Option<impl AsRef<Path>>) -> Option<Self> {
         let socket = socket?.as_ref().to_owned();
         let folder = tempfile::tempdir().expect("a folder");
@@ -83,14 +83,14 @@ impl Fixture for Bench {
         }
     }
 
-    /// Of this machine, or as a container of this fixture counts its processes.
+    /// Compares ids in the pid namespace of this machine and of containers.
     fn is_alive(&self, pid: u32) -> bool {
         let mark = format!("RUNAI_PROJECT={}", self.project);
         let ours = |entry: &std::fs::DirEntry| {
             let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
             let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
             let same = |id: &str| id.parse() == Ok(pid);
-            // What has ended and is not reaped has no environment any more.
+            // The environment of an ended process that is not reaped yet is empty.
             let env = std::fs::read(entry.path().join("environ")).unwrap_or_default();
             ids.is_some_and(|ids| ids.split_ascii_whitespace().any(same))
                 && env.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())

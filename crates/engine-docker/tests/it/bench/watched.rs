@@ -1,4 +1,4 @@
-//! An engine with what it reported. Owns: waiting for states, reading output.
+//! An engine with its reports. Owns: waiting for states, reading output.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bench::Bench;
 
-/// An engine, with what it reported.
+/// An engine, with its reports.
 pub(crate) struct Watched {
     pub(crate) engine: Arc<dyn Engine>,
     seen: UnboundedReceiver<Observation>,

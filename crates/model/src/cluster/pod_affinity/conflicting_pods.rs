@@ -1,24 +1,24 @@
-//! Pods that conflict by anti-affinity. Owns: the pods that must not be with those of some
-//! constraints; those that may be on another node are cached until one of them comes or goes.
+//! Pods that conflict by anti-affinity. Owns: the conflicting pods for some constraints; those that
+//! may be on another node are cached until a pod that affinity terms concern changes.
 
 use std::collections::BTreeMap;
 
 use super::Rules;
 use crate::{Cluster, ConstraintsId, NodeId, PodId};
 
-/// Pods that must not be with those of some constraints, or those with them.
+/// Pods that conflict with pods of some constraints.
 #[derive(Debug, Clone, Default)]
 pub struct ConflictingPods {
-    /// For which constraints, and as of which revision.
+    /// Constraints and affinity revision of the cache.
     of: Option<(ConstraintsId, u64)>,
-    /// For terms of which a domain is more than a node.
+    /// Conflicts of terms whose domains have several nodes, by term.
     wide: BTreeMap<usize, ByDomain>,
 }
 
 type ByDomain = BTreeMap<String, Vec<PodId>>;
 
 impl ConflictingPods {
-    /// Those that oppose a pod on a node, in order.
+    /// Pods that conflict with a pod on a node, in order.
     #[must_use]
     pub fn on(
         &mut self,
@@ -50,7 +50,7 @@ impl ConflictingPods {
 }
 
 impl Cluster {
-    /// The terms by which a pod must not be with one of these rules, or that one with it.
+    /// The terms by which a pod and a pod with these rules exclude each other.
     fn conflicts<'a>(&'a self, rules: &'a Rules, pod: PodId) -> impl Iterator<Item = usize> + 'a {
         let theirs = self.affinity.rules(self.set_of(pod).constraints);
         theirs.into_iter().flat_map(|theirs| {

@@ -1,5 +1,5 @@
-//! Whether any node has room for a pod. Owns: the reasons that name what there is too little of, and what
-//! was found out about the nodes for others that demand the same of them.
+//! Room for a pod on any node. Owns: the reasons that name the resource that is short, and results
+//! about nodes for other pods with equal constraints.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use super::bound;
 use crate::place;
 use reasons::Pending;
 
-/// What is demanded of nodes, and the pool that it is bound to.
+/// Constraints on nodes, and the pool that the workload is bound to.
 type Where = (ConstraintsId, Option<PoolId>);
 
-/// What was found out about the nodes. It holds as long as the cluster stays as it is.
+/// Results about nodes. They hold as long as the cluster does not change.
 #[derive(Default)]
 pub(super) struct Rooms {
     nodes: BTreeMap<Where, Nodes>,
@@ -24,34 +24,34 @@ pub(super) struct Rooms {
     parts: BTreeMap<(Where, u32), Parts>,
 }
 
-/// Nodes that come into question.
+/// Usable nodes.
 struct Nodes {
     allowed: Vec<NodeId>,
-    /// Without those from which pods that are somewhere keep it.
+    /// Allowed nodes that pod affinity does not rule out.
     open: Vec<NodeId>,
-    /// True if there are MIG instances among their GPUs, of which a part takes one whole.
+    /// `true` if some of their GPUs are MIG instances, which a fraction uses as a whole.
     has_instances: bool,
 }
 
-/// What the open nodes have of GPUs.
+/// GPUs of the open nodes.
 enum Gpus {
     TooFew(Pending),
-    /// What else is free on those that have enough.
+    /// Other free resources of the nodes with enough GPUs.
     Enough(Vec<Resources>),
 }
 
-/// What the open nodes have free for parts of so many GPUs, whatever the size of the parts.
+/// Free parts of GPUs on the open nodes, for requests of one number of parts.
 struct Parts {
-    /// What each of them may be at the most, on nodes that have so many GPUs, the largest first.
+    /// Largest possible size of the parts on each node, descending.
     millis: Vec<u64>,
-    /// What else is free on these nodes.
+    /// Other free resources of these nodes.
     beside: Vec<Resources>,
-    /// True if there are GPUs that can be given out in parts.
+    /// `true` if there are GPUs that can be divided.
     can_be: bool,
 }
 
 impl Rooms {
-    /// Why no node has room for a pod of a set now, as far as that is a matter of amounts.
+    /// The reason that no node has room for a pod of a set now, as far as amounts are the cause.
     pub(super) fn no_room(
         &mut self,
         cluster: &Cluster,
@@ -71,7 +71,7 @@ impl Rooms {
         if let Some(reason) = larger_than_any(allowed, request.gpu, demand) {
             return Some(reason);
         }
-        // What keeps it from the others is another reason beside this.
+        // The cause that rules out these nodes has a reason of its own.
         if nodes.open.is_empty() {
             return None;
         }
@@ -139,7 +139,7 @@ impl Parts {
         Self { millis, beside, can_be: gpus.any(|gpu| request.needs_of_sound(gpu).is_some()) }
     }
 
-    /// Why there is no room for so many parts of this size.
+    /// The reason that there is no room for `devices` parts of this size.
     fn no_room(&self, devices: u32, millis: u64, demand: Resources) -> Option<Pending> {
         match self.millis.partition_point(|&most| most >= millis) {
             0 => Some(Pending::NoGpuShareFree {
@@ -152,7 +152,7 @@ impl Parts {
     }
 }
 
-/// That nodes with enough GPUs, which have so much free, have too little of something else.
+/// The reason that nodes with enough GPUs lack another resource, given their free resources.
 fn too_little_beside(free: &[Resources], demand: Resources) -> Option<Pending> {
     let memory = |free: &&Resources| free.memory_bytes >= demand.memory_bytes;
     if !free.iter().any(|free| memory(&free)) {
@@ -166,7 +166,7 @@ fn too_little_beside(free: &[Resources], demand: Resources) -> Option<Pending> {
     (free_millis_max < cpu_millis).then_some(Pending::NotEnoughCpu { cpu_millis, free_millis_max })
 }
 
-/// That none of these nodes could hold such a pod if it were empty.
+/// The reason that none of these nodes could hold such a pod even when empty.
 pub(crate) fn larger_than_any<'a>(
     nodes: impl ExactSizeIterator<Item = &'a Node> + Clone,
     request: GpuRequest,
@@ -189,7 +189,7 @@ pub(crate) fn larger_than_any<'a>(
     Some(Pending::LargerThanAnyNode { request, demand, gpus_max, part_max, largest, nodes: count })
 }
 
-/// The largest MIG instance for parts of a GPU (thousandths and bytes), where there are no whole GPUs.
+/// Thousandths and bytes of the largest MIG instance, if the nodes have no whole GPUs.
 fn largest_part<'a>(nodes: impl Iterator<Item = &'a Node>) -> Option<(u64, u64)> {
     let parts = nodes.flat_map(|node| &node.gpus).filter(|gpu| gpu.mig.is_none());
     let parts = parts.map(|gpu| Some((gpu.part?.millis, gpu.memory_bytes)));
@@ -241,7 +241,7 @@ fn no_gpus(nodes: &[&Node], request: GpuRequest) -> Pending {
     }
 }
 
-/// The least that is free of the emptiest GPUs of a node, of as many as requested.
+/// Free thousandths of the fullest of the emptiest GPUs that a request would use.
 fn most_of_each(node: &Node, request: GpuRequest) -> Option<u64> {
     let large = node.gpus.iter().filter(|gpu| request.needs_of(gpu).is_some());
     let mut free: Vec<_> = large.map(|gpu| gpu.free_millis(false)).collect();

@@ -1,5 +1,5 @@
-//! Which changes are worth a try. Owns: the candidates of each kind, and where the search for the
-//! smallest begins and ends.
+//! Selection of the changes to try. Owns: the candidates of each kind, and the range of the search
+//! for the smallest.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use super::WhatIf;
 use reasons::WorkloadRef;
 use reasons::diagnosis::{Advice, Change, Obstacle, Part, Raise};
 
-/// Most candidates of one kind that are tried one after the other.
+/// Maximum number of candidates of one kind.
 const CANDIDATES_MAX: usize = 6;
-/// Shares of a GPU are suggested in steps of this.
+/// Step of suggested GPU fractions.
 const SHARE_STEP_MILLIS: u64 = 50;
 const CORE_MILLIS: u64 = 1000;
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// An amount that can be typed: whole cores and GiB.
+/// Rounds an amount up to whole cores or GiB.
 const fn step_up(kind: Kind, amount: u64) -> u64 {
     match kind {
         Kind::Gpu => amount,
@@ -31,7 +31,7 @@ const fn step_up(kind: Kind, amount: u64) -> u64 {
 }
 
 impl WhatIf<'_> {
-    /// Asking for less.
+    /// Tries smaller requests.
     pub(super) fn smaller(&mut self) {
         let spec = &self.cluster.workloads()[self.id].spec;
         let alone = match spec.pod_sets.as_slice() {
@@ -71,7 +71,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Fewer pods of each set that starts as a whole.
+    /// Tries fewer pods of each set that starts as a whole.
     fn fewer_pods(&mut self) {
         let spec = &self.cluster.workloads()[self.id].spec;
         if !spec.groups.is_empty() {
@@ -92,7 +92,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// The most GiB below an amount that start; below one GiB, the most MiB.
+    /// The most GiB below an amount with which it starts; below one GiB, the most MiB.
     fn fewer_bytes(&mut self, asked: u64, change: impl Fn(u64) -> Change) {
         let Some(most) = asked.checked_sub(1) else { return };
         if !self.most(1, most / GIB, |gibs| change(gibs * GIB)) {
@@ -100,7 +100,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Another kind or rank.
+    /// Tries another preemptibility or priority.
     pub(super) fn otherwise(&mut self) {
         let spec = &self.cluster.workloads()[self.id].spec;
         let (own, preemptible) = (spec.priority, spec.preemptible);
@@ -122,7 +122,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Other nodes than it says now.
+    /// Tries other node constraints.
     pub(super) fn elsewhere(&mut self, parts: &[Part]) {
         let failing = |obstacle: Obstacle| {
             let all = parts.iter().flat_map(|part| &part.classes).flat_map(|class| &class.failing);
@@ -148,7 +148,7 @@ impl WhatIf<'_> {
         if failing(Obstacle::Pool) {
             self.another_pool(&constraints);
         }
-        // The first of pods that have to be near each other may go anywhere: no node fails for it.
+        // The first pod of an affinity group may run anywhere, so no node fails for it.
         let minds_pods = constraints.iter().any(|constraints| {
             !constraints.pod_affinity.is_empty() || !constraints.pod_anti_affinity.is_empty()
         });
@@ -160,7 +160,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// A node pool that it does not name.
+    /// Tries a node pool that it does not name.
     fn another_pool(&mut self, constraints: &[Constraints]) {
         let named: BTreeSet<_> = constraints.iter().flat_map(|of| &of.pools).cloned().collect();
         let nodes = self.cluster.nodes().iter();
@@ -174,7 +174,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// Taints that it could tolerate, and the first that could be removed.
+    /// Tries tolerations of taints, and the removal of the first taint.
     fn taints(&mut self, constraints: &[Constraints]) {
         let tainted = self.cluster.nodes().iter().filter(|(_, node)| {
             let check = |of: &Constraints| of.check(&node.labels, &node.taints);
@@ -200,7 +200,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// The first time at which it starts by itself.
+    /// Finds the first time at which it starts by itself.
     pub(super) fn later(&mut self, times: &[Instant]) {
         if !times.is_empty() {
             self.least(0, times.len() as u64 - 1, |at| Change::Wait {
@@ -209,7 +209,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// A larger limit or quota.
+    /// Tries a larger limit or quota.
     pub(super) fn more(&mut self) {
         let project = self.cluster.workloads()[self.id].spec.queue;
         let pools = self.cluster.choices(self.id).iter();
@@ -225,7 +225,7 @@ impl WhatIf<'_> {
         }
     }
 
-    /// The same of one queue and those above it.
+    /// Tries a larger limit or quota of one queue and those above it.
     fn more_of(&mut self, leaf: QueueId) -> bool {
         let asked = self.asked;
         let lineage: Vec<_> = self.cluster.lineage(leaf).collect();
@@ -254,15 +254,14 @@ impl WhatIf<'_> {
         let mut own: Vec<_> = quotas.iter().filter(|raise| raise.id == leaf).cloned().collect();
         let quota = self.cluster.queues()[leaf].share.quota.gpu_millis;
         if asked.gpu_millis > 0 && quota < u64::MAX && own.iter().all(|one| one.kind != Kind::Gpu) {
-            // More than it holds and asks for is a larger part where quotas promise too much.
+            // Where quotas exceed the capacity, a quota above use and request is a larger part.
             own.push(raise(&leaf, Kind::Gpu, quota, quota));
         }
         let above = quotas.iter().any(|raise| raise.id != leaf);
         self.quota(&own) || (above && self.quota(&quotas) && self.fewer(Change::Quota))
     }
 
-    /// Leaves out of the raises that were found to help those that it starts without, the ones furthest
-    /// above it first.
+    /// Removes raises without which it still starts, those of the highest queues first.
     fn fewer(&mut self, change: fn(Vec<Raise>) -> Change) -> bool {
         let Some(Advice { change: Change::Limit(all) | Change::Quota(all), .. }) =
             self.found.last()
@@ -291,13 +290,13 @@ impl WhatIf<'_> {
             return !raises.is_empty() && self.consider(&Change::Quota(raises.to_vec()));
         };
         let pool = self.cluster.queues()[first.id].pool;
-        // A quota above the limit is refused.
+        // The API refuses a quota above the limit.
         let limit = self.cluster.queues()[first.id].share.limit.gpu_millis;
         let capacity = self.cluster.capacity_of(pool).gpu_millis.min(limit);
         let least = first.from / GPU_MILLIS + 1;
         let change = |gpus: u64| {
             let mut raises = raises.to_vec();
-            // What is missing at the first level is missing above, as far as it is missing there.
+            // The shortage at the first level is a shortage at the levels above, up to their own.
             let less = first.to.saturating_sub(gpus * GPU_MILLIS);
             for raise in raises.iter_mut().filter(|raise| raise.kind == Kind::Gpu) {
                 let to = raise.to.saturating_sub(less).max(gpus * GPU_MILLIS);
@@ -308,11 +307,11 @@ impl WhatIf<'_> {
             Change::Quota(raises)
         };
         let enough = first.to.div_ceil(GPU_MILLIS);
-        // Where quotas promise more than there is, more than what is held and asked for is needed.
+        // Where quotas exceed the capacity, a quota above use and request is needed.
         self.least(least, enough, change) || self.least(enough + 1, capacity / GPU_MILLIS, change)
     }
 
-    /// Nodes that are closed, and nodes that could be bought.
+    /// Tries cordoned nodes, and additional nodes.
     pub(super) fn nodes(&mut self, parts: &[Part]) {
         let cordoned = self.cluster.nodes().iter().filter(|(_, node)| !node.schedulable);
         let cordoned: Vec<_> = cordoned.map(|(_, node)| node.name.clone()).collect();
@@ -347,8 +346,8 @@ impl WhatIf<'_> {
         }
     }
 
-    /// The workload that would have to end: another revision of the same inference, else the
-    /// smallest of its own project that is enough, or else of another.
+    /// Tries to end another workload: another revision of its inference, else the smallest
+    /// sufficient one of its own project, else of another.
     pub(super) fn without_others(&mut self) {
         let leaf = self.cluster.workloads()[self.id].spec.queue;
         let placed = self.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);

@@ -1,5 +1,5 @@
-//! The places of a reservation. Owns: what is kept on each node, and whether a placement leaves it.
-//! Does not know how the places are found; that is [`places`].
+//! The places of a reservation. Owns: the room reserved on each node, and the check whether a
+//! placement leaves it. Does not know about: the search for the places; that is [`places`].
 
 mod places;
 
@@ -11,11 +11,11 @@ use units::{Instant, Resources};
 use crate::session::Session;
 use places::{Place, SOME_DAY};
 
-/// What a reservation covers.
+/// The room that a reservation covers.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     nodes: BTreeMap<NodeId, KeptRoom>,
-    /// When all of it is free, as far as that is known.
+    /// Time when all of it is free; `None` if that is not known.
     starts_at: Option<Instant>,
 }
 
@@ -28,8 +28,8 @@ impl Claims {
         self.nodes.contains_key(&node)
     }
 
-    /// True if what is kept on its node is still there when this place is taken; what is not yet
-    /// free does not become less so.
+    /// `true` if this place leaves the reserved room of its node; room that is not free yet does
+    /// not count as taken.
     pub(super) fn leave_room(&self, cluster: &Cluster, to: &Placement, taken: Resources) -> bool {
         let kept = self.nodes.get(&to.node);
         kept.is_none_or(|kept| kept.is_left_by(&cluster.nodes()[to.node], to, taken))
@@ -37,11 +37,11 @@ impl Claims {
 }
 
 impl Session<'_> {
-    /// The places a workload can have first; none if it cannot be expected that it gets them, or if
-    /// they are not what it waits for. `gpus`: the size of an elastic one.
+    /// The places that a workload can have first; `None` if it cannot be expected to get them, or
+    /// if all are free, so that it waits for something else. `gpus`: the size of an elastic one.
     pub(super) fn claims(&mut self, id: WorkloadId, gpus: Option<u32>) -> Option<Claims> {
         let (places, gone) = self.first_places(id, gpus)?;
-        // If all of it is free, something else is in its way.
+        // All of it is free, so another obstacle exists.
         if gone.is_empty() {
             return None;
         }
@@ -54,7 +54,7 @@ impl Session<'_> {
         Some(claims)
     }
 
-    /// Adds what one pod needs on a node.
+    /// Adds the requirements of one pod on a node.
     fn claim(&self, kept: &mut KeptRoom, node: NodeId, pod: PodId, gpus: Option<u32>) {
         let request = self.requirements(pod, gpus).request.gpu;
         kept.add(&self.cluster.nodes()[node], request, self.asked(&[pod], gpus));

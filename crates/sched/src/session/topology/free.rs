@@ -12,9 +12,9 @@ use crate::session::reserve::ReservationScope;
 
 /// Gives pods places that are free.
 pub(crate) struct Free {
-    /// The size of elastic ones, if it is not what they ask for.
+    /// Size of elastic pods, if it is not their request.
     pub(crate) gpus: Option<u32>,
-    /// Which reservations are heeded.
+    /// Reservations to respect; `None` for none.
     pub(crate) respected: Option<ReservationScope>,
 }
 
@@ -42,7 +42,7 @@ impl Placer for Free {
 }
 
 impl Free {
-    /// Wherever it fits best.
+    /// Places a pod on the best node.
     fn anywhere(&self, s: &mut Session<'_>, pod: PodId) -> bool {
         let ask = s.requirements(pod, self.gpus);
         let mut found = s.find_respecting(pod, ask, true, self.respected).map(|to| (to, true));
@@ -54,7 +54,7 @@ impl Free {
         true
     }
 
-    /// The nodes by rank, each ranked again after it got a pod.
+    /// Places pods on the nodes by rank; each node is ranked again after it got a pod.
     fn on(&self, s: &mut Session<'_>, pods: &[PodId], nodes: &[NodeId]) -> bool {
         let Some(&first) = pods.first() else { return true };
         let ask = s.requirements(first, self.gpus);

@@ -1,5 +1,5 @@
-//! Pods that belong in one domain because of labels of pods, and choose it with the first of them.
-//! Owns: which domains are tried, and in which order. Does not know about: levels of topologies.
+//! Pod affinity that binds pods to one domain, which the first of them chooses. Owns: the domains
+//! to try, and their order. Does not know about: levels of topologies.
 
 use model::{ConstraintsId, NodeId, PodId};
 
@@ -7,8 +7,8 @@ use super::{Part, Placer, Scope, Search, kinds, plus};
 use crate::session::Session;
 
 impl Search<'_> {
-    /// Places parts in a scope. Where the first pod binds others to its domain, one domain after the
-    /// other, until all have room.
+    /// Places parts in a scope. Where the first pod binds others to its domain, one domain after
+    /// the other is tried, until all have room.
     pub(super) fn place(
         &mut self,
         s: &mut Session<'_>,
@@ -64,7 +64,7 @@ impl Search<'_> {
         self.place(s, others, scope)
     }
 
-    /// True if the workload may have its places, if it has all of them.
+    /// `true` if the workload has only some of its places, or if the rule allows all of them.
     fn concludes(&mut self, s: &mut Session<'_>) -> bool {
         let has_place = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
         let all = self.parts.iter().all(|(_, pods)| pods.iter().all(has_place));
@@ -72,8 +72,8 @@ impl Search<'_> {
     }
 }
 
-/// The domains in a scope that have room for each kind of these pods: what is free at once first, or
-/// where room has to be made the least effort, then the fullest.
+/// The domains in a scope that have room for each kind of these pods: room free at once first, or
+/// the least effort where room has to be made, then the fullest.
 fn domains(
     s: &Session<'_>,
     placer: &dyn Placer,

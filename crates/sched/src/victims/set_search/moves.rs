@@ -1,5 +1,5 @@
-//! Which pods of a set of workloads are moved, where none may lose its place. Owns: the search for the
-//! cheapest that have to leave. The others stay where they are.
+//! Pods to move from a set of workloads, where none may lose its place. Owns: the search for the
+//! cheapest pods that have to leave. The others stay in their places.
 
 use model::{NodeId, Placement};
 use units::GPU_MILLIS;
@@ -10,12 +10,12 @@ use crate::victims::choices::Choices;
 use crate::victims::eviction_cost::{EvictionCost, Weight, cost_of_move};
 use crate::victims::together::{Changed, PLACES_MAX, PODS_MAX, Together};
 
-/// Most choices of pods of one set of workloads.
+/// Maximum number of subsets of pods of one set of workloads.
 const CHOICES_MAX: usize = 256;
 
 impl SetSearch<'_> {
-    /// Looks for the cheapest of the pods that have left that serve the taker by going elsewhere, and
-    /// says whether there are any that cost less than the best.
+    /// Searches the cheapest of the removed pods that serve the taker by moving; returns `true` if
+    /// there are any that cost less than the best.
     pub(super) fn move_fewest(&mut self, s: &mut Session<'_>) -> bool {
         let mut left = changes_since(s, self.start);
         left.retain(|(_, had, has)| had.effective().is_some() && has.effective().is_none());
@@ -35,7 +35,7 @@ impl SetSearch<'_> {
             (node, (least.gpu_millis + on(node, &all)).saturating_sub(free))
         };
         let missing: Vec<_> = places.iter().map(|place| missing(place.node)).collect();
-        // A single pod has no room but where enough leaves.
+        // A single pod finds room only on a node that enough pods leave.
         let any_will_do = self.pods.len() > 1;
         let makes_room = |of: &[usize]| {
             any_will_do || missing.iter().any(|&(node, millis)| on(node, of) >= millis)
@@ -60,8 +60,8 @@ impl SetSearch<'_> {
     }
 }
 
-/// What it costs to move a pod, and what else has to be the same for another to be as good: where devices
-/// are shared, it matters which.
+/// The cost of moving a pod, and a key that is equal for equivalent pods: where devices are shared,
+/// each pod is different.
 fn kind(s: &Session<'_>, (pod, before, _): &Changed) -> (EvictionCost, impl Ord + use<>) {
     let row = &s.cluster.pods()[*pod];
     let place = before.effective();

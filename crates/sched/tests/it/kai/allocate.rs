@@ -26,7 +26,7 @@ fn spread_takes_the_node_with_the_largest_free_part() {
 #[test]
 fn cpu_only_work_goes_to_nodes_without_gpus() {
     assert_eq!(after("n1:2 n2:0", "q:4", "q/p -g 0 --cpu 1", "allocate"), "p n2");
-    // Unless it does not fit there now: to start at once counts more.
+    // Unless it does not fit there now: a start at once counts more.
     let jobs = "q/r -g 0 --cpu 99.5 @n2\nq/p -g 0 --cpu 1";
     assert_eq!(after("n1:2 n2:0", "q:4", jobs, "allocate"), "r n2 | p n1");
 }
@@ -171,10 +171,10 @@ fn the_depth_of_a_queue_bounds_what_is_looked_at() {
 fn reserved_places_are_found_anew_in_each_cycle() {
     let mut t = Table::new("n1:1 n2:1", "q:4", "q/r !n1\nq/t @n2\nq/p");
     assert_eq!(t.run("allocate"), "r n1! | t n2 | p >n1");
-    // Nothing is kept, and nothing changes.
+    // Nothing is stored, and nothing changes.
     assert_eq!(t.run("allocate"), "r n1! | t n2 | p >n1");
     assert!(t.plan.steps.is_empty());
-    // An older claim on the place wins once it is there.
+    // An older claim on the place wins when it arrives.
     assert_eq!(t.run("stale"), "r n1! | t n2 | p .");
     t.gone();
     assert_eq!(t.run("allocate"), "r x | t n2 | p n1");
@@ -183,7 +183,7 @@ fn reserved_places_are_found_anew_in_each_cycle() {
 #[test]
 fn the_limit_counts_in_every_resource() {
     assert_eq!(after("n1:4", "q:9:9,C1", "q/p --cpu 2\nq/s --cpu 1", "allocate"), "p . | s n1");
-    // A resource of which nothing is asked for does not matter, even over its limit.
+    // A resource that is not requested does not matter, even over its limit.
     let jobs = "q/r --cpu 2 -g 0 @n1\nq/p";
     assert_eq!(after("n1:4", "q:9:9,C1", jobs, "allocate"), "r n1 | p n1");
 }
@@ -199,7 +199,7 @@ fn a_preferred_node_has_no_score() {
 
 #[test]
 fn a_place_to_start_at_once_beats_one_on_a_shared_gpu_only_for_whole_gpus() {
-    // A shared GPU with room counts more than to start at once (1,000 against 100).
+    // A shared GPU with room counts more than a start at once (1,000 against 100).
     let jobs = "q/r -g 0.5 !n1#0\nq/t -g 0.3 @n1#0\nq/p -g 0.5";
     assert_eq!(after("n1:1 n2:1", "q:9", jobs, "allocate"), "r n1#0! | t n1#0 | p >n1#0");
     let jobs = "q/r !n1\nq/p";

@@ -1,4 +1,4 @@
-//! Consolidation (§17): everybody asked finds another place.
+//! Consolidation (§17): every victim finds another place.
 
 use model::Fill;
 use sched::Placement;
@@ -40,14 +40,14 @@ fn only_if_there_is_enough_in_total() {
 
 #[test]
 fn nobody_loses_its_place() {
-    // Two GPUs are free, but the job of two cannot go anywhere else.
+    // Two GPUs are free, but the job with two cannot run anywhere else.
     let jobs = "q/r -g 2 @n1\nq/t -g 2 @n2\nq/p -g 2 --on zone=a";
     assert_eq!(after("n1:3 n2:3", "q:9", jobs, "consolidate"), "r n1 | t n2 | p .");
 }
 
 #[test]
 fn a_gang_moves_as_a_whole_or_not_at_all() {
-    // The gang is older and chooses first: the fuller node by name, then the same one.
+    // The gang is older and chooses first: the fuller node by name, then the same node.
     let jobs = "q/g --pods 2 @n1 @n2\nq/p -g 2";
     let told = after("n1:2 n2:2", "q:9", jobs, "consolidate");
     assert_eq!(told, "g n1 n2>n1 | p >n2");
@@ -62,14 +62,14 @@ fn none_are_moved_if_none_may_be() {
 
 #[test]
 fn one_more_than_the_most_is_let_through() {
-    // Both on n2 have to move, two are asked: with a most of one that is let through.
+    // Both on n2 have to move: with a maximum of one, two victims are allowed.
     let jobs = "q/r -g 2 @n1\nq/t @n2\nq/u @n2\nq/p -g 4";
     let state = ("n1:4 n2:4", "q:9");
     assert_eq!(after(state.0, state.1, jobs, "consolidate"), "r n1 | t n2>n1 | u n2>n1 | p >n2");
     let mut t = Table::new(state.0, state.1, jobs);
     t.policy.consolidation_moves_max = 1;
     assert_eq!(t.run("consolidate"), "r n1 | t n2>n1 | u n2>n1 | p >n2");
-    // Of four, the three youngest are asked before the one that could have moved alone.
+    // The three youngest of four are victims before the one that could have moved alone.
     let jobs = "q/r -g 1 @n1\nq/t @n2\nq/u @n2\nq/v @n2\nq/p -g 4";
     let mut t = Table::new(state.0, state.1, jobs);
     t.policy.consolidation_moves_max = 1;

@@ -1,4 +1,4 @@
-//! Why nothing was moved or taken (P401 to P403), by the rules of this profile.
+//! Reasons why nothing was moved or evicted (P401 to P403), by the rules of this profile.
 
 use expect_test::{Expect, expect};
 use reasons::diagnosis::Search;
@@ -75,7 +75,7 @@ fn too_little_could_be_taken() {
 
 #[test]
 fn enough_is_there_but_not_by_the_rules() {
-    // b may take one GPU of a, but the job of a is as large as two and within its quota.
+    // b may reclaim one GPU from a, but the job of a has two GPUs and is within its quota.
     told(
         "n1:2",
         "a:2 b:1",

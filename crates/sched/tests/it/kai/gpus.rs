@@ -35,7 +35,7 @@ fn whole_tasks_leave_shared_gpus_alone() {
 
 #[test]
 fn the_fullest_gpu_is_taken_though_it_has_to_wait() {
-    // Used are 0.8 of GPU 0, 0.5 of it being released, and 0.2 of GPU 1.
+    // In use are 0.8 of GPU 0, 0.5 of it being released, and 0.2 of GPU 1.
     let jobs = "q/r -g 0.5 !n1#0\nq/t -g 0.3 @n1#0\nq/u -g 0.2 @n1#1\nq/p -g 0.5";
     let told = after("n1:2", "q:9", jobs, "allocate");
     assert_eq!(told, "r n1#0! | t n1#0 | u n1#1 | p >n1#0");
@@ -79,10 +79,10 @@ fn gpu_memory_is_a_share_of_the_device() {
 
 #[test]
 fn pending_gpu_memory_counts_as_no_gpu_against_a_limit_until_it_has_a_node() {
-    // 51 % of a GPU is over the limit of half a one, 50 % is not.
+    // 51 % of a GPU exceeds the limit of half a GPU, 50 % does not.
     assert_eq!(after("n1:1", "q:0:0.5", "q/p --mem 5000MiB", "allocate"), "p n1#0");
     assert_eq!(after("n1:1", "q:0:0.5", "q/p --mem 5001MiB", "allocate"), "p .");
-    // The number of devices is forgotten, as described (§9).
+    // The number of devices does not count, as described (§9).
     let jobs = "q/p --mem 5000MiB --devices 2";
     assert_eq!(after("n1:2", "q:0:0.5", jobs, "allocate"), "p n1#0#1");
 }
@@ -115,7 +115,7 @@ fn of_whole_gpus_an_idle_one_is_shared_before_one_that_is_being_released() {
 
 #[test]
 fn a_shared_gpu_that_waits_leaves_the_idle_one_to_others() {
-    // p waits for CPU, so it waits for the GPU that is being released too.
+    // p waits for CPU, so it also waits for the GPU that is being released.
     let jobs = "q/r --cpu 100 !n1#0\nq/p -g 0.5 --cpu 1\nq/s";
     assert_eq!(after("n1:2", "q:9", jobs, "allocate"), "r n1! | p >n1#0 | s n1");
 }

@@ -1,6 +1,6 @@
-//! Random histories: whatever `kai` decides, nothing is given out twice, accounts are sound, no
-//! gang starts in part, no pod is stopped without a cause or for a workload that gets nothing, and a
-//! decision is bounded. It need not come to rest.
+//! Random histories: under every decision of `kai`, no resource is assigned twice, sums are
+//! consistent, no gang starts in part, no pod is stopped without a cause or for a workload that
+//! gets nothing, and a decision is bounded. Decisions may go on for ever.
 
 use proptest::prelude::*;
 use sched::{Action, Step};
@@ -44,7 +44,7 @@ enum Event {
     Gone,
 }
 
-/// Where pools have queues of their own, what is submitted may name some.
+/// Node pools in submissions, where pools have queues of their own.
 const POOLS: [&str; 5] =
     ["", "--pools p", "--pools default", "--pools p,default", "--pools default,p"];
 
@@ -60,7 +60,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Who shares a GPU, in order of their names.
+/// The pods on each GPU, those on a shared GPU sorted by name.
 fn sorted(gpus: &str) -> String {
     let inner = |text: &str| {
         let mut users: Vec<_> = text.split('+').collect();
@@ -71,8 +71,9 @@ fn sorted(gpus: &str) -> String {
     devices.split(' ').map(inner).collect::<Vec<_>>().join(" ")
 }
 
-/// No pod is stopped for a workload that then has no place, unless a more important one of its own
-/// queue took that in the same cycle: `preempt` comes after `reclaim`, and asks what got a place in it.
+/// No pod is stopped for a workload that then has no place, unless a more important one of its
+/// queue took the place in that cycle: `preempt` comes after `reclaim`, and evicts workloads placed
+/// by it.
 fn check_beneficiaries(w: &World) {
     for step in &w.plan.steps {
         let (Step::Evict { cause, .. } | Step::Move { cause, .. }) = step else { continue };
@@ -134,7 +135,7 @@ proptest! {
         }
     }
 
-    /// Each pool is decided about by a scheduler that knows nothing of the other.
+    /// Each pool has a scheduler that does not know about the other.
     #[test]
     fn a_pool_is_decided_about_like_a_cluster_of_its_own(
         events in prop::collection::vec((event(), any::<bool>()), 1..40),

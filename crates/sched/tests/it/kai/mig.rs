@@ -30,7 +30,7 @@ fn reclaim_takes_instances_of_the_profile() {
 
 #[test]
 fn reclaim_for_instances_alone_does_not_look_at_the_balance_of_gpus() {
-    // Both queues are far above their share: of GPUs that would refuse it.
+    // Both queues are far above their share, which would forbid whole GPUs.
     let queues = "a:0,w1 b:0,w1";
     let jobs = "a/r --mig 3g.20gb @n1\nb/s --mig 4g.20gb @n1\nb/p --mig 3g.20gb";
     let told = after("n1:3g.20gb,4g.20gb", queues, jobs, "reclaim");

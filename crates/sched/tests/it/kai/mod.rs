@@ -1,5 +1,5 @@
 //! Profile `kai`: one rule of the scheduling reference per test, in both directions where it has
-//! two. The outcome is reasoned from the text; § is its section.
+//! two. The outcome is derived from the text; § is its section.
 
 mod affinity;
 mod allocate;

@@ -1,4 +1,4 @@
-//! Whose turn it is (§6): one place, two candidates.
+//! Order of turns (§6): one place, two candidates.
 
 use testkit::Table;
 
@@ -31,7 +31,7 @@ fn priority_before_the_minimum() {
 #[test]
 fn the_queue_that_stays_within_its_quota_goes_first() {
     assert_eq!(after("n1:1", "a:0 b:1", "a/p\nb/s", "allocate"), "p . | s n1");
-    // With the job, not without: a pair does not fit into a quota of one.
+    // The quota is checked with the job: a pair does not fit into a quota of one.
     assert_eq!(after("n1:2", "a:1 b:2", "a/p -g 2\nb/s -g 2", "allocate"), "p . | s n1");
 }
 
@@ -50,7 +50,7 @@ fn priority_of_the_queue_among_equally_starved() {
 
 #[test]
 fn a_queue_without_any_share_goes_last() {
-    // Nothing is left over for weight 0; both are over quota.
+    // Weight 0 gets nothing of the rest; both are over quota.
     assert_eq!(after("n1:1", "a:0,w0 b:0,w1", "a/p\nb/s", "allocate"), "p . | s n1");
 }
 
@@ -68,7 +68,7 @@ fn the_older_queue_last_of_all() {
 
 #[test]
 fn departments_are_compared_before_their_projects() {
-    // Of department d nothing is within quota, though its project is.
+    // Department d has no quota, although its project is within its own.
     let queues = "d:0 e:1 d/a:1 e/b:0";
     assert_eq!(after("n1:1", queues, "a/p\nb/s", "allocate"), "p . | s n1");
 }

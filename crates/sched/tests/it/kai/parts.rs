@@ -16,14 +16,14 @@ fn every_pod_set_starts_with_its_minimum_or_none_does() {
 fn growth_goes_to_the_pod_set_with_the_fewest_for_its_minimum_then_by_name() {
     let jobs = "q/g --set b --pods 4 --min 2 --set a --pods 4 --min 2";
     assert_eq!(after("n1:5", "q:9", jobs, "allocate"), "g n1 n1 . . n1 n1 n1 .");
-    // 3 of 2 are more than 2 of 2, 2 of 1 more than 3 of 2.
+    // 3 of 2 is more than 2 of 2, 2 of 1 more than 3 of 2.
     let jobs = "q/g --set a --pods 4 --min 2 --set b --pods 4 --min 1 @n1 @n1 . . @n1 @n1";
     assert_eq!(after("n1:6", "q:9", jobs, "allocate"), "g n1 n1 n1 n1 n1 n1 . .");
 }
 
 #[test]
 fn pod_sets_go_by_name_and_by_priority_before_that() {
-    // The first in line gets n1. Told is b, then a.
+    // The first pod gets n1. The test output has b, then a.
     let jobs = "q/r @n1\nq/g --set b -g 1 --set a -g 1";
     assert_eq!(after("n1:2 n2:1", "q:9", jobs, "allocate"), "r n1 | g n2 n1");
     let jobs = "q/r @n1\nq/g --set b -g 1 --task-priority 5 --set a -g 1";
@@ -76,11 +76,11 @@ fn of_pod_sets_above_their_minimum_the_worst_loses_its_last_task() {
 
 #[test]
 fn reclaim_takes_parts_that_are_not_needed_step_by_step() {
-    // a holds 6 of 2: three steps of two, of which the last would be its core.
+    // a has 6 GPUs with a quota of 2: three steps of two, of which the last would be its minimum.
     let sets = "--min 1 --set a --pods 2 --set b --pods 2 --set c --pods 2";
     let jobs = format!("a/g {sets} @n1 @n1 @n1 @n1 @n1 @n1\nb/p -g 4");
     assert_eq!(after("n1:6", "a:2 b:4", &jobs, "reclaim"), "g n1 n1 n1! n1! n1! n1! | p >n1");
-    // Within its quota after the first step: the second may not be taken.
+    // Within its quota after the first step: the second is not allowed.
     assert_eq!(after("n1:6", "a:4 b:4", &jobs, "reclaim"), "g n1 n1 n1 n1 n1 n1 | p .");
 }
 

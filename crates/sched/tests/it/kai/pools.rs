@@ -1,11 +1,11 @@
-//! Node pools that have queues of their own: a scheduler each. § 1, § 23.
+//! Node pools with queues of their own: a scheduler each. § 1, § 23.
 
 use expect_test::expect;
 use testkit::World;
 
 use crate::pool_quota;
 
-/// The same world, divided by this profile.
+/// The world of [`pool_quota`] under this profile.
 fn world(quotas: &str) -> World {
     let mut w = pool_quota::world("");
     w.policy = testkit::kai();

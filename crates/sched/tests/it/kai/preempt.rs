@@ -74,7 +74,7 @@ fn a_victim_that_fits_elsewhere_moves() {
 
 #[test]
 fn a_victim_that_still_fits_where_it_is_stays() {
-    // Both are asked on the way; one is enough.
+    // Both are tried as victims; one is enough.
     let jobs = "q/r -g 2 --priority 40 @n1\nq/t -g 1 --priority 30 @n1\nq/p -g 2";
     assert_eq!(after("n1:3", "q:9", jobs, "preempt"), "r n1! | t n1 | p >n1");
 }
@@ -110,7 +110,7 @@ fn a_guaranteed_run_time_protects() {
     let jobs = "q/r ^5000 @n1\nq/p --priority 60";
     assert_eq!(after("n1:1", "q:1,t9000", jobs, "preempt"), "r n1 | p .");
     assert_eq!(after("n1:1", "q:1,t5000", jobs, "preempt"), "r n1! | p >n1");
-    // One of the department counts where the queue says nothing.
+    // The guarantee of the department counts where the queue sets none.
     assert_eq!(after("n1:1", "d:1,t9000 d/q:1", jobs, "preempt"), "r n1 | p .");
 }
 
@@ -176,7 +176,7 @@ fn jobs_like_one_that_failed_are_tried_if_something_is_easier() {
     // Two GPUs cannot be freed, one can.
     let jobs = "q/i --interactive @n1\nq/r --priority 40 @n1\nq/p -g 2\nq/s -g 1";
     assert_eq!(after("n1:2", "q:9", jobs, "preempt"), "i n1 | r n1! | p . | s >n1");
-    // Of other constraints none speaks for another.
+    // Jobs with other constraints do not count as failed.
     let mut w = testkit::World::new("n1:1 n2:1", "q:9");
     w.policy = testkit::kai();
     w.only_cycle = true;

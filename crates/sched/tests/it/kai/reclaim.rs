@@ -120,7 +120,7 @@ fn a_department_does_not_push_itself_above_the_sibling_it_takes_from() {
 
 #[test]
 fn a_victim_that_fits_elsewhere_moves_and_counts_as_nothing_taken() {
-    // a is within its quota: nothing may be taken, but it may be moved.
+    // a is within its quota: its job may not be evicted, but it may be moved.
     let jobs = "a/r @n1\nb/p -g 2";
     assert_eq!(after("n1:2 n2:1", "a:1 b:2", jobs, "reclaim"), "r n1>n2 | p >n1");
     let mut t = Table::new("n1:2 n2:1", "a:1 b:2", jobs);
@@ -133,7 +133,7 @@ fn a_guaranteed_run_time_protects_from_reclaim() {
     let jobs = "a/r ^5000 @n1\na/t ^5000 @n1\nb/p";
     assert_eq!(after("n1:2", "a:1,r9000 b:1", jobs, "reclaim"), "r n1 | t n1 | p .");
     assert_eq!(after("n1:2", "a:1,r5000 b:1", jobs, "reclaim"), "r n1 | t n1! | p >n1");
-    // That of the taker's queue is of no interest.
+    // The guarantee of the taker's queue does not matter.
     assert_eq!(after("n1:2", "a:1 b:1,r9000", jobs, "reclaim"), "r n1 | t n1! | p >n1");
 }
 
@@ -254,9 +254,9 @@ fn two_departments(of_b: usize, e: &str, saturation_millis: u64) -> String {
 fn a_department_above_its_share_takes_only_from_one_further_above_its_own() {
     // d would hold 2 of 1, e still 3 of 1.
     assert_eq!(two_departments(4, "1", 1000), "w n1 | w n1 | w n1 | w n1! | x n1 | p >n1");
-    // As far above is too far.
+    // Equally far above is too far.
     assert_eq!(two_departments(3, "1", 1000), "w n1 | w n1 | w n1 | x n1 | p .");
-    // Nothing compares with a sibling that has no share.
+    // A sibling without a share does not count.
     assert_eq!(two_departments(2, "0", 1000), "w n1 | w n1! | x n1 | p >n1");
 }
 

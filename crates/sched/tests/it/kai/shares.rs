@@ -33,10 +33,11 @@ fn higher_priority_takes_what_is_left_before_the_others() {
 
 #[test]
 fn floors_are_left_for_lower_priorities_before_the_remainders() {
-    // Two of priority 200 get the floor of 3/2 each; the third GPU goes down.
+    // Two queues of priority 200 get 3/2 each, rounded down; the third GPU goes to the lower
+    // priority.
     let jobs = "a/p -g 8\nb/s -g 8\nc/t -g 8";
     assert_eq!(shares("n1:3", "a:0,p200 b:0,p200 c:0", jobs), "a 1 b 1 c 1");
-    // With none below, it goes to the older.
+    // Without a lower priority, it goes to the older queue.
     assert_eq!(shares("n1:3", "a:0 b:0", "a/p -g 8\nb/s -g 8"), "a 2 b 1");
 }
 
@@ -68,7 +69,7 @@ fn children_share_what_their_parent_has() {
     let jobs = "a/p -g 8\nb/s -g 8\nc/t -g 8";
     let queues = "d:2 e:6 d/a:0 d/b:0 e/c:1";
     assert_eq!(shares("n1:8", queues, jobs), "d 2 e 6 a 1 b 1 c 6");
-    // Children are promised more than the parent has: nothing is scaled down.
+    // The quotas of children exceed that of the parent: nothing is scaled down.
     let queues = "d:2 e:6 d/a:2 d/b:2 e/c:1";
     assert_eq!(shares("n1:8", queues, jobs), "d 2 e 6 a 2 b 2 c 6");
 }
@@ -94,9 +95,9 @@ fn past_use_lowers_the_weight() {
     let jobs = "a/p -g 8\nb/s -g 8";
     // n = 1/2 each; s = 1/2 + (1/2 - 1/2) and 1/2 + (1/2 - 0): 1 to 2.
     assert_eq!(shares("n1:6", "a:0,u500000 b:0", jobs), "a 2 b 4");
-    // Who used the whole cluster gets nothing that is left over.
+    // A queue that used the whole cluster gets nothing of the rest.
     assert_eq!(shares("n1:6", "a:0,u1000000 b:0", jobs), "a 0 b 6");
-    // What is within quota is not touched.
+    // Its quota part does not change.
     assert_eq!(shares("n1:6", "a:2,u1000000 b:0", jobs), "a 2 b 4");
 }
 

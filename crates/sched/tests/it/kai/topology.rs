@@ -1,4 +1,4 @@
-//! Topology (§13): in which domain a gang goes.
+//! Topology (§13): the domain of a gang.
 
 use testkit::World;
 
@@ -48,7 +48,7 @@ fn a_preferred_level_is_tried_first() {
 
 #[test]
 fn then_wider_ones_and_there_the_emptier_domains_first() {
-    // No rack holds three. In zone a, rack 2 comes later in the order and is liked more.
+    // No rack has room for three. In zone a, rack 2 comes later in the order and is preferred.
     let told = after("submit q/g --pods 3 --preferred rack");
     assert_eq!(told, "n1[g .] n2[g g] n3[. .] n4[. .]");
     let told = after("submit q/g --pods 5 --preferred rack");
@@ -66,7 +66,7 @@ fn those_that_are_there_already_bind_the_others() {
     w.run("cordon n1; cordon n2");
     w.run("submit q/e --pods 3 --min 2 -g 2 --required zone");
     assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[e e] n4[e e]");
-    // There is room for the third in zone a, but it belongs to zone b.
+    // Zone a has room for the third pod, but it is bound to zone b.
     w.run("uncordon n1; uncordon n2");
     assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[e e] n4[e e]");
 }

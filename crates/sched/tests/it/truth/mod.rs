@@ -1,5 +1,5 @@
-//! Whether what a reason or a diagnosis says is so. Owns: recomputing the numbers from the
-//! state, by other means than the scheduler's.
+//! Verification of reasons and diagnoses. Owns: recomputing the numbers from the state, by other
+//! means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
 use reasons::diagnosis::{Diagnosis, Failing, Standing};
@@ -45,7 +45,7 @@ fn none_is_large(w: &World, request: model::GpuRequest, demand: units::Resources
             && node.capacity.cpu_millis >= demand.cpu_millis
             && node.capacity.memory_bytes >= demand.memory_bytes
     };
-    // Taints and labels leave some out.
+    // Taints and labels exclude some.
     so(open(&w.cluster).filter(large).count() < 3, "that no node is large enough")
 }
 
@@ -63,7 +63,7 @@ fn no_instance_free(w: &World, request: &model::MigRequest, nodes: usize, with: 
             own.filter(|gpu| gpu.in_service && gpu.committed_millis == 0).count() >= count.into()
         })
     };
-    // Taints and labels leave some out.
+    // Taints and labels exclude some.
     so(open(&w.cluster).filter(free).count() < 3, "that none is free")
 }
 
@@ -87,7 +87,7 @@ fn no_part_free(
     so(instances <= all().count(), "the number of instances")?;
     let holding = || all().filter(|gpu| request.needs_of_sound(gpu).is_some());
     so(large <= holding().count(), "the number of those that hold it")?;
-    // Labels and taints leave some nodes out.
+    // Taints and labels exclude some nodes.
     let free = holding().filter(|gpu| gpu.in_service && gpu.committed_millis == 0).count();
     so(free <= holding().count() - large, "that none is free")
 }
@@ -107,7 +107,7 @@ fn over_limit(w: &World, name: &str, kind: Kind, [limit, allocated, asked]: [u64
     so(allocated + asked > limit, "that it would pass the limit")
 }
 
-/// A reason's claim.
+/// Verifies the claim of a reason.
 pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
     match reason {
         Pending::NotEnoughGpus { gpus, nodes, free_on_one_node_max, free_total } => {
@@ -177,7 +177,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
     }
 }
 
-/// That a rule protects what others hold.
+/// Verifies that a rule protects other work.
 fn protects(w: &World, kind: Kind, by: &Protection) -> Truth {
     let all: u64 = w.cluster.nodes().iter().map(|(_, node)| node.committed[kind]).sum();
     match by {
@@ -194,7 +194,7 @@ fn protects(w: &World, kind: Kind, by: &Protection) -> Truth {
     }
 }
 
-/// That room is kept for another.
+/// Verifies that room is reserved for another workload.
 fn behind(w: &World, holder: model::WorkloadId, waited_ms: u64, gpu_millis: u64) -> Truth {
     let row = &w.cluster.workloads()[holder];
     so(w.cluster.waiting().any(|id| id == holder), "that its holder waits")?;
@@ -203,7 +203,7 @@ fn behind(w: &World, holder: model::WorkloadId, waited_ms: u64, gpu_millis: u64)
     so(gpu_millis <= asked.sum(), "what its holder needs")
 }
 
-/// What a diagnosis says about nodes and holders.
+/// Verifies the claims of a diagnosis about nodes and holders.
 pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
     for part in &diagnosis.parts {
         so(part.placeable <= part.pods, "the pods that find a place")?;
@@ -234,7 +234,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
     so(diagnosis.complete, "that everything was tried on so small a cluster")
 }
 
-/// True if more room is all that a workload with this reason needs.
+/// `true` if more room is all that a workload with this reason needs.
 pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
     match reason {
         Pending::NotEnoughGpus { .. }
@@ -250,7 +250,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
     }
 }
 
-/// True if too few pods are left to start together.
+/// `true` if too few pods are left to start together.
 pub(crate) const fn is_torn(reason: &Pending) -> bool {
     matches!(reason, Pending::GangIncomplete { pods_min, pods, .. } if *pods < *pods_min)
 }

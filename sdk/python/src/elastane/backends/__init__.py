@@ -21,11 +21,11 @@ Record = Tuple[int, Any]
 
 
 class Step(NamedTuple):
-    """What one minibatch gave."""
+    """Results of one minibatch."""
 
     loss: float
     gradients: Arrays
-    """Of each parameter, in its shape; the mean over the records of the minibatch."""
+    """Gradient of each parameter, in its shape; the mean over the records of the minibatch."""
 
 
 class Batch(NamedTuple):
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
     labels: Any
     """None for predictions."""
     records: List[Record]
-    """What it was made of; records that could not be decoded are not in it."""
+    """Records that it was made of; records that could not be decoded are not in it."""
 
 
 class Backend:
@@ -47,20 +47,20 @@ class Backend:
         self.contract = contract
         self.metadata: Any = Metadata()
         self.codec_type = codec.TYPES[0]
-        # Whether `feed` has ever worked: if it never has, it is the code that is wrong.
+        # True once `feed` has worked: if it never has, the code is wrong.
         self._has_fed = False
 
-    # What a subclass has to do.
+    # Methods of a subclass.
 
     def build(self, batch: Batch) -> None:
         """Creates parameters that exist only after a first pass."""
 
     def parameters(self) -> Arrays:
-        """What is trained, by name."""
+        """Trained values, by name."""
         raise NotImplementedError
 
     def state(self) -> Arrays:
-        """What changes in training without a gradient: moving means of normalisation."""
+        """Values that change in training without a gradient: moving means of normalisation."""
         return {}
 
     def embeddings(self) -> List[Embedding]:
@@ -80,7 +80,7 @@ class Backend:
         raise NotImplementedError
 
     def optimizer(self) -> Optimizer:
-        """What the parameter server is to apply."""
+        """Optimizer for the parameter server to apply."""
         raise NotImplementedError
 
     def save(self, path: str) -> None:
@@ -95,13 +95,13 @@ class Backend:
         fed = self.contract.feed(list(records), mode, self.metadata)
         return (fed, None) if mode == "prediction" and not isinstance(fed, tuple) else fed
 
-    # What all do alike.
+    # Common methods of all backends.
 
     def _seed_feed(self, records: Sequence[bytes]) -> Tuple[Any, Any]:
         """The columns of the old form drive the decoding and the order of the model's inputs."""
         described = self.contract.feature_columns + self.contract.label_columns
         columns = [
-            # A dtype is TensorFlow's or numpy's.
+            # A dtype is one of TensorFlow or numpy.
             codec.Column(
                 c.key, np.dtype(getattr(c.dtype, "as_numpy_dtype", c.dtype)), tuple(c.shape)
             )
@@ -164,7 +164,8 @@ class Backend:
         error: Exception,
         on_bad: Callable[[int, str], None],
     ) -> List[Record]:
-        """Those that can be decoded alone. If none ever could, the code is wrong, not the data."""
+        """Records that can be decoded alone. If none ever could, the code is wrong, not the
+        data."""
         good: List[Record] = []
         bad: List[Tuple[int, str]] = []
         for place, record in records:
@@ -189,8 +190,8 @@ class Unconnected:
         self._warned = False
 
     def check(self, names: Sequence[str], connected: Sequence[bool], has_rows: bool) -> None:
-        """`connected` says of each name whether it has a gradient, `has_rows` whether rows of embedding
-        tables have one."""
+        """`connected` is true for each name with a gradient, `has_rows` if rows of embedding tables
+        have one."""
         missing = [name for name, has_one in zip(names, connected) if not has_one]
         if not missing:
             return

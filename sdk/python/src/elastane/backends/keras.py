@@ -46,7 +46,7 @@ class KerasBackend(Backend):
                 callback.set_model(self._model)
         self._feeds: Dict[str, Callable[..., Any]] = {}
         self._unconnected = Unconnected(contract.path)
-        # Of the step that was traced last: which variables have a gradient, and whether rows have.
+        # Variables with a gradient in the step that was traced last, and whether rows have one.
         self._is_connected: List[bool] = []
         self._has_row_gradients = False
         self._gradients = tf.function(self._compute, reduce_retracing=True)
@@ -167,7 +167,7 @@ class KerasBackend(Backend):
 
     def _compute(self, features: Any, labels: Any) -> Tuple[Any, List[Any]]:
         variables = [_watched(variable) for variable in self._trainable()]
-        # What the gradients of rows of embedding tables pass through.
+        # Anchors that the gradients of rows of embedding tables pass through.
         anchors = [lookup.anchor for lookup in self._lookups()]
         with tf.GradientTape() as tape:
             tape.watch(anchors)
@@ -248,12 +248,13 @@ class KerasBackend(Backend):
 
 
 class _VersionOne:
-    """`GradientDescentOptimizer` of TensorFlow 1 with the little that is asked of one of Keras."""
+    """`GradientDescentOptimizer` of TensorFlow 1 with the few methods of a Keras optimizer that are
+    used."""
 
     def __init__(self, optimizer: Any) -> None:
         self._kind = type(optimizer).__name__
         self.__class__ = type(self._kind, (_VersionOne,), {})
 
     def get_config(self) -> Dict[str, Any]:
-        """Nothing but the learning rate, which is passed beside it."""
+        """An empty dict: the learning rate is passed beside it."""
         return {}

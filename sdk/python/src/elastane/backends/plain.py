@@ -25,7 +25,7 @@ from . import Arrays, Backend, Batch, Step, float32, need_optimizer, stored
 
 
 def is_plain(model: Any) -> bool:
-    """Whether it is a model of this contract."""
+    """True if it is a model of this contract."""
     methods = (getattr(model, name, None) for name in ("forward", "backward"))
     return all(map(callable, methods)) and isinstance(getattr(model, "parameters", None), dict)
 

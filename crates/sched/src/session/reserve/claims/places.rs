@@ -1,6 +1,6 @@
-//! Where a workload that waits can start first, whatever its shape. Owns: when what runs makes room,
-//! and which of it has to. The search is that of real placement: what ends is taken away in a
-//! transaction, the pods are placed, and all of it is undone.
+//! The earliest places of a waiting workload of any shape. Owns: the times when running work makes
+//! room, and the choice of the work that has to end. The search is that of real placement: ending
+//! pods are removed in a transaction, the pods are placed, and all of it is undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -15,25 +15,25 @@ use crate::session::Session;
 use crate::session::reserve::ReservationScope;
 use crate::session::topology::{self, Free, Placer};
 
-/// When work of unknown run time ends: after all that is known.
+/// Time when work of unknown run time ends: after all known times.
 pub(super) const SOME_DAY: Instant = Instant(u64::MAX);
 
-/// The place of one pod, and when it is free.
+/// The place of one pod, and the time when it is free.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) pod: PodId,
     pub(super) node: NodeId,
-    /// When it is free.
+    /// Time when it is free.
     pub(super) at: Instant,
 }
 
-/// The places of the pods of a workload, and the pods that are gone by then.
+/// The places of the pods of a workload, and the pods that must be gone by then.
 type Found = (Vec<Place>, Vec<PodId>);
 
-/// Room for one more pod, and what it takes to get it.
+/// Room for one more pod, and the pods that have to end for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Slot {
-    /// When it is free.
+    /// Time when it is free.
     at: Instant,
     /// GPU thousandths on the node that have to be released first.
     drained_millis: u64,
@@ -50,7 +50,7 @@ struct End {
     place: Placement,
 }
 
-/// Pods that will make room, by node, in the order of their ends; nodes that are kept for others are
+/// Pods that will make room, by node, in the order of their ends; nodes reserved for others are
 /// left out.
 type Ends = Rc<BTreeMap<NodeId, Vec<End>>>;
 
@@ -58,15 +58,15 @@ type Ends = Rc<BTreeMap<NodeId, Vec<End>>>;
 struct First {
     ends: Ends,
     gpus: Option<u32>,
-    /// Latest end that is waited for.
+    /// Latest end that counts.
     until: Instant,
     found: Found,
-    /// How many places there were, and pods gone, when each attempt that is under way began.
+    /// Numbers of places and of removed pods at the beginning of each nested attempt.
     begun: Vec<(usize, usize)>,
 }
 
 impl First {
-    /// Pods that still stand on a node and end in time.
+    /// Pods that are still on a node and end in time.
     fn ends<'a>(
         &'a self,
         s: &'a Session<'_>,
@@ -95,7 +95,7 @@ impl First {
         let (mut at, mut drained_millis, mut drained) = (Instant::default(), 0, 0);
         let mut ends = self.ends(s, id).peekable();
         loop {
-            // Those that keep it away may be any of those that end.
+            // Any of the ending pods may be the one that rules the node out.
             if lets_in.is_ok() || ends.peek().is_none() {
                 let fits = fitting(ask.request, host, pods.min(most), free.iter().copied());
                 let slot = Slot { at, drained_millis, drained, node: id };
@@ -112,7 +112,7 @@ impl First {
             host += Resources { gpu_millis: 0, ..amounts };
             pods += 1;
             at = end.at;
-            // A pod that gives way at once costs no waiting.
+            // A pod that gives way at once causes no wait.
             if at > Instant::default() {
                 drained_millis += amounts.gpu_millis;
             }
@@ -120,7 +120,7 @@ impl First {
         }
     }
 
-    /// Takes a place, and everything away that has to be gone before.
+    /// Takes a place, and removes all pods that have to be gone before.
     fn take(&mut self, s: &mut Session<'_>, pod: PodId, slot: Slot, gone: usize) -> bool {
         let Slot { node, at, .. } = slot;
         let leave: Vec<_> = self.ends(s, node).take(gone).map(|end| end.pod).collect();
@@ -184,8 +184,8 @@ impl Placer for First {
 }
 
 impl Session<'_> {
-    /// The places of what a workload needs next, those that are free first; none if it would have no
-    /// place if everything had ended that ends.
+    /// The places of a workload's next pods, those that are free first; `None` if it would have no
+    /// place even after all ends.
     pub(super) fn first_places(&mut self, id: WorkloadId, gpus: Option<u32>) -> Option<Found> {
         let ends = self.all_ends(id, gpus);
         let mut full = Vec::new();
@@ -197,7 +197,7 @@ impl Session<'_> {
             let places = self.places_until(id, &pods, gpus, (&ends, SOME_DAY));
             match places {
                 Ok(places) => return Some(self.earliest(id, &pods, gpus, &ends, places)),
-                // Another part may stand in for it.
+                // Another part may replace it.
                 Err(set) => full.push(set),
             }
             if self.cluster.workloads()[id].pod_sets.len() == 1 {
@@ -206,8 +206,8 @@ impl Session<'_> {
         }
     }
 
-    /// Where several places must go together, the first that are found need not be those that are
-    /// free first: the least time by which there are any.
+    /// The earliest places, where several must fit together: the first found need not be the
+    /// earliest, so the least time is searched.
     fn earliest(
         &mut self,
         id: WorkloadId,
@@ -237,7 +237,7 @@ impl Session<'_> {
         found
     }
 
-    /// Places for all these pods where nothing ends later than that; or the set that finds none.
+    /// Places for all these pods after the ends up to a time; or the pod set that finds none.
     fn places_until(
         &mut self,
         id: WorkloadId,
@@ -256,8 +256,8 @@ impl Session<'_> {
         }
     }
 
-    /// The places that the pods would get if everything were gone that goes: what becomes free first
-    /// may not go together.
+    /// The places of the pods after all ends in time: the places that become free first may not fit
+    /// together.
     fn when_all_is_gone(&mut self, id: WorkloadId, pods: &[PodId], first: &First) -> Option<Found> {
         let start = self.cluster.checkpoint();
         let ends = |node: NodeId| {
@@ -283,7 +283,7 @@ impl Session<'_> {
         Some((places, gone))
     }
 
-    /// When what runs makes room for a workload, on every node that is kept for no other.
+    /// Times when running work makes room for a workload, on every node not reserved for another.
     fn all_ends(&self, holder: WorkloadId, gpus: Option<u32>) -> Ends {
         let asked = self.ask(holder, gpus);
         let kept = |node| self.reservations.kept.iter().any(|kept| kept.claims.cover(node));
@@ -301,8 +301,8 @@ impl Session<'_> {
         Rc::new(ends.collect())
     }
 
-    /// True if the holder may take this pod: of some workloads of its own queue only pods above the
-    /// minimum are less important.
+    /// `true` if the holder may take this pod: of some workloads of its own queue only pods above
+    /// the minimum are less important.
     fn may_be_taken(&self, pod: PodId, holder: WorkloadId) -> bool {
         let cluster = &self.cluster;
         let (id, set) = (cluster.pods()[pod].workload, cluster.pods()[pod].set as usize);
@@ -315,7 +315,7 @@ impl Session<'_> {
                 >= workload.spec.pod_sets[set].pods_min as usize
     }
 
-    /// When a pod will have made room for the holder; none if that cannot be expected.
+    /// Time when a pod will have made room for the holder; `None` if that cannot be expected.
     fn ends(&self, pod: PodId, holder: WorkloadId, asked: Resources) -> Option<Instant> {
         let id = self.cluster.pods()[pod].workload;
         let workload = &self.cluster.workloads()[id];
@@ -329,7 +329,7 @@ impl Session<'_> {
             let start = workload.last_start.unwrap_or(self.now);
             return Some(start.plus_ms(limit_ms).max(self.now));
         }
-        // Work that cannot be stopped, or is more important, may stay for ever.
+        // Non-preemptible or more important work may stay for ever.
         let above = branches(self, id, holder).is_none()
             && workload.spec.priority > self.cluster.workloads()[holder].spec.priority;
         (workload.spec.preemptible && !above).then_some(SOME_DAY)

@@ -5,7 +5,7 @@ from elastane.contract import EVALUATION, PREDICTION, TRAINING
 
 
 class Mode:
-    """What the records are fed for."""
+    """Purpose for which records are fed."""
 
     TRAINING = TRAINING
     EVALUATION = EVALUATION

@@ -28,9 +28,9 @@ class AbstractDataReader:
 
     @property
     def metadata(self) -> Metadata:
-        """What `feed` gets to know of a table: nothing."""
+        """Description of a table for `feed`: empty."""
         return Metadata()
 
     def get_size(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return sum(count for _, _, count in self.create_shards())
