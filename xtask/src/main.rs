@@ -21,7 +21,7 @@ Usage: cargo xtask <chore>
   test [FILTER ...]   compile and run every test, or those that cargo-nextest selects,
                       and print where the time went
   budget              build the product and compare its cost with CONTRIBUTING
-  bench [--bin DIR] [--only costs|load|lists|feed|ended|build] [--sizes N,N] [--pools N,N]
+  bench [--bin DIR] [--only PART] [--sizes N,N] [--pools N,N]
                       measure the built binaries (default: target/release);
                       --sizes: numbers of waiting workloads, or of ended ones
   package [--version V] [--profile NAME] [--programs DIR] [--output DIR]
@@ -30,6 +30,8 @@ Usage: cargo xtask <chore>
   package-test [the same options]
                       install, upgrade, remove and purge them on a fresh Debian
                       with systemd, and run the image; needs root
+  ui-types            write ui/src/api/types.d.ts, the types of the API for the web
+                      interface, from its OpenAPI document
   symbols             print what is new in the newest CUDA driver interface that a
                       package of PyPI ships, beside what fractions know
   record --bin DIR    make docs/pictures/terminal.svg with the built binaries
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         ["bench", ref options @ ..] => bench::Options::parse(options)
             .and_then(|options| bench::run(&root().join("target/release"), &options)),
         ["budget"] => budget::run(&root()),
+        ["ui-types"] => ui_types(),
         ["symbols"] => symbols::run(&root()),
         ["record", "--bin", folder] => record::run(&root(), &PathBuf::from(folder)),
         ["package-test", ref options @ ..] => {
@@ -59,6 +62,23 @@ fn main() -> ExitCode {
         }
     };
     ended(result.map(|()| ExitCode::SUCCESS))
+}
+
+/// Writes the types of the API by the test that compares them.
+fn ui_types() -> anyhow::Result<()> {
+    let mut command = cargo();
+    command.args([
+        "test",
+        "--locked",
+        "--package",
+        "elastane-api",
+        "--test",
+        "it",
+        "--",
+        "ui_types",
+    ]);
+    let status = command.env("UPDATE_EXPECT", "1").status()?;
+    if status.success() { Ok(()) } else { anyhow::bail!("the test of the types failed: {status}") }
 }
 
 /// The exit code of a chore, after its error was printed.

@@ -1,4 +1,5 @@
-// Types of the API, made from our OpenAPI document (`/elastane/v1/openapi.json`).
+// Types of the API, made from our OpenAPI document (`/elastane/v1/openapi.json`)
+// by `cargo xtask ui-types`.
 
 export interface ActionsSupport {
   delete: boolean;
@@ -6,6 +7,7 @@ export interface ActionsSupport {
 }
 
 export interface Advice {
+  ask?: string | null;
   commands?: Array<string>;
   disturbs: number;
   kind: string;
@@ -13,7 +15,7 @@ export interface Advice {
   node?: string | null;
   raises?: Array<Raise>;
   to?: string | null;
-  workload?: null | WorkloadName;
+  workload?: WorkloadName | null;
 }
 
 export interface AllocatedResources {
@@ -21,18 +23,6 @@ export interface AllocatedResources {
   cpuMemory: string;
   gpu: Millis;
   gpuMemory?: string | null;
-}
-
-export interface AssetCreationMeta {
-  autoDelete?: unknown;
-  clusterId?: string | null;
-  departmentId?: string | null;
-  description?: string | null;
-  name: string;
-  private?: unknown;
-  projectId?: number | null;
-  scope: ScopeType;
-  workloadSupportedTypes?: WorkloadSupportedTypes | null;
 }
 
 export type AssetKind = "compute" | "environment" | "accessKey" | "dockerRegistry" | "ngcApiKey" | "password" | "genericSecret" | "s3" | "git" | "nfs" | "pvc" | "hostPath" | "config-map" | "secret-volume";
@@ -88,11 +78,6 @@ export interface ComputeAssetSpec {
   gpuPortionRequest?: number | null;
   gpuRequestType?: GpuRequestType | null;
   largeShmRequest?: boolean | null;
-}
-
-export interface ComputeCreationRequest {
-  meta: AssetCreationMeta;
-  spec: ComputeAssetSpec;
 }
 
 export interface Condition1 {
@@ -164,11 +149,6 @@ export interface EnvironmentAssetSpec {
   tty?: boolean | null;
   uidGidSource?: string | null;
   workingDir?: string | null;
-}
-
-export interface EnvironmentCreationRequest {
-  meta: AssetCreationMeta;
-  spec: EnvironmentAssetSpec;
 }
 
 export interface EnvironmentVariableConfigMap {
@@ -291,26 +271,6 @@ export interface GpuPod {
 
 export type GpuRequestType = "portion" | "memory";
 
-export interface HistoryMeta {
-  creationTimestamp: Time;
-  type: string;
-}
-
-export interface HistoryPage {
-  next?: number | null;
-  records: Array<HistoryRecord1>;
-}
-
-export interface HistoryRecord1 {
-  meta: HistoryMeta;
-  spec: HistorySpec;
-}
-
-export interface HistorySpec {
-  event?: Event2 | null;
-  phaseUpdate?: PhaseUpdate | null;
-}
-
 export type ImagePullPolicy = "Always" | "IfNotPresent" | "Never";
 
 export interface InternalToolInfo {
@@ -361,12 +321,16 @@ export type Millis = number;
 export interface Node {
   clusterUuid: string;
   conditions?: Array<NodeStatusConditionDetails>;
+  cpuMillis?: number;
+  cpuUsedMillis?: number;
   createdAt: Time;
   gpuInfo?: GpuInfo | null;
   gpuMemoryBytes?: Array<number>;
   gpuUsed?: Array<Millis>;
   id: string;
   labels?: Record<string, string>;
+  memoryBytes?: number;
+  memoryUsedBytes?: number;
   name: string;
   nodePool: string;
   scheduling?: NodeScheduling;
@@ -406,11 +370,6 @@ export interface NodesAlike {
 export interface Parent {
   id: string;
   name: string;
-}
-
-export interface PhaseUpdate {
-  phase: string;
-  phaseMessage: string;
 }
 
 export interface PodStates {
@@ -469,19 +428,6 @@ export interface Project {
   totalResources: TotalResources;
   updatedAt: Time;
   updatedBy: string;
-}
-
-export interface ProjectCreationRequest {
-  clusterId?: string | null;
-  defaultNodePools?: Array<string> | null;
-  description?: string | null;
-  enforceRunaiScheduler?: boolean | null;
-  name: string;
-  nodeTypes?: NodeTypesPerWorkload | null;
-  parentId?: string | null;
-  requestedNamespace?: string | null;
-  resources?: Array<ShareRequest>;
-  schedulingRules?: SchedulingRules | null;
 }
 
 export interface ProjectEffective {
@@ -560,7 +506,7 @@ export interface RequestedPods {
   parallelism?: number | null;
 }
 
-export type ResourceKind = "cpu" | "gpu" | "memory";
+export type ResourceKind = "gpu" | "cpu" | "memory";
 
 export interface ResourceShare {
   deserved?: number | null;
@@ -612,15 +558,6 @@ export interface ServingPortInfo {
 
 export type ServingPortProtocol = "http" | "grpc";
 
-export interface ShareRequest {
-  cpu?: ResourceShare | null;
-  gpu?: ResourceShare | null;
-  memory?: ResourcesMemory | null;
-  nodePool?: ResourcesNodePool | null;
-  priority?: string | null;
-  rank?: Rank | null;
-}
-
 export interface StartEstimate {
   assumption: string;
   earliest?: Time | null;
@@ -646,11 +583,6 @@ export interface TotalResources {
 
 export type Units = "Mib" | "MB" | "GB";
 
-export interface UserChangePasswordRequest {
-  currentPassword: string;
-  newPassword: string;
-}
-
 export interface Workload {
   actionsSupport: ActionsSupport;
   additionalFields?: WorkloadExtras;
@@ -667,7 +599,7 @@ export interface Workload {
   departmentId: string;
   departmentName: string;
   distributedFramework?: string | null;
-  environmentVariables?: Record<string, string>;
+  environmentVariables?: Record<string, string> | null;
   externalConnections?: Array<Connection1>;
   id: string;
   images: Array<string>;

@@ -53,6 +53,7 @@ mod templates;
 mod tenant;
 mod tls;
 mod topologies;
+mod ui_types;
 mod unknown;
 mod updates;
 mod urls;
