@@ -409,20 +409,18 @@ fn a_gang_above_the_share_of_its_project_gives_way_only_as_a_whole() {
     let mut w = World::new("n1:9", "a:3 b:0");
     w.run("submit a/gang --pods 7; submit b/x -g 2; submit b/y");
     expect![[r#"
+        a holds 7 GPUs (quota 3, fair share 6)
+        b holds 2 GPUs (quota 0, fair share 3)
+        a/gang holds 7 GPUs: gives way only as a whole, which would leave its project less than its quota
+        b/x holds 2 GPUs: same project, and not less important (priority 50)
     "#]]
     .assert_eq(&holders(&w, "y"));
     w.run("wait 7200000");
     expect![[r#"
-    "#]]
-    .assert_eq(&holders(&w, "y"));
-}
-
-#[test]
-fn less_important_work_is_the_surplus_of_its_project() {
-    let mut w = World::new("n1:9", "a:3 b:0");
-    w.run("submit a/less -g 4 --priority 30; submit a/more -g 3 --priority 60");
-    w.run("submit b/x -g 2; submit b/y -g 2");
-    expect![[r#"
+        a holds 7 GPUs (quota 3, fair share 6)
+        b holds 2 GPUs (quota 0, fair share 3)
+        a/gang holds 7 GPUs: gives way only as a whole, which would leave its project less than its quota
+        b/x holds 2 GPUs: same project, and not less important (priority 50)
     "#]]
     .assert_eq(&holders(&w, "y"));
 }
