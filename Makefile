@@ -115,7 +115,7 @@ kube-assets: ## Build etcd and the API server of Kubernetes, which tests start (
 bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
 	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads \
-	  --bench elasticity
+	  --bench elasticity --bench fairness
 	@ELASTANE_BENCH_NODES=$${ELASTANE_BENCH_NODES:-500} \
 	  cargo bench --locked --quiet --package elastane-benchmarks --bench different
 

@@ -85,8 +85,19 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 10] =
-    ["costs", "load", "lists", "feed", "ended", "fractions", "elastic", "accuracy", "build", "ui"];
+const PARTS: [&str; 11] = [
+    "costs",
+    "load",
+    "lists",
+    "feed",
+    "ended",
+    "fractions",
+    "elastic",
+    "accuracy",
+    "fairness",
+    "build",
+    "ui",
+];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -96,6 +107,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     match options.only.as_deref() {
         Some("fractions") => return library("elastane-fraction-libs", "fractions", &[]),
         Some("elastic") => return library("elastane-elastic-master", "elastic", &[]),
+        Some("fairness") => return library("elastane-benchmarks", "fairness", &[]),
         Some("build") => return build::run(),
         Some("accuracy") => return library("elastane-elastic-master", "elastic", &["accuracy"]),
         _ => {}
